@@ -1,0 +1,1 @@
+"""fencer: a hypervisor-aware fencing agent for Kubernetes nodes that are virtual machines."""

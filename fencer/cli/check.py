@@ -1,0 +1,275 @@
+"""``fencer check``: is everything there that fencer needs, before it is armed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from fencer.cli.findings import (
+    Finding,
+    Level,
+    cluster_finding,
+    guests_finding,
+    known_nodes,
+    node_findings,
+    shutdown_findings,
+)
+from fencer.cli.options import config_option, output_option
+from fencer.cli.output import emit
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, count, say, table
+from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
+from fencer.cli.wire import Quiet, Wiring, log_plainly
+from fencer.config.settings import Config, Endpoint, LibvirtEndpoint
+from fencer.core.model import Evidence, GuestRef
+from fencer.core.policy import Mode
+from fencer.errors import ClusterError, ConfigError, FencerError
+from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor
+from fencer.runtime.observe import API, World
+from fencer.runtime.onlooker import Onlooker
+
+COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}
+
+
+@dataclass(slots=True)
+class Inspection:
+    """Asks everything that the configuration names, and goes on where something does not answer."""
+
+    wiring: Wiring
+    path: Path
+    config: Config
+    clock: Clock
+    asker: Asker
+    cluster: Cluster | None = None
+    hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
+    answering: set[str] = field(default_factory=set)
+
+    def findings(self) -> Iterator[Finding]:
+        """Look, row by row."""
+        yield Finding("config", str(self.path), Level.OK, f"mode {self.config.policy.mode.value}")
+        yield from self._secrets()
+        yield from self._journal()
+        yield self._cluster()
+        yield from self._evictions()
+        yield from self._endpoints()
+        yield from self._nodes()
+
+    def close(self) -> None:
+        """Give connections back."""
+        for hypervisor in self.hypervisors.values():
+            hypervisor.close()
+
+    def _secrets(self) -> Iterator[Finding]:
+        """Name files with credentials that we cannot read, or that others can."""
+        wrong = [(path, one) for path in self.config.secrets for one in self.wiring.inspect_secret(path)]
+        for path, one in wrong:
+            level = Level.FAIL if one.serious else Level.WARN
+            yield Finding("secrets", path.name, level, one.text, (one.fix,))
+        if not wrong:
+            yield Finding(
+                "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
+            )
+
+    def _journal(self) -> Iterator[Finding]:
+        file = self.config.journal
+        if file is None:
+            return
+        if os.access(file if file.exists() else file.parent, os.W_OK):
+            yield Finding("journal", str(file))
+        else:
+            tries = (f"install -d -m 0750 {file.parent}   (owned by fencer's user)",)
+            yield Finding("journal", str(file), Level.FAIL, "cannot be written", tries)
+
+    def _cluster(self) -> Finding:
+        kubeconfig, deadline_s = self.config.kubernetes.kubeconfig, self.config.policy.call_deadline_s
+        try:
+            cluster = self.wiring.cluster(self.config)
+            info = self.asker.ask(API, cluster.identity, deadline_s)
+            missing = self.asker.ask(API, cluster.missing_rights, 3 * deadline_s)
+        except FencerError as error:
+            tries = (f"kubectl --kubeconfig {kubeconfig} get nodes",)
+            return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
+        self.cluster = cluster
+        return cluster_finding(info, missing)
+
+    def _evictions(self) -> Iterator[Finding]:
+        """Name what `fencer drain` would miss; an agent needs none of it."""
+        if self.cluster is None:
+            return
+        try:
+            evictor = self.wiring.evictor(self.config)
+            missing = self.asker.ask(API, evictor.missing_drain_rights, self.config.policy.call_deadline_s)
+        except FencerError as error:
+            yield Finding("evictions", "", Level.WARN, f"whether drains may evict is not known: {error}")
+            return
+        if missing:
+            text = f"drain and shutdown cannot evict: may not {', '.join(missing)}"
+            tries = ("fencer setup kubernetes | kubectl apply -f -",)
+            yield Finding("evictions", "", Level.WARN, text, tries)
+
+    def _endpoints(self) -> Iterator[Finding]:
+        unbuilt: dict[str, FencerError] = {}
+        for endpoint in self.config.endpoints:
+            try:
+                self.hypervisors[endpoint.name] = self.wiring.hypervisor(endpoint, self.clock)
+            except FencerError as error:
+                unbuilt[endpoint.name] = error
+        calls = {name: port.describe for name, port in self.hypervisors.items()}
+        answers = self.asker.ask_all(calls, self.config.policy.call_deadline_s)
+        self.answering = {
+            name
+            for name, answer in answers.items()
+            if not isinstance(answer, FencerError) and not answer.problems
+        }
+        for endpoint in self.config.endpoints:
+            yield _endpoint(endpoint, {**answers, **unbuilt})
+        kinds = {name: info.kind for name, info in answers.items() if isinstance(info, EndpointInfo)}
+        yield from shutdown_findings(kinds)
+
+    def _nodes(self) -> Iterator[Finding]:
+        if self.cluster is None:
+            return
+        world = World(self.cluster, self.hypervisors, self.asker, self.clock, Quiet())
+        try:
+            seen = Onlooker(world, self.config.policy, self.config.rules).look()
+        except ClusterError as error:
+            yield Finding("nodes", "", Level.FAIL, str(error), ("the same again: it answered a moment ago",))
+            return
+        known = known_nodes(seen)
+        yield guests_finding(self.config, self.answering, seen)
+        tried = [one for one in known if guest_of(one).endpoint in self.answering]
+        if tried:
+            yield from binding_findings(tried, self._read)
+        if known:
+            yield from witness_findings(self.config, known, self._ask_witnesses())
+        yield from node_findings(self.config, seen, self.wiring.wall())
+
+    def _read(self, guest: GuestRef) -> Evidence:
+        """Read one guest live.
+
+        Raises:
+            HypervisorError: as the port.
+        """
+        port = self.hypervisors[guest.endpoint]
+        return self.asker.ask(guest.endpoint, lambda: port.read(guest), self.config.policy.call_deadline_s)
+
+    def _ask_witnesses(self) -> Said:
+        """Ask every power witness, by endpoint and host, each on a worker of its own."""
+        said: dict[str, Answer] = {}
+        calls: dict[str, Callable[[], bool | None]] = {}
+        for name, written in self.config.power_witnesses.items():
+            try:
+                calls[name] = self.wiring.witness(written).is_off
+            except FencerError as error:
+                said[name] = error
+        return {**said, **self.asker.ask_all(calls, self.config.policy.call_deadline_s, patient=True)}
+
+
+@click.command(
+    short_help="Is everything there that fencer needs?",
+    epilog="\b\nExamples:\n  fencer check\n  fencer check -c ./fencer.yaml -o json",
+)
+@config_option
+@output_option("table", "json", "yaml")
+@click.pass_obj
+def check(wiring: Wiring, path: Path, form: str) -> None:
+    """Check everything that fencer needs before it is armed: configuration, rights, hypervisors, who is who.
+
+    It changes nothing. 0: ready, 1: something fails, 2: the configuration itself is wrong.
+    """
+    try:
+        config = wiring.load(path)
+    except ConfigError as error:
+        wrong = Finding(
+            "config", str(path), Level.FAIL, "see below", (f"mend it, then: fencer config check -c {path}",)
+        )
+        _show(path, [wrong], None, form)
+        complain(str(error))
+        raise click.exceptions.Exit(error.exit_code) from error
+    log_plainly()
+    clock = wiring.clock()
+    asker = wiring.asker(clock, config.policy.call_deadline_s)
+    inspection = Inspection(wiring, path, config, clock, asker)
+    try:
+        findings = list(inspection.findings())
+    finally:
+        inspection.close()
+    _show(path, findings, config.policy.mode, form)
+    if any(finding.level is Level.FAIL for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerError]) -> Finding:
+    answer = answers[endpoint.name]
+    if isinstance(answer, FencerError):
+        tries = () if isinstance(answer, ConfigError) else _tries(endpoint)
+        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
+    about = f"{answer.kind}: {answer.version}"
+    remarks = list(answer.remarks)
+    admitted = endpoint.power.mapped or endpoint.power.uuids
+    if admitted and answer.can_power is False:
+        way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
+        remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
+    points = (*answer.problems, *remarks)
+    if not points:
+        return Finding(endpoint.name, about, Level.OK, answer.detail)
+    level = Level.FAIL if answer.problems else Level.WARN
+    return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
+
+
+def _tries(endpoint: Endpoint) -> tuple[str, ...]:
+    """Name what the endpoint's own words do not: that ssh must get in without a question."""
+    if not isinstance(endpoint, LibvirtEndpoint):
+        return ()
+    remote = urlsplit(endpoint.uri)
+    if not remote.scheme.endswith("+ssh"):
+        return ()
+    return (f"ssh {remote.netloc} true   (as fencer's user; it must not ask anything)",)
+
+
+def _show(path: Path, findings: list[Finding], mode: Mode | None, form: str) -> None:
+    verdict = _verdict(findings, mode, path)
+    if form != "table":
+        rows = [
+            {
+                "what": one.what,
+                "about": one.about,
+                "level": one.level.lower(),
+                "note": one.note,
+                "points": list(one.points),
+                "try": list(one.tries),
+            }
+            for one in findings
+        ]
+        emit({"ready": not _failed(findings), "verdict": verdict, "findings": rows}, form)
+        return
+    rows_shown: list[list[Cell | str]] = []
+    for one in findings:
+        level = Cell(one.level.value, COLOURS[one.level])
+        rows_shown.append([clean(one.what), clean(one.about), level, clean(one.note)])
+        rows_shown.extend(["", "", "", clean(text)] for text in one.points)
+        rows_shown.extend(["", "", "", f"try: {clean(text)}"] for text in one.tries)
+    for line in table(rows_shown):
+        say(line)
+    say(click.style(verdict, bold=True))
+
+
+def _failed(findings: list[Finding]) -> list[str]:
+    return [one.what for one in findings if one.level is Level.FAIL]
+
+
+def _verdict(findings: list[Finding], mode: Mode | None, path: Path) -> str:
+    failed = _failed(findings)
+    warnings = sum(one.level is Level.WARN for one in findings)
+    counts = f"{count(len(failed), 'failure')}, {count(warnings, 'warning')}."
+    if failed:
+        ready = f"Not ready to be armed: {', '.join(failed)}."
+    elif mode is Mode.ARMED:
+        ready = "Ready, and armed: `fencer watch` acts."
+    else:
+        ready = f"Ready to be armed: `mode: armed` in {path}."
+    return f"{counts} {clean(ready)}"

@@ -1,0 +1,183 @@
+"""``fencer drain NODE…``: cordon, evict within budgets, wait until pods and volumes are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from fencer.cli.errand import consent, refuse_without_person
+from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.planned import (
+    Tools,
+    emptydir_option,
+    force_option,
+    grace_option,
+    host_option,
+    introduce,
+    parallel_option,
+    planned,
+    see_through,
+)
+from fencer.cli.render import clean, count, listing, paragraph, say, tell
+from fencer.cli.wire import Wiring
+from fencer.core.drain import FORBIDDEN, Filters, Lot, lot, of_lot
+from fencer.core.model import PodView
+from fencer.core.ordering import in_order
+from fencer.runtime.drain import DrainOptions, NodeDrain
+from fencer.runtime.planned import Campaign, Replacements
+from fencer.runtime.turns import DrainTurn
+
+WHY = {
+    Lot.UNMANAGED: "no controller would make it anew; --force evicts it, for good",
+    Lot.LOCAL_DATA: "it would lose its emptyDir; --delete-emptydir-data evicts it",
+}
+
+
+@click.command(
+    short_help="Empty a node, within budgets.",
+    epilog="\b\nExamples:\n  fencer drain k8s-2 --dry-run\n  fencer drain k8s-2\n  fencer drain --host pve2\n"
+    "\n"
+    "Pods of DaemonSets, static pods and finished pods stay, as with kubectl's --ignore-daemonsets.",
+)
+@click.argument("nodes", nargs=-1, metavar="NODE...")
+@host_option
+@config_option
+@dry_run_option
+@yes_option
+@force_option
+@emptydir_option
+@grace_option
+@timeout_option(600)
+@click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@parallel_option
+@click.pass_obj
+def drain(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
+    nodes: tuple[str, ...],
+    host: str | None,
+    path: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    force: bool,
+    delete_emptydir_data: bool,
+    grace_s: int,
+    timeout_s: float,
+    keep_cordon: bool,
+    parallel: int,
+) -> None:
+    """Empty nodes: cordon, evict their pods as far as budgets allow, wait until pods and volumes are gone.
+
+    Several nodes are cordoned first, if there are others, and drained one after the other: the next one when
+    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again. --timeout 0
+    waits for ever.
+    """
+    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
+    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+        introduce(tools)
+        plan = list(drain_plan(tools, options.filters))
+        if dry_run:
+            for line in plan:
+                say(line)
+            refuse_barred(tools, options.filters)
+            say("dry run: nothing was done.")
+            return
+        refuse_barred(tools, options.filters)
+        consent(plan, f"Drain {listing(tools.names)}?", yes=yes)
+        _carry_out(tools, options, parallel)
+
+
+def drain_options(
+    force: bool,  # noqa: FBT001 - as the options come
+    delete_emptydir_data: bool,  # noqa: FBT001
+    grace_s: int,
+    timeout_s: float,
+    keep_cordon: bool,  # noqa: FBT001
+) -> DrainOptions:
+    """Put the options together as the drain takes them; kubectl's -1 and 0 mean none."""
+    return DrainOptions(
+        Filters(force, delete_emptydir_data),
+        None if grace_s < 0 else float(grace_s),
+        timeout_s or float("inf"),
+        keep_cordon,
+    )
+
+
+def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
+    """Name what a drain will do."""
+    for name in tools.names:
+        pods = _pods(tools, name)
+        going = of_lot(pods, filters, {Lot.EVICT, Lot.LEAVING})
+        stays = len(pods) - len(going) - len(of_lot(pods, filters, FORBIDDEN))
+        whom = f"{clean(name)}: " if len(tools.names) > 1 else ""
+        text = f"{whom}{count(len(going), 'pod')} will be evicted: {listing(going)}." if going else ""
+        rest = f"{count(stays, 'pod')} of DaemonSets, static or finished, stay." if stays else ""
+        yield from paragraph(f"{text or f'{whom}no pod has to go.'} {rest}".rstrip(), indent=2)
+
+
+def refuse_barred(tools: Tools, filters: Filters) -> None:
+    """Refuse, before anything is changed, where a pod needs an option that was not given.
+
+    Raises:
+        click.exceptions.Exit: refused.
+    """
+    barred = [
+        f"  {clean(pod)} on {clean(name)}: {WHY[lot(pod, filters)]}"
+        for name in tools.names
+        for pod in of_lot(_pods(tools, name), filters, FORBIDDEN)
+    ]
+    if barred:
+        for line in barred:
+            say(line)
+        tell(f"refused: {count(len(barred), 'pod')} would be lost or lose data. Nothing was changed.")
+        raise click.exceptions.Exit(1)
+
+
+def _pods(tools: Tools, name: str) -> Sequence[PodView]:
+    return tools.looker.observer.api(lambda: tools.parts.cluster.pods(name))
+
+
+def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
+    nodes = in_order(tools.node(name) for name in tools.names)
+    turns = [
+        DrainTurn(
+            node,
+            NodeDrain(tools.world, tools.agent, node.name, options, tools.way.show),
+            keep_cordon=options.keep_cordon,
+        )
+        for node in nodes
+    ]
+    several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
+    campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
+    took = see_through(tools, campaign, lambda word: standing(turns, word), "not drained")
+    which = listing(tools.names)
+    back = " ".join(clean(name) for name in tools.names)
+    tell(
+        f"drained in {took}: {which}. "
+        f"{'It stays' if len(turns) == 1 else 'They stay'} cordoned; `fencer start {back}` takes that off."
+    )
+
+
+def standing(turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
+    """Say for each node how it stands, and the command that goes on or takes it back."""
+    for turn in turns:
+        name, drain = turn.node.name, turn.drain
+        if drain.over and not drain.failed:
+            yield f"{name}: drained, and cordoned; `fencer start {name}` takes that back."
+        elif turn.given_back and not drain.failed:
+            yield f"{name}: not begun; it is uncordoned again."
+        elif turn.given_back:
+            yield f"{name}: {word}: {drain.failed}; {drain.progress()}. It is uncordoned again."
+        elif drain.cordoned:
+            why = f": {drain.failed}" if drain.failed else ""
+            yield (
+                f"{name}: {word}{why}; it is cordoned, {drain.progress()}. `fencer drain {name}` goes on, "
+                f"`fencer start {name}` takes it back."
+            )
+        elif drain.failed:
+            yield f"{name}: {word}: {drain.failed}"
+        else:
+            yield f"{name}: not begun; nothing was changed."

@@ -1,0 +1,160 @@
+"""What `fence` and `unfence` share: look first, ask the person, pursue, and show the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from fencer.cli.guests import node_of_guest
+from fencer.cli.progress import Progress
+from fencer.cli.render import clean, say, tell
+from fencer.cli.telling import guest_of, state_of
+from fencer.cli.ways import ways_out
+from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core.model import Intent, Verdict, Word
+from fencer.core.reasons import says
+from fencer.errors import ConfigError
+from fencer.ports import Reporter
+from fencer.reporting.events import EventReporter
+from fencer.reporting.journal import JournalReporter
+from fencer.reporting.several import SeveralReporters
+from fencer.runtime.reconcile import Agent, Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One verb on one node, on behalf of a person.
+
+    Attributes:
+        parts: What it works with.
+        node: The node's name.
+        intent: The verb.
+        word: What the person said beyond it.
+        by: Who they are, for mark and journal.
+        progress: Shows the way.
+    """
+
+    parts: Parts
+    node: str
+    intent: Intent
+    word: Word
+    by: str
+    progress: Progress
+
+    def look(self) -> Judged:
+        """Judge the node without doing anything; unless that is a no, read its pods and volumes as well.
+
+        Raises:
+            ConfigError: there is no such node.
+            ClusterError: it could not be read.
+        """
+        agent = self._agent(Quiet())
+        with no_such_node():
+            seen = agent.survey(self.node, self.intent, self.word)
+        judged = seen.judged[self.node]
+        if judged.observation.pods is not None or judged.decision.verdict is Verdict.REFUSE:
+            return judged
+        return replace(judged, observation=agent.observer.closer(seen.scene, judged.observation))
+
+    def introduce(self, judged: Judged) -> None:
+        """Say who the node is."""
+        guest = guest_of(judged)
+        who = "no guest" if guest is None else f"{guest}: {state_of(judged.observation)}"
+        say(click.style(f"{clean(self.node)} ({clean(who)})", bold=True))
+
+    def pursue(self, timeout_s: float, *, act: bool) -> tuple[Judged, float]:
+        """Follow the node until the intent is fulfilled, refused, or time is up.
+
+        Args:
+            timeout_s: How long to wait for what only time can bring.
+            act: False: stop where something would be done.
+
+        Returns:
+            The node in the end, and how many seconds it took.
+
+        Raises:
+            ClusterError: the cluster could not be read.
+        """
+        began_s = self.parts.clock.now_s()
+        agent = self._agent(SeveralReporters(*self._reporters(act=act)))
+        try:
+            judged = agent.pursue(self.node, self.intent, self.word, timeout_s, act=act)
+        except KeyboardInterrupt:
+            say(f"interrupted; `fencer status {clean(self.node)}` shows how far it came", err=True)
+            raise
+        return judged, self.parts.clock.now_s() - began_s
+
+    def refuse(self, judged: Judged, said: str = "refused") -> NoReturn:
+        """Say no, why, and what would change that.
+
+        Raises:
+            click.exceptions.Exit: always.
+        """
+        tell(f"{said}: {clean(says(judged.decision))}.")
+        for line in ways_out(judged.decision, judged.observation.node, self.parts.path):
+            say(line)
+        raise click.exceptions.Exit(1)
+
+    def _agent(self, reporter: Reporter) -> Agent:
+        return Agent(self.parts.world(reporter), self.parts.policy, self.parts.rules, self.by)
+
+    def _reporters(self, *, act: bool) -> Iterator[Reporter]:
+        yield self.progress
+        if act and self.parts.config.journal is not None:
+            yield JournalReporter(self.parts.config.journal)
+        if act:
+            yield EventReporter(self.parts.cluster, self.parts.asker)
+
+
+@contextmanager
+def errand(
+    wiring: Wiring, path: Path, node: str, intent: Intent, word: Word, *, by_guest: bool = False
+) -> Iterator[Errand]:
+    """Connect, and begin an errand.
+
+    Args:
+        wiring: Builds the parts.
+        path: The configuration.
+        node: The node's name.
+        intent: The verb.
+        word: What the person said beyond it.
+        by_guest: `node` is not the node's name, but its guest's number, UUID or name.
+
+    Raises:
+        ConfigError: the configuration is not right, or that guest is no node.
+        HypervisorUnreachable, ClusterError: that guest's node could not be found out.
+    """
+    with connected(wiring, path) as parts:
+        name = node_of_guest(parts, node) if by_guest else node
+        yield Errand(parts, name, intent, word, f"{wiring.person()}, by hand", Progress(wiring.wall))
+
+
+def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool) -> None:
+    """Make sure, before anything is asked of anybody, that somebody can consent.
+
+    Raises:
+        ConfigError: nobody is there, and --yes was not given.
+    """
+    if not (yes or dry_run or wiring.interactive()):
+        raise ConfigError(
+            f"{node}: nobody can be asked here, stdin is no terminal. Add --yes, or --dry-run to see what "
+            "would happen"
+        )
+
+
+def consent(plan: Sequence[str], question: str, *, yes: bool) -> None:
+    """Name what will happen, and go on only if the person agrees.
+
+    Raises:
+        click.exceptions.Exit: they do not.
+    """
+    for line in plan:
+        say(line)
+    if not yes and not click.confirm(question):
+        say("Nothing was done.")
+        raise click.exceptions.Exit(1)

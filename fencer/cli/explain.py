@@ -1,0 +1,122 @@
+"""``fencer explain NODE``: the whole ladder of the decision on one node, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from fencer.cli.options import config_option, output_option
+from fencer.cli.output import emit
+from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
+from fencer.cli.telling import as_data, fenced_age, guest_of, ready, state_of, why
+from fencer.cli.ways import ways_out
+from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core.model import Check, Decision, FenceMark, Outcome, Reason, Verdict
+from fencer.core.reasons import TEXTS
+from fencer.runtime.onlooker import NEEDS_MEMORY, Onlooker
+from fencer.runtime.reconcile import Judged
+
+HEADLINES: dict[Verdict, str] = {
+    Verdict.HEALTHY: "{node} is not fenced, and need not be: it is healthy.",
+    Verdict.WAIT: "{node} is not fenced yet: {says}.",
+    Verdict.REFUSE: "{node} is not fenced: {says}.",
+    Verdict.STOP_FIRST: "{node} is not fenced yet: {says}, so its power has to be cut first.",
+    Verdict.FENCE: "{node} is not fenced yet, and is about to be: {says}.",
+    Verdict.FENCED: "{node} is fenced: {says}.",
+    Verdict.RECOVERING: "{node} is coming back: {says}.",
+    Verdict.UNFENCE: "{node} is fenced, and the fence is about to come off: {says}.",
+}
+
+FENCED_WAY = (
+    "What would change this: the guest to boot anew. An armed `fencer watch` then lifts the fence by itself, "
+    "once its kubelet is heard and nothing from before the fence is left."
+)
+
+
+@click.command(
+    short_help="Why is a node fenced, or not?",
+    epilog="\b\nExamples:\n  fencer explain k8s-4\n  fencer explain k8s-4 -o json",
+)
+@click.argument("node")
+@config_option
+@output_option("text", "json", "yaml")
+@click.pass_obj
+def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
+    """Tell why a node is fenced or not: each check with what was seen, and what would change the answer.
+
+    It looks once, for itself, and acts on nothing. The checks are those of `fencer watch`.
+    """
+    with connected(wiring, path) as parts:
+        onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
+        with no_such_node():
+            judged = onlooker.look(node).judged[node]
+        if form == "text":
+            for line in _story(parts, judged):
+                say(line)
+        else:
+            checks = [asdict(check) for check in judged.decision.checks]
+            emit({**as_data(judged, first_look=True), "checks": checks}, form)
+
+
+def _story(parts: Parts, judged: Judged) -> Iterator[str]:
+    decision, node = judged.decision, judged.observation.node
+    unknowable = decision.reason in NEEDS_MEMORY
+    says = why(judged, first_look=True) if unknowable else clean(TEXTS[decision.reason].says)
+    fenced = fenced_age(judged.observation) is not None
+    held = fenced and decision.reason is Reason.NOT_HELD
+    headline = HEADLINES[Verdict.FENCED if held else decision.verdict].format(
+        node=clean(node.name), says=says
+    )
+    yield from (click.style(part, bold=True) for part in paragraph(headline))
+    yield from _circumstances(judged)
+    yield ""
+    yield from table(_ladder(decision), indent=2, gap=2)
+    if held:
+        yield ""
+        yield from paragraph(FENCED_WAY)
+    elif unknowable:
+        yield ""
+        verb = "unfence" if fenced else "fence"
+        yield from paragraph(
+            f"An agent counts that from its own first look. `fencer {verb} {clean(node.name)} --dry-run` "
+            "counts as well, and tells what would be done then."
+        )
+    elif decision.verdict is not Verdict.HEALTHY:
+        yield ""
+        yield from ways_out(decision, node, parts.path)
+
+
+def _circumstances(judged: Judged) -> Iterator[str]:
+    node, mark, guest = judged.observation.node, judged.observation.node.mark, guest_of(judged)
+    where = "no guest" if guest is None else f"guest {clean(guest)}: {state_of(judged.observation)}"
+    yield from paragraph(f"Ready: {ready(node)}; {where}", indent=2)
+    fenced = fenced_age(judged.observation)
+    if isinstance(mark, FenceMark) and fenced is not None:
+        by, incident = clean(mark.by), clean(mark.incident)
+        text = f"fenced {fenced} ago by {by}, incident {incident}, proof: {mark.proof.value}"
+        yield from paragraph(text, indent=2)
+
+
+def _ladder(decision: Decision) -> list[list[Cell | str]]:
+    """Return a row for each check that was made, and one for all that were not."""
+    rows = [_rung(check, decision) for check in decision.checks if check.outcome is not Outcome.NOT_ASKED]
+    unasked = [check.name for check in decision.checks if check.outcome is Outcome.NOT_ASKED]
+    if unasked:
+        row = (sign(Outcome.NOT_ASKED), "not asked", ", ".join(unasked))
+        rows.append([Cell(text, FAINT) for text in row])
+    return rows
+
+
+def _rung(check: Check, decision: Decision) -> list[Cell | str]:
+    """Return one row. That a healthy node is heard is no failure, nor is what one look cannot tell."""
+    if check.outcome is Outcome.PASSED:
+        limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
+        return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]
+    if decision.verdict is Verdict.HEALTHY:
+        return [sign(Outcome.NOT_ASKED), check.name, clean(f"no: {check.seen}")]
+    if decision.reason in NEEDS_MEMORY:
+        return [sign(Outcome.NOT_ASKED), check.name, "one look cannot tell", Cell(clean(check.needs), FAINT)]
+    return [Cell(sign(check.outcome), BAD), Cell(check.name, BAD), clean(check.seen)]

@@ -1,0 +1,165 @@
+"""``fencer fence NODE`` (or ``--guest ID``): prove by hand what `watch` proves, then taint and clear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fencer.cli.errand import Errand, consent, errand, refuse_without_person
+from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
+from fencer.cli.render import clean, count, listing, paragraph, say, tell
+from fencer.cli.telling import fenced_age, guest_of
+from fencer.cli.wire import Wiring
+from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
+from fencer.core.pods import clearable
+from fencer.core.policy import PausedGuest
+from fencer.core.reasons import says
+from fencer.core.rungs import age
+from fencer.runtime.reconcile import Judged
+
+UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
+BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
+
+
+@click.command(
+    short_help="Fence a node by hand.",
+    epilog="\b\nExamples:\n  fencer fence k8s-2 --dry-run\n  fencer fence k8s-2\n  fencer fence --guest 102\n"
+    "  fencer fence k8s-2 --confirm-guest-off 'pve2 has no power, I stand before it'",
+)
+@click.argument("node", required=False)
+@click.option(
+    "--guest",
+    metavar="VMID|UUID|NAME",
+    help="Fence the node that is this guest, instead of a node by name. ENDPOINT/VMID where several have it.",
+)
+@config_option
+@dry_run_option
+@yes_option
+@click.option("--stop-guest", is_flag=True, help="Cut the guest's power first, if it runs.")
+@why_option(
+    "--confirm-guest-off",
+    "Your word that the guest is off and stays off, where no hypervisor can say so. Not taken against a "
+    "running, paused or saved guest, nor against a kubelet that is heard.",
+)
+@why_option("--over-brake", "Fence although too many nodes are fenced already, or every node is silent.")
+@timeout_option(120)
+@click.pass_obj
+def fence(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
+    node: str | None,
+    guest: str | None,
+    path: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    stop_guest: bool,
+    confirm_guest_off: str | None,
+    over_brake: str | None,
+    timeout_s: float,
+) -> None:
+    """Fence a node by hand: prove that its guest is off, set the out-of-service taint, clear its pods.
+
+    Your word replaces the waiting for silence, never the proof. It works in either mode.
+    """
+    target = node or guest
+    if not target or (node and guest):
+        raise click.UsageError("Name the node, or its guest with --guest: exactly one of them.")
+    refuse_without_person(wiring, target, yes=yes, dry_run=dry_run)
+    word = Word(stop_guest, confirm_guest_off, over_brake)
+    with errand(wiring, path, target, Intent.FENCE, word, by_guest=not node) as task:
+        before = task.look()
+        task.introduce(before)
+        if _is_done(task, before):
+            return
+        if not dry_run:
+            consent(list(_plan(task, before)), f"Fence {clean(task.node)}?", yes=yes)
+        after, took_s = task.pursue(timeout_s, act=not dry_run)
+        if dry_run:
+            _tell_dry_run(task, after, took_s)
+        else:
+            _tell_end(task, after, took_s)
+
+
+def _is_done(task: Errand, judged: Judged) -> bool:
+    """Tell an ending that needs no action; True: all is as it should be.
+
+    Raises:
+        click.exceptions.Exit: refused.
+    """
+    decision = judged.decision
+    if decision.reason is Reason.NOTHING_TO_CLEAR:
+        tell(f"nothing to do: {clean(says(decision))}. It is not tainted.")
+        return True
+    if decision.reason is Reason.PODS_CLEARED:
+        tell(f"fenced already, {fenced_age(judged.observation)} ago: {clean(says(decision))}.")
+        return True
+    if decision.verdict is Verdict.REFUSE:
+        task.refuse(judged)
+    if decision.verdict in BACK:
+        task.refuse(judged, f"fenced {fenced_age(judged.observation)} ago, and coming back")
+    return False
+
+
+def _plan(task: Errand, judged: Judged) -> Iterator[str]:
+    """Name what will happen."""
+    observation, guest = judged.observation, guest_of(judged)
+    since = fenced_age(observation)
+    if since is not None:
+        yield from paragraph(
+            f"It is fenced already, {since} ago: what is left on it will be cleared.", indent=2
+        )
+    if task.word.guest_off_why is not None and _nobody_says(observation):
+        text = f"No hypervisor says that it is off; you do, and that is recorded: {task.word.guest_off_why}."
+        yield from paragraph(clean(text), indent=2)
+    if _will_stop(task, observation):
+        runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
+        alive = (
+            " It runs, and its node is Ready: its pods are at work."
+            if runs and observation.node.ready
+            else ""
+        )
+        text = f"The power of {clean(guest)} will be cut: whatever it has not yet written is lost.{alive}"
+        yield from paragraph(text, indent=2)
+    pods, volumes = clearable(observation.pods or ()), observation.attachments or ()
+    if pods:
+        text = f"{count(len(pods), 'pod')} will be deleted without asking the node: {listing(pods)}."
+        yield from paragraph(text, indent=2)
+    if volumes:
+        yield from paragraph(f"{count(len(volumes), 'volume')} will be free for other nodes.", indent=2)
+
+
+def _nobody_says(observation: Observation) -> bool:
+    return observation.evidence is None or observation.evidence.power_state in UNTOLD
+
+
+def _will_stop(task: Errand, observation: Observation) -> bool:
+    state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
+    paused = state is PowerState.PAUSED and task.parts.policy.paused_guest is PausedGuest.STOP
+    return paused or (state is PowerState.RUNNING and task.word.stop_guest)
+
+
+def _tell_dry_run(task: Errand, judged: Judged, took_s: float) -> None:
+    if _is_done(task, judged):
+        return
+    if not judged.decision.actions:
+        task.refuse(judged, f"not proven within {age(round(took_s))}")
+    say(f"dry run: would fence {clean(task.node)} now. Nothing was done.")
+    for line in _plan(task, judged):
+        say(line)
+
+
+def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
+    decision, node = judged.decision, clean(task.node)
+    if not task.progress.done and _is_done(task, judged):
+        return
+    if decision.reason is Reason.PODS_CLEARED:
+        tell(
+            f"fenced in {age(round(took_s))}. It comes off by itself, under an armed `fencer watch`, when "
+            f"the guest has booted anew; `fencer explain {node}` shows what it waits for."
+        )
+    elif decision.verdict is Verdict.FENCED:
+        task.refuse(judged, f"fenced, but not finished within {age(round(took_s))}")
+    else:
+        task.refuse(judged, f"not fenced within {age(round(took_s))}")

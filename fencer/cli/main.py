@@ -1,0 +1,85 @@
+"""The console script ``fencer``: finds the command, and turns errors into a line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import click
+
+from fencer.cli.render import complain
+from fencer.cli.wire import Wiring
+from fencer.errors import FencerError
+
+COMMANDS = {
+    "demo": "fencer.cli.demo:demo",
+    "check": "fencer.cli.check:check",
+    "watch": "fencer.cli.watch:watch",
+    "status": "fencer.cli.status:status",
+    "explain": "fencer.cli.explain:explain",
+    "fence": "fencer.cli.fence:fence",
+    "unfence": "fencer.cli.unfence:unfence",
+    "plan": "fencer.cli.plan:plan",
+    "drain": "fencer.cli.drain:drain",
+    "shutdown": "fencer.cli.shutdown:shutdown",
+    "start": "fencer.cli.start:start",
+    "config": "fencer.cli.config:config",
+    "setup": "fencer.cli.setup:setup",
+}
+"""In the order in which a newcomer meets them. Imported when asked for."""
+
+INTERRUPTED = 130
+"""As shells have it: 128 and the number of SIGINT."""
+
+
+class Commands(click.Group):
+    """The group of all commands, each imported when it is needed."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the commands' names."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)  # noqa: S101 - COMMANDS says so
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what could not be found out or done is one line, never a traceback."""
+        try:
+            return super().invoke(ctx)
+        except FencerError as error:
+            complain(str(error))
+            raise click.exceptions.Exit(error.exit_code) from error
+        except (KeyboardInterrupt, click.Abort) as error:
+            raise click.exceptions.Exit(INTERRUPTED) from error
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nStart here:\n  fencer demo\n\n\b\nExit codes:\n  0 done and verified\n"
+    "  1 refused, or not verifiable\n  2 usage or configuration\n  3 unreachable",
+)
+@click.version_option(package_name="fencer", message="fencer %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Give the pods of a dead node to other nodes, once its hypervisor has proved that it is dead.
+
+    fencer finds the VM of a Kubernetes node that fell silent. Only when the hypervisor says that it is off
+    does it set the out-of-service taint and clear the pods, so that they start elsewhere.
+    """
+    if ctx.obj is None:
+        ctx.obj = Wiring()
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="fencer")

@@ -1,0 +1,79 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+DEFAULT_CONFIG = Path("/etc/fencer/config.yaml")
+
+config_option: Decorator = click.option(
+    "-c",
+    "--config",
+    "path",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_CONFIG,
+    envvar="FENCER_CONFIG",
+    show_default=True,
+    show_envvar=True,
+    metavar="FILE",
+    help="The configuration file.",
+)
+
+dry_run_option: Decorator = click.option(
+    "--dry-run", is_flag=True, help="Take the proof, say what would be done, and do nothing."
+)
+
+yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+def timeout_option(default_s: int) -> Decorator:
+    """Return the option for how long to wait.
+
+    Args:
+        default_s: Seconds.
+    """
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=float,
+        callback=_not_negative,
+        default=default_s,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait for what only time can bring.",
+    )
+
+
+def output_option(*forms: str) -> Decorator:
+    """Return the option for the form of the answer; the first form is the default."""
+    return click.option(
+        "-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True, help="Form."
+    )
+
+
+def why_option(name: str, text: str) -> Decorator:
+    """Return an option that takes a reason, which must not be empty: it is recorded.
+
+    Args:
+        name: The option, like ``--over-brake``.
+        text: Its help.
+    """
+    return click.option(name, metavar="WHY", callback=_not_empty, help=text)
+
+
+def _not_negative(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+    if not value >= 0:
+        raise click.BadParameter(f"must be seconds from now, not {value:g}")
+    return value
+
+
+def _not_empty(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("say why, in a few words: it is recorded")
+    return value

@@ -1,0 +1,256 @@
+"""What `drain`, `shutdown` and `start` share: which nodes, the parts, the way as it is shown, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from fencer.cli.options import Decorator
+from fencer.cli.progress import ACTIONS, Progress
+from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
+from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core.identity import resolve
+from fencer.core.model import Action, Decision, NodeView
+from fencer.core.ordering import elsewhere
+from fencer.core.reasons import TEXTS
+from fencer.core.rungs import age
+from fencer.errors import ClusterError, ConfigError
+from fencer.ports import Reporter
+from fencer.reporting.events import EventReporter
+from fencer.reporting.journal import JournalReporter
+from fencer.reporting.several import SeveralReporters
+from fencer.runtime.memory import Scene
+from fencer.runtime.observe import World
+from fencer.runtime.planned import Campaign
+from fencer.runtime.reconcile import Agent
+
+WIDTH = 14
+TROUBLES = frozenset({"trouble", "failed", "in the way"})
+
+force_option: Decorator = click.option(
+    "--force",
+    is_flag=True,
+    help="Evict pods that no controller makes anew, too: for good. As kubectl's.",
+)
+emptydir_option: Decorator = click.option(
+    "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
+)
+grace_option: Decorator = click.option(
+    "--grace-period",
+    "grace_s",
+    type=click.IntRange(min=-1),
+    default=-1,
+    metavar="SECONDS",
+    help="How long each pod may take to end; -1: as its own spec says. As kubectl's.",
+)
+parallel_option: Decorator = click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many nodes at a time. Budgets hold all the same; control-plane nodes go one at a time.",
+)
+host_option: Decorator = click.option(
+    "--host", metavar="HOST", help="All nodes whose guests are on this host, instead of nodes by name."
+)
+
+
+class Way:
+    """Shows the way of several nodes, a line a step, and takes in what is reported on it.
+
+    Args:
+        wiring: Tells the time of day.
+        several: More than one node: each line names its own.
+    """
+
+    def __init__(self, wiring: Wiring, *, several: bool) -> None:
+        self._wiring = wiring
+        self._several = several
+        self._progress = Progress(wiring.wall)
+
+    def show(self, node: str, what: str, detail: str) -> None:
+        """Show a step."""
+        cells: list[Cell | str] = [Cell(f"{self._wiring.wall():%H:%M:%S}", FAINT)]
+        if self._several:
+            cells.append(clean(node))
+        cells += [Cell(what.ljust(WIDTH), BAD if what in TROUBLES else None), clean(detail)]
+        for line in table([cells], indent=2, gap=2):
+            say(line)
+
+    def decided(self, node: NodeView, decision: Decision) -> None:
+        """See `Reporter.decided`."""
+        if self._several:
+            self.show(node.name, "now", TEXTS[decision.reason].says)
+        else:
+            self._progress.decided(node, decision)
+
+    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+        """See `Reporter.acted`."""
+        if self._several:
+            what, needless = ACTIONS.get(type(action), ("done", ""))
+            self.show(node.name, what if ok else "failed", text.removeprefix(needless))
+        else:
+            self._progress.acted(node, action, text, ok=ok)
+
+    def said(self, text: str, *, warning: bool) -> None:
+        """See `Reporter.said`."""
+        self._progress.said(text, warning=warning)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """All that a planned verb works with.
+
+    Attributes:
+        parts: The configuration come to life.
+        names: The nodes that are meant.
+        scene: All nodes and guests, as first seen.
+        looker: Judges without acting, and tells nobody.
+        world: The ports, with the evictor, telling everybody.
+        agent: Acts.
+        way: Shows.
+    """
+
+    parts: Parts
+    names: tuple[str, ...]
+    scene: Scene
+    looker: Agent
+    world: World
+    agent: Agent
+    way: Way
+
+    def node(self, name: str) -> NodeView:
+        """Return a node as first seen."""
+        return self.scene.nodes[name]
+
+    def guest(self, name: str) -> str:
+        """Return a node's guest and its state, in words."""
+        observation = self.looker.observer.observation(self.scene, self.node(name))
+        candidate = resolve(observation).candidate
+        if candidate is None:
+            return "no guest"
+        evidence = observation.evidence
+        return f"{evidence.guest}: {evidence.power_state}" if evidence else f"{candidate.guest}: unknown"
+
+
+@contextmanager
+def planned(
+    wiring: Wiring, path: Path, nodes: Sequence[str], host: str | None = None, *, act: bool = True
+) -> Iterator[Tools]:
+    """Connect, look once, and find out which nodes are meant.
+
+    Args:
+        wiring: Builds the parts.
+        path: The configuration.
+        nodes: Nodes by name.
+        host: Instead: all nodes whose guests are there.
+        act: Something will be done, and is recorded.
+
+    Raises:
+        click.UsageError: neither is given, or both are.
+        ConfigError: the configuration is not right, or there is no such node.
+        ClusterError: the cluster could not be read.
+    """
+    if bool(nodes) == bool(host):
+        raise click.UsageError("Name the nodes, or the host of their guests with --host: one of the two.")
+    with connected(wiring, path) as parts:
+        looker = _agent(parts, wiring, parts.world(Quiet()))
+        scene = looker.observer.look()
+        names = tuple(dict.fromkeys(nodes)) if host is None else _on_host(looker, scene, host)
+        with no_such_node():
+            for name in names:
+                looker.named(scene, name)
+        way = Way(wiring, several=len(names) > 1)
+        reporter = SeveralReporters(*_reporters(parts, way, act=act))
+        world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
+        yield Tools(parts, names, scene, looker, world, _agent(parts, wiring, world), way)
+
+
+def introduce(tools: Tools) -> None:
+    """Say who the nodes are."""
+    for name in tools.names:
+        say(click.style(f"{clean(name)} ({clean(tools.guest(name))})", bold=True))
+
+
+def see_through(
+    tools: Tools, campaign: Campaign, standing: Callable[[str], Iterable[str]], failed: str
+) -> str:
+    """Run a campaign, and say how each node stands where that does not end well.
+
+    Args:
+        tools: What the verb works with.
+        campaign: Not begun yet.
+        standing: Says of each node how it stands, with the word for those that are not done.
+        failed: That word, where something failed.
+
+    Returns:
+        How long it took, for people.
+
+    Raises:
+        click.exceptions.Exit: something failed.
+        KeyboardInterrupt, ClusterError: it was broken off.
+    """
+    clock = tools.parts.clock
+    began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
+    try:
+        if elsewhere(nodes, tools.scene.nodes.values()):
+            campaign.prepare()
+        well = campaign.run()
+    except (KeyboardInterrupt, ClusterError) as error:
+        word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
+        for line in standing(word):
+            say(clean(line), err=True)
+        raise
+    if not well:
+        give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
+    return age(round(clock.now_s() - began_s))
+
+
+def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:
+    """End with what stands now.
+
+    Raises:
+        click.exceptions.Exit: always.
+    """
+    for line in lines:
+        tell(clean(line))
+    raise click.exceptions.Exit(code)
+
+
+def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
+    return Agent(world, parts.policy, parts.rules, f"{wiring.person()}, by hand")
+
+
+def _reporters(parts: Parts, way: Way, *, act: bool) -> Iterator[Reporter]:
+    yield way
+    if act and parts.config.journal is not None:
+        yield JournalReporter(parts.config.journal)
+    if act:
+        yield EventReporter(parts.cluster, parts.asker)
+
+
+def _on_host(looker: Agent, scene: Scene, host: str) -> tuple[str, ...]:
+    """Return the nodes whose guests are on a host; a guest that could not be read may be missed, and is said.
+
+    Raises:
+        ConfigError: there is none, or an endpoint did not answer.
+    """
+    if scene.errors:
+        name, why = next(iter(scene.errors.items()))
+        raise ConfigError(f"{name}: not all guests of {host} can be known: {why}")
+    found, hosts = [], set()
+    for name, node in scene.nodes.items():
+        observation = looker.observer.observation(scene, node)
+        at = observation.evidence.guest.host if observation.evidence else None
+        hosts.add(at or "(not told)")
+        if at == host:
+            found.append(name)
+    if not found:
+        raise ConfigError(f"{host}: no node's guest is there. Hosts: {', '.join(sorted(hosts))}")
+    return tuple(sorted(found))

@@ -1,0 +1,152 @@
+"""How fencer writes to people: plain words first, colour and signs only where they can be shown.
+
+Everything that comes from outside passes `clean`, so that no name of a node can drive a terminal.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+import click
+
+from fencer.core.model import Outcome
+from fencer.core.text import printable
+
+GOOD, BAD, DOUBTFUL, FAINT = "green", "red", "yellow", "bright_black"
+"""Colours by what they repeat."""
+
+SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_ASKED: "·"}
+PLAIN_SIGNS = {Outcome.PASSED: "ok", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-"}
+PLAIN = str.maketrans({"✓": "ok", "✗": "NO", "·": "-", "\N{EN DASH}": "-", "…": "...", "─": "-"})
+"""For terminals that cannot show the left side."""
+
+PAGE = 100
+"""Columns for paragraphs in files and pipes."""
+
+NARROWEST = 24
+"""Columns that the last cell of a table needs; with less it goes below the others."""
+BELOW = 6
+"""How far it is indented there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A word in a table, with the colour that repeats what it says."""
+
+    text: str
+    colour: str | None = None
+
+
+def clean(text: object) -> str:
+    """Return a text from outside, fit for a terminal."""
+    return printable(str(text))
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Write a line, with what the stream cannot show written in other words."""
+    stream = sys.stderr if err else sys.stdout
+    click.echo(text if _shows(text, stream) else _fit(text, stream), err=err)
+
+
+def complain(text: str) -> None:
+    """Write an error to stderr, each line as ``fencer: …``."""
+    for line in text.splitlines():
+        say(f"fencer: {clean(line)}", err=True)
+
+
+def sign(outcome: Outcome) -> str:
+    """Return the sign of a check's outcome, as stdout can show it."""
+    wanted = SIGNS[outcome]
+    return wanted if _shows("✓✗·", sys.stdout) else PLAIN_SIGNS[outcome]
+
+
+def table(rows: Sequence[Sequence[Cell | str]], *, indent: int = 0, gap: int = 3) -> Iterable[str]:
+    """Lay out rows in columns; on a terminal the last column is wrapped, and nothing is ever cut off.
+
+    Args:
+        rows: Cells; rows may be of different length.
+        indent: Spaces before each line.
+        gap: Spaces between columns.
+    """
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    columns = max((len(row) for row in cells), default=0)
+    widths = [max((len(row[i].text) for row in cells if i < len(row) - 1), default=0) for i in range(columns)]
+    for row in cells:
+        *front, last = row
+        begun = " " * indent + "".join(
+            _painted(cell, width) + " " * gap for cell, width in zip(front, widths, strict=False)
+        )
+        hang = indent + sum(widths[: len(front)]) + gap * len(front)
+        yield from _last_cell(begun, last, hang, indent)
+
+
+def _last_cell(begun: str, last: Cell, hang: int, indent: int) -> Iterator[str]:
+    """Finish a row: behind the others, wrapped there, or below them where a terminal leaves no room."""
+    terminal = _columns()
+    if terminal is None or len(last.text) <= terminal - hang:
+        parts = [last.text]
+    elif terminal - hang >= NARROWEST:
+        parts = _wrapped(last.text, terminal - hang)
+    else:
+        if begun.strip():
+            yield begun.rstrip()
+        hang = indent + BELOW
+        begun, parts = " " * hang, _wrapped(last.text, terminal - hang)
+    for number, part in enumerate(parts):
+        yield ((begun if number == 0 else " " * hang) + _painted(Cell(part, last.colour), 0)).rstrip()
+
+
+def paragraph(text: str, *, indent: int = 0) -> Iterable[str]:
+    """Wrap a paragraph to the terminal, or to `PAGE` columns where there is none."""
+    width = _columns() or PAGE
+    for part in _wrapped(text, width - indent):
+        yield " " * indent + part
+
+
+def tell(text: str, *, bold: bool = False) -> None:
+    """Say a paragraph."""
+    for part in paragraph(text):
+        say(click.style(part, bold=True) if bold else part)
+
+
+def listing(names: Sequence[object], most: int = 8) -> str:
+    """Return names in one phrase, shortened where there are many: ``a, b, c and 4 more``."""
+    shown = ", ".join(clean(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 pod``, ``3 pods``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _painted(cell: Cell, width: int) -> str:
+    padding = " " * (width - len(cell.text))
+    return (click.style(cell.text, fg=cell.colour) if cell.colour and cell.text else cell.text) + padding
+
+
+def _columns() -> int | None:
+    """Return the width of the terminal; None where stdout is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, max(NARROWEST, room), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _shows(text: str, stream: TextIO) -> bool:
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _fit(text: str, stream: TextIO) -> str:
+    encoding = stream.encoding or "utf-8"
+    return text.translate(PLAIN).encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,82 @@
+"""``fencer setup``: writes what an installation needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from fencer.cli.render import complain, say
+from fencer.cli.setup_hook import hook
+from fencer.cli.setup_kubernetes import kubernetes
+from fencer.cli.setup_proxmox import proxmox
+from fencer.errors import ConfigError
+
+
+@click.group(epilog="\b\nExample:\n  fencer setup vagrant ~/kubespray")
+def setup() -> None:
+    """Print what an installation needs."""
+
+
+setup.add_command(hook, "hook")
+setup.add_command(kubernetes, "kubernetes")
+setup.add_command(proxmox, "proxmox")
+
+
+@setup.command(
+    "vagrant",
+    epilog="\b\nExamples:\n  fencer setup vagrant ~/kubespray >> config.yaml\n"
+    "  vagrant global-status --machine-readable | fencer setup vagrant --global-status -",
+)
+@click.argument("project", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--hypervisor",
+    default="box",
+    show_default=True,
+    metavar="NAME",
+    help="What the configuration calls the hypervisor.",
+)
+@click.option(
+    "--global-status",
+    "status",
+    type=click.File(errors="replace"),
+    metavar="FILE",
+    help="Take the machines of all projects that `vagrant global-status --machine-readable` named. -: stdin.",
+)
+@click.option(
+    "--write",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write it to a new file instead of stdout.",
+)
+def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write: Path | None) -> None:
+    """Print the `nodes:` of the configuration for a Vagrant project in VirtualBox.
+
+    PROJECT is the folder with the Vagrantfile; without it, this one. Each node must have its machine's name,
+    as in Kubespray's labs. Nothing is asked of Vagrant or VirtualBox: the project's own records are read.
+    """
+    from fencer.setup.vagrant import machines_of, machines_of_all, nodes_section, projects_in  # noqa: PLC0415 - as others are
+
+    if status is not None and project is not None:
+        raise click.UsageError("Name a project, or give the global status: not both.")
+    if status is None:
+        machines = machines_of(project or Path())
+    else:
+        machines = machines_of_all(projects_in(status.read()), complain)
+    section = nodes_section(machines, hypervisor)
+    if write is None:
+        say(section.rstrip("\n"))
+    else:
+        _write(write, section)
+        say(f"{write}: {len(machines)} nodes")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"{path}: is there already, and is left alone: name a new file") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,126 @@
+"""``fencer setup kubernetes``: the manifest, and a kubeconfig of fencer's own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from fencer.cli.render import clean, complain, say
+from fencer.core.text import printable
+from fencer.errors import ConfigError
+
+HOUR_S = 3600
+
+
+@click.command(
+    short_help="Print the manifest; make a kubeconfig of its own.",
+    epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
+    "  fencer setup kubernetes --admission-policy | kubectl apply -f -\n"
+    "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig",
+)
+@click.option("--namespace", default="fencer", show_default=True, help="Where its service account lives.")
+@click.option(
+    "--print", "only", flag_value="manifest", help="Print the manifest: what is done without --output."
+)
+@click.option(
+    "--admission-policy",
+    "only",
+    flag_value="policy",
+    help="Print what confines the account further than the manifest can, for Kubernetes 1.30 or newer.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Make a token for the account, and write a kubeconfig with it, for its owner alone (mode 0600).",
+)
+@click.option("--replace", is_flag=True, help="With --output: replace the file, to renew the token in it.")
+@click.option(
+    "--kubeconfig",
+    "admin",
+    type=click.Path(path_type=Path),
+    envvar="KUBECONFIG",
+    show_envvar=True,
+    metavar="FILE",
+    help="With --output: an administrator's kubeconfig. It is read once, and nothing of its user is kept.",
+)
+@click.option("--context", metavar="NAME", help="Which of its contexts. Otherwise its current one.")
+@click.option(
+    "--server", metavar="URL", help="The API server's URL for fencer, where it is not the administrator's."
+)
+@click.option(
+    "--hours", type=click.IntRange(min=1), default=8760, show_default=True, help="How long the token is good."
+)
+def kubernetes(
+    *,
+    namespace: str,
+    only: str | None,
+    output: Path | None,
+    replace: bool,
+    admin: Path | None,
+    context: str | None,
+    server: str | None,
+    hours: int,
+) -> None:
+    """Print what fencer may do in the cluster, for `kubectl apply`; with --output, make its kubeconfig.
+
+    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: then
+    run this again with --replace. Deleting the service account ends every token of it at once.
+    """
+    from fencer.setup.files import refuse_existing  # noqa: PLC0415 - as others are
+    from fencer.setup.kubernetes import admission_policy, manifest  # noqa: PLC0415
+
+    text = admission_policy(namespace) if only == "policy" else manifest(namespace)
+    if output is None or only:
+        say(text.rstrip("\n"))
+        return
+    if admin is None:
+        raise ConfigError("--output needs an administrator's kubeconfig: name it with --kubeconfig")
+    if server is not None and not server.startswith("https://"):
+        raise ConfigError(f"--server: {server!r} must begin with https://: a token goes there")
+    if not replace:
+        refuse_existing(output)
+    _make(output, admin, context, namespace, server, hours)
+
+
+def _make(
+    output: Path, admin: Path, context: str | None, namespace: str, server: str | None, hours: int
+) -> None:
+    from fencer.cluster.account import issue_token  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+    from fencer.setup.files import write_private  # noqa: PLC0415
+    from fencer.setup.kubernetes import kubeconfig  # noqa: PLC0415
+
+    issued = issue_token(ClusterSettings(str(admin), context), namespace, hours * HOUR_S, time.sleep)
+    text = kubeconfig(server or issued.server, issued.token, issued.ca_pem, issued.tls_server_name)
+    missing = _tried(text)
+    write_private(output, text)
+    say(f"{printable(str(output))}: written, for {clean(server or issued.server)}")
+    say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
+    for right in missing:
+        complain(f"the account may not {right}: apply the manifest, `fencer setup kubernetes`")
+    if missing:
+        raise click.exceptions.Exit(1)
+
+
+def _tried(text: str) -> tuple[str, ...]:
+    """Go in with the new kubeconfig once; return the rights that are missing.
+
+    Raises:
+        ClusterError: it does not lead in.
+    """
+    from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+    from fencer.setup.files import write_private  # noqa: PLC0415
+
+    with TemporaryDirectory(prefix="fencer-") as folder:
+        path = Path(folder) / "kubeconfig"
+        write_private(path, text)
+        cluster = KubernetesCluster(ClusterSettings(str(path)))
+        missing = tuple(cluster.missing_rights())
+        if not missing:
+            cluster.identity()
+        return missing

@@ -1,0 +1,47 @@
+"""``fencer setup proxmox``: the lines that make fencer's user and token on Proxmox VE."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fencer.cli.render import say
+from fencer.errors import ConfigError
+
+
+@click.command(
+    short_help="Print the pveum lines for a user and token of its own.",
+    epilog="\b\nExamples:\n  fencer setup proxmox\n  fencer setup proxmox --power --pool k8s\n"
+    "  fencer setup proxmox --pve 8 | ssh root@pve1 sh -e",
+)
+@click.option("--power", is_flag=True, help="It may stop and start guests, too.")
+@click.option(
+    "--pool", metavar="NAME", help="With --power: only guests of this pool. It sees all others still."
+)
+@click.option(
+    "--pve", type=click.Choice(["8", "9"]), default="9", show_default=True, help="Major version there."
+)
+@click.option(
+    "--token-id", default="fencer@pve!agent", show_default=True, metavar="USER@REALM!ID", help="Whom."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    default=Path("/etc/fencer/proxmox-token"),
+    show_default=True,
+    metavar="FILE",
+    help="Where the secret goes.",
+)
+def proxmox(*, power: bool, pool: str | None, pve: str, token_id: str, token_file: Path) -> None:
+    """Print the `pveum` lines that make a user, a token and roles with exactly the rights that fencer needs.
+
+    Without --power it can only look. It must see every guest: one that it may not see looks like one that
+    was deleted. `fencer check` reads the rights back, and names what is missing or too much.
+    """
+    from fencer.setup.proxmox import Account, pveum_lines  # noqa: PLC0415 - as others are
+
+    if pool is not None and not power:
+        raise ConfigError("--pool narrows --power: without that, all guests are only looked at")
+    for line in pveum_lines(Account(token_id, token_file, power=power, pool=pool, version=int(pve))):
+        say(line)

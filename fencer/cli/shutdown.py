@@ -1,0 +1,190 @@
+"""``fencer shutdown NODE…``: drain, shut the guest down, prove it off, and fence only what is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from fencer.cli.drain import drain_options, drain_plan, refuse_barred, standing
+from fencer.cli.errand import consent, refuse_without_person
+from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.planned import (
+    Tools,
+    emptydir_option,
+    force_option,
+    give_up,
+    grace_option,
+    host_option,
+    introduce,
+    parallel_option,
+    planned,
+    see_through,
+)
+from fencer.cli.render import clean, listing, paragraph, say, tell
+from fencer.cli.wire import Wiring
+from fencer.core.model import Intent, Verdict, Word
+from fencer.core.ordering import beyond_quorum, in_order
+from fencer.core.reasons import change, says
+from fencer.core.rungs import age
+from fencer.runtime.drain import DrainOptions
+from fencer.runtime.planned import Campaign, Replacements
+from fencer.runtime.turns import ShutdownOptions, ShutdownTurn
+
+DRAINS = ("agent", "guest", "none")
+
+
+@click.command(
+    short_help="Drain a node and shut its guest down.",
+    epilog="\b\nExamples:\n  fencer shutdown k8s-2\n  fencer shutdown k8s-2 --stop-after 180\n"
+    "  fencer shutdown --host pve2\n  fencer start k8s-2",
+)
+@click.argument("nodes", nargs=-1, metavar="NODE...")
+@host_option
+@config_option
+@dry_run_option
+@yes_option
+@click.option(
+    "--drain",
+    "who",
+    type=click.Choice(DRAINS),
+    default="agent",
+    show_default=True,
+    help="Who drains: fencer from here, the unit inside the guest while it shuts down, or nobody.",
+)
+@force_option
+@emptydir_option
+@grace_option
+@timeout_option(600)
+@click.option(
+    "--stop-after",
+    "stop_after_s",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
+)
+@click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@parallel_option
+@click.pass_obj
+def shutdown(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
+    nodes: tuple[str, ...],
+    host: str | None,
+    path: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    who: str,
+    force: bool,
+    delete_emptydir_data: bool,
+    grace_s: int,
+    timeout_s: float,
+    stop_after_s: float | None,
+    keep_cordon: bool,
+    parallel: int,
+) -> None:
+    """Stop nodes on purpose: drain them, shut their guests down, and prove that they are off.
+
+    What is left on a node then (pods that did not end, volumes still attached) is fenced, by the same proof
+    as ever. --timeout is for the drain of a node, and once more for its shutdown; 0 waits for ever.
+    """
+    if stop_after_s is not None and 0 < timeout_s <= stop_after_s:
+        raise click.UsageError(f"--stop-after {stop_after_s:g} comes after --timeout {timeout_s:g}.")
+    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    drain = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
+    options = ShutdownOptions(drain if who == "agent" else None, drain.timeout_s, stop_after_s)
+    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+        introduce(tools)
+        _refuse_beforehand(tools)
+        plan = list(_plan(tools, options, who))
+        if options.drain is not None:
+            refuse_barred(tools, options.drain.filters)
+        if dry_run:
+            for line in plan:
+                say(line)
+            say("dry run: nothing was done.")
+            return
+        consent(plan, f"Shut {listing(tools.names)} down?", yes=yes)
+        _carry_out(tools, options, parallel)
+
+
+def _refuse_beforehand(tools: Tools) -> None:
+    """Refuse before anything is drained where a shutdown would be refused afterwards.
+
+    Raises:
+        click.exceptions.Exit: refused.
+    """
+    refusals = []
+    for name in tools.names:
+        decision = tools.looker.step(name, Intent.SHUTDOWN, Word(), act=False).decision
+        if decision.verdict is Verdict.REFUSE:
+            refusals.append(f"{name}: refused: {says(decision)}. What would change this: {change(decision)}.")
+    nodes, down = in_order(map(tools.node, tools.names)), tools.looker.observer.down(tools.scene)
+    refusals += [
+        f"{node.name}: refused: etcd would lose its quorum, with the others off by then."
+        for node in beyond_quorum(nodes, tools.scene.nodes.values(), tools.parts.policy, down)
+        if not any(line.startswith(f"{node.name}: ") for line in refusals)
+    ]
+    if refusals:
+        give_up([*refusals, "Nothing was changed."])
+
+
+def _plan(tools: Tools, options: ShutdownOptions, who: str) -> Iterator[str]:
+    """Name what will happen."""
+    if options.drain is not None:
+        yield from drain_plan(tools, options.drain.filters)
+    else:
+        text = {
+            "guest": "The unit inside drains while its guest shuts down; what it leaves is cleared after.",
+            "none": "Nothing is drained: its pods end with the guest, and are cleared once it is proven off.",
+        }[who]
+        yield from paragraph(text, indent=2)
+    cut = (
+        "; its power is never cut"
+        if options.stop_after_s is None
+        else f"; after {age(options.stop_after_s)} its power is cut"
+    )
+    each = "Then the guest is" if len(tools.names) == 1 else "Then each guest is"
+    yield from paragraph(f"{each} asked to shut down{cut}.", indent=2)
+
+
+def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
+    nodes = in_order(tools.node(name) for name in tools.names)
+    turns = [
+        ShutdownTurn(tools.world, tools.agent, tools.parts.policy, node, options, tools.way.show)
+        for node in nodes
+    ]
+    several = Replacements(tools.world, tools.agent) if len(turns) > 1 and options.drain else None
+    patience_s = options.drain.timeout_s if options.drain else options.timeout_s
+    campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options.drain, patience_s)
+    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not shut down")
+    back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
+    cordoned = _cordoned(options.drain, len(turns))
+    tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
+
+
+def _cordoned(drain: DrainOptions | None, number: int) -> str:
+    if drain is None:
+        return ""
+    return " It stays cordoned." if number == 1 else " They stay cordoned."
+
+
+def _standing(turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
+    """Say for each node how it stands, and the command that goes on or takes it back."""
+    for turn in turns:
+        name = turn.node.name
+        if turn.over and not turn.failed:
+            yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
+        elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
+            for line in standing([turn.draining], word):
+                yield line.replace("`fencer drain ", "`fencer shutdown ")
+        elif turn.judged is None:
+            yield f"{name}: not begun; nothing was changed."
+        else:
+            why = turn.failed or says(turn.judged.decision)
+            drained = "; it is drained and cordoned" if turn.draining is not None else ""
+            yield (
+                f"{name}: {word}: {why}{drained}. `fencer shutdown {name}` goes on, --stop-after cuts its "
+                f"power, `fencer start {name}` takes it back."
+            )

@@ -1,0 +1,108 @@
+"""``fencer start NODE…``: power on, wait for Ready, take off fence and cordon where they are fencer's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from fencer.cli.errand import consent, refuse_without_person
+from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.planned import Tools, give_up, host_option, introduce, planned, see_through
+from fencer.cli.render import clean, listing, paragraph, say, tell
+from fencer.cli.wire import Wiring
+from fencer.core.drain import cordoned_by_drain
+from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
+from fencer.core.reasons import change, says
+from fencer.runtime.planned import Campaign
+from fencer.runtime.turns import StartTurn
+
+
+@click.command(
+    short_help="Start a node that was shut down, and take its cordon off.",
+    epilog="\b\nExamples:\n  fencer start k8s-2\n  fencer start --host pve2",
+)
+@click.argument("nodes", nargs=-1, metavar="NODE...")
+@host_option
+@config_option
+@dry_run_option
+@yes_option
+@timeout_option(600)
+@click.pass_obj
+def start(
+    wiring: Wiring,
+    nodes: tuple[str, ...],
+    host: str | None,
+    path: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    timeout_s: float,
+) -> None:
+    """Bring nodes back: power their guests on, wait until they are Ready, lift fence and cordon of fencer's.
+
+    A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
+    """
+    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+        introduce(tools)
+        plan = [line for name in tools.names for line in _plan(tools, name)]
+        if dry_run:
+            for line in plan:
+                say(line)
+            say("dry run: nothing was done.")
+            return
+        consent(plan, f"Start {listing(tools.names)}?", yes=yes)
+        _carry_out(tools, timeout_s or float("inf"))
+
+
+def _plan(tools: Tools, name: str) -> Iterator[str]:
+    """Name what will happen to one node.
+
+    Raises:
+        click.exceptions.Exit: refused.
+    """
+    judged = tools.looker.step(name, Intent.START, Word(), act=False)
+    decision, node = judged.decision, judged.observation.node
+    if decision.verdict is Verdict.REFUSE:
+        give_up([f"{name}: refused: {says(decision)}. What would change this: {change(decision)}."])
+    steps = []
+    evidence = judged.observation.evidence
+    if evidence is not None and evidence.power_state is PowerState.STOPPED:
+        steps.append("powered on")
+    if isinstance(node.mark, FenceMark) and node.out_of_service is not None:
+        steps.append("unfenced when it has booted anew")
+    if cordoned_by_drain(node):
+        steps.append("uncordoned when it is Ready")
+    elif node.unschedulable:
+        steps.append("left cordoned, for that is not fencer's")
+    text = ", ".join(steps) or "looked at: it is to run and to be Ready"
+    yield from paragraph(f"{clean(name)} will be {text}.", indent=2)
+
+
+def _carry_out(tools: Tools, timeout_s: float) -> None:
+    turns = [
+        StartTurn(tools.world, tools.agent, tools.parts.policy, tools.node(name), timeout_s)
+        for name in tools.names
+    ]
+    campaign = Campaign(tools.world, turns, len(turns), tools.way.show, ordered=False)
+    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back")
+    tell(f"back in {took}: {listing(tools.names)}.")
+    for turn in turns:
+        if turn.judged is not None and turn.judged.observation.node.unschedulable:
+            name = clean(turn.node.name)
+            tell(f"{name} is cordoned, not by fencer, and stays so: `kubectl uncordon {name}`.")
+
+
+def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:
+    """Say for each node how it stands, and the command that goes on."""
+    for turn in turns:
+        name = turn.node.name
+        if turn.over and not turn.failed:
+            yield f"{name}: back."
+        elif turn.judged is None:
+            yield f"{name}: not begun."
+        else:
+            why = turn.failed or says(turn.judged.decision)
+            yield f"{name}: {word}: {why}. `fencer start {name}` goes on."

@@ -1,0 +1,106 @@
+"""How a simulated story is told to people: who did what when, and where the pods are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import click
+
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count, table
+from fencer.core.model import Reason
+from fencer.core.reasons import TEXTS
+from fencer.simulation.objects import ApiPod
+from fencer.simulation.stage import Stage, Summary
+from fencer.simulation.timeline import StageEvent
+
+COLOURS = {"world": BAD, "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
+WHO_WIDTH = max(map(len, COLOURS))
+
+ASIDE = frozenset(
+    {
+        Reason.NODE_READY,
+        Reason.SILENCE_TOO_SHORT,
+        Reason.CLEARING_PODS,
+        Reason.RELEASING_VOLUMES,
+        Reason.AWAITING_RENEWALS,
+        Reason.BOOTED_ANEW,
+        Reason.SETTLING,
+        Reason.SETTLED,
+        Reason.NODE_HEALTHY,
+    }
+)
+"""Decisions that only lead from one line of the story to the next."""
+
+UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+def is_aside(event: StageEvent) -> bool:
+    """Whether a reader in a hurry misses nothing without this line."""
+    return event.data.get("action") == "BindNode" or event.data.get("reason") in ASIDE
+
+
+def line(event: StageEvent, node_width: int) -> Iterator[str]:
+    """Write one event: the virtual clock, who, about which node, and what."""
+    minutes, seconds = divmod(round(event.t_s), 60)
+    colour = COLOURS[event.actor]
+    yield from table(
+        [
+            [
+                Cell(f"{minutes:3}:{seconds:02}", FAINT),
+                Cell(event.actor.ljust(WHO_WIDTH), colour),
+                (event.node or "").ljust(node_width),
+                Cell(
+                    UUID.sub(r"\1…", clean(event.text)),
+                    BAD if event.data["what"] == "double-writer" else None,
+                ),
+            ]
+        ],
+        gap=2,
+    )
+
+
+def board(stage: Stage) -> Iterator[str]:
+    """Draw where the pods are now, but for those that every node has; one that is not Ready in brackets."""
+    pods = [pod for pod in stage.simulation.api.pods.values() if not pod.daemon and not pod.over]
+    rows: list[list[Cell | str]] = [
+        [Cell(name, FAINT), _row(pod for pod in pods if pod.node == name)] for name in stage.simulation.nodes
+    ]
+    waiting = _row(pod for pod in pods if pod.node is None)
+    if waiting:
+        rows.append([Cell("nowhere", BAD), waiting])
+    yield from table(rows, indent=8, gap=2)
+
+
+def _row(pods: Iterable[ApiPod]) -> str:
+    ordered = sorted(pods, key=lambda pod: pod.name)
+    return " ".join(pod.name if pod.ready else f"({pod.name})" for pod in ordered)
+
+
+def ending_alone(summary: Summary) -> Iterator[str]:
+    """Say how it ended without fencer."""
+    stuck = f"{count(summary.pods_stuck, 'pod')} stuck, and stuck for ever while that VM stays away"
+    text = stuck if summary.pods_stuck else f"all pods Ready again in {_seconds(summary.seconds_to_recover)}"
+    minutes = count(round(summary.duration_s / 60), "minute")
+    yield from table([[f"Kubernetes alone, after {minutes}: {text} · {_counts(summary)}"]])
+
+
+def ending(summary: Summary) -> Iterator[str]:
+    """Say what counts: pods moved, seconds, double writers."""
+    why = None if summary.refused_reason is None else TEXTS[Reason(summary.refused_reason)].says
+    ready = f"all pods Ready again in {_seconds(summary.seconds_to_recover)}"
+    if summary.fenced:
+        kept = "" if why is None else f" · fence kept, because {why}"
+        text = f"fenced in {_seconds(summary.seconds_to_fence)} · {ready}{kept}"
+    else:
+        text = f"left alone · {ready}" if why is None else f"refused, because {why}"
+    for part in table([[f"With fencer: {text} · {_counts(summary)}"]]):
+        yield click.style(part, bold=True)
+
+
+def _counts(summary: Summary) -> str:
+    return f"pods moved {summary.pods_moved} · double writers {summary.double_writers}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{seconds:.0f} s"

@@ -1,0 +1,159 @@
+"""How a judged node is told: the same words for `status`, `explain`, `fence` and `unfence`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count
+from fencer.core.identity import resolve
+from fencer.core.model import (
+    Evidence,
+    FenceMark,
+    GuestRef,
+    NodeView,
+    Observation,
+    PowerState,
+    Reason,
+    Verdict,
+)
+from fencer.core.pods import clearable, seconds_between
+from fencer.core.reasons import change, says
+from fencer.core.rungs import age
+from fencer.runtime.onlooker import NEEDS_MEMORY
+from fencer.runtime.reconcile import Judged
+
+NOBODY = "\N{EN DASH}"
+
+FENCE_WORDS: dict[Verdict, tuple[str, str | None]] = {
+    Verdict.HEALTHY: (NOBODY, None),
+    Verdict.WAIT: ("waits", DOUBTFUL),
+    Verdict.REFUSE: ("refused", BAD),
+    Verdict.STOP_FIRST: ("due, stop first", DOUBTFUL),
+    Verdict.FENCE: ("due", DOUBTFUL),
+    Verdict.FENCED: ("fenced", DOUBTFUL),
+    Verdict.RECOVERING: ("coming back", DOUBTFUL),
+    Verdict.UNFENCE: ("due to be lifted", DOUBTFUL),
+    Verdict.OFF: (NOBODY, None),
+}
+"""What stands in the column FENCE of a node without a fence of ours, and in which colour."""
+
+CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.BINDING_UNPROVEN})
+"""Refusals that say: this node could not be fenced if it died."""
+
+SPECIAL = {Reason.OBSERVE_MODE: "only observed", Reason.SETTLING: "lifted", Reason.SETTLED: "lifted"}
+"""Reasons that say more than their verdict does."""
+
+STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
+
+
+def ready(node: NodeView) -> str:
+    """Return whether a node is Ready, and since when it is not where that is known."""
+    word = {True: "yes", False: "no", None: "unknown"}[node.ready]
+    return f"{word}, {age(round(node.not_ready_s))}" if node.not_ready_s else word
+
+
+def ready_cell(node: NodeView) -> Cell:
+    """Return the same for a table."""
+    return Cell(ready(node), GOOD if node.ready else BAD)
+
+
+def guest_of(judged: Judged) -> GuestRef | None:
+    """Return the guest, as its hypervisor names it now."""
+    evidence, candidate = judged.observation.evidence, resolve(judged.observation).candidate
+    if candidate is None:
+        return None
+    return evidence.guest if evidence and evidence.guest.key == candidate.guest.key else candidate.guest
+
+
+def state_of(observation: Observation) -> str:
+    """Return the guest's power state in a word."""
+    if resolve(observation).candidate is None:
+        return NOBODY
+    return "unknown" if observation.evidence is None else observation.evidence.power_state.value
+
+
+def state_cell(observation: Observation) -> Cell:
+    """Return the same for a table."""
+    evidence: Evidence | None = observation.evidence
+    colour = DOUBTFUL if evidence is None else STATE_COLOURS.get(evidence.power_state, BAD)
+    word = state_of(observation)
+    return Cell(word, FAINT if word == NOBODY else colour)
+
+
+def fenced_age(observation: Observation) -> str | None:
+    """Return for how long the node has carried our fence; None: it does not."""
+    mark = observation.node.mark
+    if not isinstance(mark, FenceMark) or observation.node.out_of_service is None:
+        return None
+    return age(max(0.0, seconds_between(mark.fenced_at_utc, observation.utc)))
+
+
+def fence_cell(judged: Judged) -> Cell:
+    """Return whether the node is fenced, or would be."""
+    decision, fenced = judged.decision, fenced_age(judged.observation)
+    if fenced is not None:
+        return Cell(f"fenced {fenced} ago", DOUBTFUL)
+    if decision.reason in CANNOT:
+        return Cell("cannot fence", BAD)
+    if decision.reason in SPECIAL:
+        return Cell(SPECIAL[decision.reason], DOUBTFUL)
+    return Cell(*FENCE_WORDS[decision.verdict])
+
+
+def left_on(observation: Observation) -> str:
+    """Return what a fence still has to clear."""
+    pods, volumes = clearable(observation.pods or ()), observation.attachments or ()
+    if not pods and not volumes:
+        return "no pod and no volume is left on it"
+    return f"{count(len(pods), 'pod')} to be cleared, {count(len(volumes), 'volume')} to be released"
+
+
+def why(judged: Judged, *, first_look: bool) -> str:
+    """Return why the decision is what it is.
+
+    Args:
+        judged: The node.
+        first_look: Nothing is remembered of it, so what only time can tell is said to be unknown.
+    """
+    decision, evidence = judged.decision, judged.observation.evidence
+    if not first_look or decision.reason not in NEEDS_MEMORY:
+        return clean(says(decision))
+    seen = clean(evidence.raw) if evidence else "no reading"
+    if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
+        return f"its guest is off: {seen}; {left_on(judged.observation)}"
+    return f"{seen}; one look cannot tell {NEEDS_MEMORY[decision.reason]}"
+
+
+def as_data(judged: Judged, *, first_look: bool) -> dict[str, Any]:
+    """Return a judged node for programs."""
+    observation, decision = judged.observation, judged.decision
+    node, guest, mark = observation.node, guest_of(judged), observation.node.mark
+    return {
+        "node": node.name,
+        "ready": node.ready,
+        "not_ready_s": _rounded(node.not_ready_s),
+        "lease_age_s": _rounded(node.lease_age_s),
+        "guest": None
+        if guest is None
+        else {
+            "endpoint": guest.endpoint,
+            "id": guest.id,
+            "uuid": guest.uuid,
+            "name": guest.name,
+            "host": guest.host,
+        },
+        "guest_state": state_of(observation).replace(NOBODY, "") or None,
+        "guest_says": observation.evidence.raw if observation.evidence else None,
+        "verdict": decision.verdict.value,
+        "reason": decision.reason.value,
+        "why": why(judged, first_look=first_look),
+        "what_would_change_this": change(decision),
+        "one_look_cannot_tell": NEEDS_MEMORY.get(decision.reason) if first_look else None,
+        "fenced": fenced_age(observation) is not None,
+        "fenced_at": mark.fenced_at_utc if isinstance(mark, FenceMark) else None,
+        "incident": mark.incident if isinstance(mark, FenceMark) else None,
+    }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -1,0 +1,99 @@
+"""``fencer unfence NODE``: lift a fence by hand, by the same rule by which `watch` lifts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fencer.cli.errand import Errand, consent, errand, refuse_without_person
+from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
+from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.wire import Wiring
+from fencer.core.model import Intent, Reason, UntaintNode, Verdict, Word
+from fencer.core.reasons import says
+from fencer.core.rungs import age
+from fencer.runtime.reconcile import Judged
+
+PLAN = (
+    "Once its guest has booted anew and nothing from before the fence is left, the out-of-service taint will "
+    "be taken off, and the node kept cordoned for a moment."
+)
+
+
+@click.command(
+    short_help="Lift the fence of a node by hand.",
+    epilog="\b\nExamples:\n  fencer unfence k8s-2\n"
+    "  fencer unfence k8s-2 --same-boot 'unmounted all volumes in it by hand'",
+)
+@click.argument("node")
+@config_option
+@dry_run_option
+@yes_option
+@why_option(
+    "--same-boot",
+    "Your word that the guest, though it came back with its old memory, has no volume mounted any more. Not "
+    "taken while the node reports volumes in use.",
+)
+@timeout_option(60)
+@click.pass_obj
+def unfence(
+    wiring: Wiring,
+    node: str,
+    path: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    same_boot: str | None,
+    timeout_s: float,
+) -> None:
+    """Lift the fence of a node by hand. `fencer watch`, armed, does so by itself.
+
+    The rule is the same: the guest booted anew, its kubelet is heard, and no pod or volume from before the
+    fence is left.
+    """
+    refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
+    with errand(wiring, path, node, Intent.UNFENCE, Word(same_boot_why=same_boot)) as task:
+        before = task.look()
+        task.introduce(before)
+        if _is_done(task, before):
+            return
+        if not dry_run:
+            consent(list(paragraph(PLAN, indent=2)), f"Unfence {clean(node)}?", yes=yes)
+        after, took_s = task.pursue(timeout_s, act=not dry_run)
+        _tell_end(task, after, took_s, dry_run=dry_run)
+
+
+def _is_done(task: Errand, judged: Judged) -> bool:
+    """Tell, where there is no fence of ours to lift.
+
+    Raises:
+        click.exceptions.Exit: it is somebody else's, or may not be touched.
+    """
+    decision = judged.decision
+    if decision.reason is Reason.NOT_FENCED and judged.observation.node.out_of_service is None:
+        say(f"nothing to do: {clean(says(decision))}.")
+        return True
+    if decision.verdict is Verdict.REFUSE:
+        task.refuse(judged)
+    return False
+
+
+def _tell_end(task: Errand, judged: Judged, took_s: float, *, dry_run: bool) -> None:
+    node, took = clean(task.node), age(round(took_s))
+    lifted = next((action for action in task.progress.done if isinstance(action, UntaintNode)), None)
+    if dry_run and judged.decision.verdict is Verdict.UNFENCE:
+        say(f"dry run: would lift the fence of {node} now. Nothing was done.")
+    elif lifted is None and judged.observation.node.out_of_service is None:
+        say("unfenced meanwhile, by somebody else; `fencer watch` perhaps.")
+    elif lifted is None:
+        if not _is_done(task, judged):
+            task.refuse(judged, f"still fenced after {took}")
+    elif lifted.cordon is None:
+        say(f"unfenced in {took}. It was cordoned before, and stays so: `kubectl uncordon {node}`.")
+    else:
+        settle = age(task.parts.policy.settle_s)
+        tell(
+            f"unfenced in {took}. It stays cordoned for {settle}, until caches have settled; an armed "
+            f"`fencer watch` uncordons it then, or you do: `kubectl uncordon {node}`."
+        )

@@ -1,0 +1,238 @@
+"""``fencer watch``: the agent. Judges every node again and again, and acts where it is armed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from fencer.cli.options import config_option
+from fencer.cli.wire import Parts, Wiring, connected
+from fencer.config.settings import PreStop
+from fencer.core.model import Verdict
+from fencer.core.policy import Mode, Policy
+from fencer.errors import ClusterError
+from fencer.ports import Clock, Reporter
+from fencer.reporting.events import EventReporter
+from fencer.reporting.journal import JournalReporter
+from fencer.reporting.log import LogReporter, set_up
+from fencer.reporting.several import SeveralReporters
+from fencer.runtime.footprint import settle
+from fencer.runtime.hookdrain import HookDrains, Request, drain_for
+from fencer.runtime.hookserver import HookServer
+from fencer.runtime.reconcile import Agent
+from fencer.runtime.systemd import notify
+from fencer.runtime.watch import watch as watch_world
+
+log = logging.getLogger(__name__)
+
+SLOW_S = 2.0
+"""How long a pass waits for a slow endpoint; its answer is taken up by the next pass."""
+
+
+@click.command(
+    short_help="The agent: watch all nodes, fence the dead.",
+    epilog="\b\nExamples:\n  fencer watch --config /etc/fencer/config.yaml\n  fencer watch --once --dry-run",
+)
+@config_option
+@click.option("--once", is_flag=True, help="One pass over all nodes, then exit.")
+@click.option("--dry-run", is_flag=True, help="Observe and report only, whatever `mode` says; write nothing.")
+@click.option(
+    "--hooks",
+    type=click.Path(path_type=Path),
+    default=None,
+    show_default="$RUNTIME_DIRECTORY/fencer.sock where systemd sets that",
+    help="Listen there for nudges of hookscripts.",
+)
+@click.pass_obj
+def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run: bool) -> None:
+    """Watch all nodes, and fence those whose guest is proven off (`mode: armed`) or only say so (`observe`).
+
+    A line to stderr for each changed decision and each action. SIGTERM and SIGINT end it after the present
+    pass.
+    """
+    set_up(sys.stderr)
+    hooks = hooks or default_hooks()
+    with connected(wiring, path, patience_s=SLOW_S) as parts:
+        policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy
+        world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, dry_run=dry_run)))
+        agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
+        with (
+            until_signalled(parts.clock) as stop,
+            hooks_heard(hooks, parts),
+            drains_offered(hooks, wiring, parts, policy),
+        ):
+            notify("READY=1")
+            if not _ready(parts, agent, policy.mode, stop, once=once):
+                raise click.exceptions.Exit(1)
+            settle()
+            if once:
+                judged = agent.tick().judged.values()
+                well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
+                log.info("one pass: %d of %d nodes are healthy", well, len(judged))
+            else:
+                watch_world(agent, world, policy.poll_s, stop.is_set)
+                log.info("told to stop: stopped after the present pass")
+        notify("STOPPING=1")
+
+
+def default_hooks() -> Path | None:
+    """Return the socket for hooks that systemd made a folder for; None: it made none."""
+    folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]
+    return Path(folder) / "fencer.sock" if folder else None
+
+
+@contextmanager
+def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
+    """Have every nudge of a hook on this host end the clock's wait, and its guest read live by the next look.
+
+    Raises:
+        ConfigError: the socket cannot be made there.
+    """
+    if path is None:
+        yield
+        return
+
+    def heard(guest: str) -> None:
+        for port in parts.hypervisors.values():
+            port.nudge(guest)
+        parts.clock.wake()
+
+    server = HookServer(path, heard)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@contextmanager
+def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Policy) -> Iterator[None]:
+    """Drain nodes for hookscripts that wait, beside the passes, where the configuration wants it.
+
+    Raises:
+        ConfigError: the socket cannot be made there.
+    """
+    hook = parts.config.hook
+    if path is None or hook.pre_stop is not PreStop.DRAIN or policy.mode is not Mode.ARMED:
+        yield
+        return
+
+    def drain(request: Request) -> str:
+        clock = wiring.clock()  # of its own, and so is all that has one: the watch goes on meanwhile
+        own = replace(parts, clock=clock, asker=wiring.asker(clock, SLOW_S))
+        reporter = SeveralReporters(*_reporters(own, policy.mode, dry_run=False))
+        world = replace(own.world(reporter), evictor=wiring.evictor(parts.config))
+        agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
+        return drain_for(world, agent, policy, request, hook.budget_s)
+
+    server = HookDrains(path.with_suffix(".drain"), drain)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]:
+    yield LogReporter(logging.getLogger("fencer.agent"))
+    if parts.config.journal is not None and not dry_run:
+        yield JournalReporter(parts.config.journal)
+    if mode is Mode.ARMED:
+        yield EventReporter(parts.cluster, parts.asker)
+
+
+def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) -> bool:
+    """Prove who we are and what we may do, as often as it takes until the cluster answers.
+
+    Returns:
+        False: rights are missing, and the agent is armed.
+
+    Raises:
+        ClusterError: the cluster does not answer, and only one pass was asked for.
+    """
+    said = ""
+    while not stop.is_set():
+        try:
+            return _has_rights(parts, agent, mode)
+        except ClusterError as error:
+            if once:
+                raise
+            if str(error) != said:
+                log.warning("%s; trying again until it answers", error)
+            said = str(error)
+            notify("WATCHDOG=1")
+            parts.clock.wait(parts.policy.poll_s)
+    return True
+
+
+def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
+    identity = agent.observer.api(parts.cluster.identity)
+    missing = agent.observer.api(parts.cluster.missing_rights)
+    log.info(
+        "watching %s (%s) as %s; mode %s; hypervisors: %s",
+        identity.server,
+        identity.version,
+        identity.user,
+        mode.value,
+        ", ".join(parts.hypervisors),
+    )
+    if not missing:
+        return True
+    text = f"rights are missing: {', '.join(missing)}; config/kubernetes/rbac.yaml grants them"
+    if mode is Mode.ARMED:
+        log.error("not armed: %s", text)
+        return False
+    log.warning("%s", text)
+    return True
+
+
+class Stop:
+    """That somebody asked us to stop."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def is_set(self) -> bool:
+        """Whether they did."""
+        return self._asked
+
+    def ask(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
+        """Remember it. Runs as a signal handler, so it takes no lock."""
+        self._asked = True
+
+
+@contextmanager
+def until_signalled(clock: Clock) -> Iterator[Stop]:
+    """Have SIGTERM and SIGINT set a flag and end the clock's wait.
+
+    The clock's wake-up takes a lock, which the interrupted code may hold; so it is not called by the handler
+    but by a thread that reads the byte which Python writes for each signal.
+    """
+    stop, (reader, writer) = Stop(), os.pipe()
+    os.set_blocking(writer, False)
+    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    waker = threading.Thread(target=_wake_for_each, args=(reader, clock), name="fencer-signals", daemon=True)
+    waker.start()
+    try:
+        yield stop
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(writer)
+        waker.join()
+
+
+def _wake_for_each(reader: int, clock: Clock) -> None:
+    with os.fdopen(reader, "rb", buffering=0) as signals:
+        while signals.read(1):
+            clock.wake()

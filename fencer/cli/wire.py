@@ -1,0 +1,294 @@
+"""From the configuration to living parts. Everything heavy is imported when it is built, and not before.
+
+A command gets a `Wiring` as click's ``obj``; tests give one that builds a simulated world.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import assert_never
+
+from fencer.cli.render import complain
+from fencer.cluster.settings import ClusterSettings
+from fencer.config import secret_files
+from fencer.config.settings import (
+    Config,
+    Endpoint,
+    LibvirtEndpoint,
+    PowerWitness,
+    ProxmoxEndpoint,
+    VirtualBoxEndpoint,
+)
+from fencer.core.identity import Rules
+from fencer.core.model import Action, Decision, NodeView
+from fencer.core.policy import Policy
+from fencer.errors import ClusterNotFound, ConfigError
+from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
+from fencer.runtime.clock import SystemClock
+from fencer.runtime.observe import World
+from fencer.runtime.workers import ThreadAsker
+
+
+def require_file(path: Path) -> None:
+    """Make sure that the configuration is there at all.
+
+    Raises:
+        ConfigError: it is not, with what a newcomer may do.
+    """
+    if not path.exists():
+        raise ConfigError(
+            f"{path}: no such file. Name one with --config or FENCER_CONFIG; `fencer demo` needs none"
+        )
+
+
+class Wiring:
+    """Builds the parts that commands work with."""
+
+    def load(self, path: Path) -> Config:
+        """Read the configuration.
+
+        Raises:
+            ConfigError: it is not there, or not right.
+        """
+        require_file(path)
+        from fencer.config.load import load  # noqa: PLC0415 - pydantic and YAML
+
+        return load(path)
+
+    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+        """Return what is wrong with a file that holds credentials."""
+        return secret_files.inspect_secret(path)
+
+    def clock(self) -> Clock:
+        """Build the clock."""
+        return SystemClock()
+
+    def asker(self, clock: Clock, patience_s: float) -> Asker:
+        """Build what holds calls to their deadlines.
+
+        Args:
+            clock: For deadlines.
+            patience_s: How long a look at all endpoints waits for the slow ones.
+        """
+        return ThreadAsker(clock, patience_s)
+
+    def cluster(self, config: Config) -> Cluster:
+        """Build the way to the cluster.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesCluster(_cluster_settings(config))
+
+    def evictor(self, config: Config) -> Evictor:
+        """Build what evicts pods.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.eviction import KubernetesEvictor  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesEvictor(_cluster_settings(config))
+
+    def surveyor(self, config: Config) -> Surveyor:
+        """Build what looks at the cluster for a plan.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.survey import KubernetesSurveyor  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesSurveyor(_cluster_settings(config))
+
+    def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
+        """Build the way to one endpoint; only its own type's library is imported.
+
+        Raises:
+            ConfigError: that library is not installed.
+        """
+        match endpoint:
+            case LibvirtEndpoint(name, uri):
+                from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings  # noqa: PLC0415
+
+                return LibvirtHypervisor(LibvirtSettings(name, uri), clock.now_s)
+            case VirtualBoxEndpoint(name, command):
+                from fencer.hypervisors.virtualbox import (  # noqa: PLC0415
+                    VirtualBoxHypervisor,
+                    VirtualBoxSettings,
+                )
+
+                return VirtualBoxHypervisor(VirtualBoxSettings(name, command), clock.now_s)
+            case ProxmoxEndpoint():
+                from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings  # noqa: PLC0415
+
+                settings = ProxmoxSettings(
+                    endpoint.name,
+                    endpoint.servers,
+                    endpoint.cluster,
+                    endpoint.token_id,
+                    endpoint.token_file,
+                    endpoint.ca_file,
+                    endpoint.fingerprints,
+                    power=bool(endpoint.power.mapped or endpoint.power.uuids),
+                )
+                return ProxmoxHypervisor(settings, clock.now_s)
+            case _:
+                assert_never(endpoint)
+
+    def witness(self, written: PowerWitness) -> HostPower:
+        """Build what reads a host's power.
+
+        Raises:
+            ConfigError: what is written could be read wrongly.
+        """
+        from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness  # noqa: PLC0415
+
+        return FenceAgentWitness(
+            FenceAgentSettings(
+                written.host, written.agent, written.options, written.outlets, written.password_file
+            )
+        )
+
+    def wall(self) -> datetime:
+        """Return the local time, for people."""
+        return datetime.now().astimezone()
+
+    def rest(self, seconds: float) -> None:
+        """Wait, so that people can read along."""
+        time.sleep(seconds)
+
+    def interactive(self) -> bool:
+        """Whether somebody can be asked."""
+        return sys.stdin.isatty()
+
+    def person(self) -> str:
+        """Return who types, for marks and events: ``root@pve1``."""
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # no entry for this user id
+            user = "somebody"
+        return f"{user}@{self.host()}"
+
+    def host(self) -> str:
+        """Return the name of this machine."""
+        return socket.gethostname()
+
+
+def _cluster_settings(config: Config) -> ClusterSettings:
+    written = config.kubernetes
+    return ClusterSettings(str(written.kubeconfig), written.context, written.servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A configuration that came to life.
+
+    Attributes:
+        path: Where the configuration is.
+    """
+
+    path: Path
+    config: Config
+    cluster: Cluster
+    hypervisors: Mapping[str, Hypervisor]
+    asker: Asker
+    clock: Clock
+    witnesses: Mapping[tuple[str, str], HostPower]
+
+    @property
+    def policy(self) -> Policy:
+        """How careful to be."""
+        return self.config.policy
+
+    @property
+    def rules(self) -> Rules:
+        """What the configuration says of identity."""
+        return self.config.rules
+
+    def world(self, reporter: Reporter) -> World:
+        """Return the ports as the runtime takes them."""
+        one_host = frozenset(endpoint.name for endpoint in self.config.endpoints if endpoint.one_host)
+        return World(
+            self.cluster,
+            self.hypervisors,
+            self.asker,
+            self.clock,
+            reporter,
+            witnesses=self.witnesses,
+            one_host=one_host,
+        )
+
+
+def log_plainly() -> None:
+    """Log as commands speak, unless a log was set up. That a call hangs is told by whoever made it."""
+    logging.basicConfig(level=logging.WARNING, format="fencer: %(message)s")
+    if not logging.getLogger("fencer").level:
+        logging.getLogger("fencer.runtime.workers").setLevel(logging.ERROR)
+
+
+@contextmanager
+def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) -> Iterator[Parts]:
+    """Load the configuration and build its parts; give them back in the end.
+
+    Args:
+        wiring: Builds them.
+        path: The configuration.
+        patience_s: How long a look at all endpoints waits for the slow ones; None: as long as any call may
+            take, for a command that looks once.
+
+    Raises:
+        ConfigError: the configuration, or something it names, is not right.
+    """
+    log_plainly()
+    config = wiring.load(path)
+    clock = wiring.clock()
+    asker = wiring.asker(clock, config.policy.call_deadline_s if patience_s is None else patience_s)
+    cluster = wiring.cluster(config)
+    witnesses = {
+        (endpoint.name, written.host): wiring.witness(written)
+        for endpoint in config.endpoints
+        for written in endpoint.host_power
+    }
+    hypervisors: dict[str, Hypervisor] = {}
+    try:
+        for endpoint in config.endpoints:
+            hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
+        yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses)
+    finally:
+        for hypervisor in hypervisors.values():
+            hypervisor.close()
+
+
+class Quiet:
+    """A `Reporter` for commands that only look: decisions are shown otherwise, troubles go to stderr."""
+
+    def decided(self, node: NodeView, decision: Decision) -> None:
+        """Say nothing."""
+
+    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+        """Say nothing."""
+
+    def said(self, text: str, *, warning: bool) -> None:
+        """Say what went wrong."""
+        if warning:
+            complain(text)
+
+
+@contextmanager
+def no_such_node() -> Iterator[None]:
+    """Turn a node's name that nobody knows into what it is: a wrong argument."""
+    try:
+        yield
+    except ClusterNotFound as error:
+        raise ConfigError(str(error)) from error

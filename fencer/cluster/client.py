@@ -1,0 +1,334 @@
+"""The way to the API servers: raw JSON through the client's typed methods, and several servers in turn.
+
+The client's models are not used: they are slow, refuse a whole list for one odd object, and can raise after
+a write was done. Its hidden retries are off. Reads are tried again here, writes never.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+from urllib3.exceptions import HTTPError
+
+from fencer.cluster.answers import UNAUTHORIZED, Answer, Garbled, Late, Unanswered, read_object, refusal
+from fencer.cluster.credentials import load_credentials
+from fencer.cluster.fields import shown
+from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
+
+READ_TRIES = 3
+"""With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
+FIRST_PAUSE_S = 0.1
+_CHUNK = 1 << 16  # bytes
+# Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
+_QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
+
+
+@dataclass(frozen=True, slots=True)
+class Apis:
+    """One API server: its URL, and the client's typed methods by API group."""
+
+    url: str
+    core: Any
+    coordination: Any
+    storage: Any
+    self_review: Any
+    """Who am I; None: a client older than 28 cannot ask."""
+    authorization: Any
+    policy: Any
+    version: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that is no success, as it came.
+
+    Attributes:
+        status: The HTTP status.
+        body: The body.
+        retry_after: The header Retry-After.
+    """
+
+    status: int
+    body: bytes | str | None
+    retry_after: str | None
+
+
+Pick = Callable[[Apis], Callable[..., Any]]
+"""Chooses the client's method for a request, like ``lambda apis: apis.core.list_node``."""
+
+
+class Connection:
+    """Sends requests to the API server that answers, and turns all that can happen into our own errors.
+
+    When a *read* finds no answer, the next server is tried, and stays the one that is asked. Before anything
+    else is asked of it, its kube-system must have the UID of the servers before: a URL that leads to another
+    cluster is refused. May be used from several threads.
+
+    Args:
+        settings: Where and who.
+        sleep: Pauses between two tries of a read, in seconds.
+
+    Raises:
+        ConfigError: the settings or the kubeconfig cannot be used.
+    """
+
+    def __init__(self, settings: ClusterSettings, sleep: Callable[[float], object]) -> None:
+        self._settings = settings
+        first = build_apis(settings, None)
+        further = dict.fromkeys(server.rstrip("/") for server in settings.servers)
+        others = [_same_scheme(url, first.url) for url in further if url != first.url]
+        self._apis = [first, *(build_apis(settings, url) for url in others)]
+        self._lock = threading.Lock()
+        self._place = 0
+        self._recognised: int | None = 0 if not others else None
+        self._cluster_uid: str | None = None
+
+        def pause(seconds: float) -> None:
+            sleep(seconds)
+
+        self._retrying = Retrying(
+            retry=retry_if_exception(self._worth_another_try),
+            stop=stop_after_attempt(max(READ_TRIES, len(self._apis))),
+            wait=wait_exponential(multiplier=FIRST_PAUSE_S),
+            sleep=pause,
+            reraise=True,
+        )
+
+    @property
+    def server(self) -> str:
+        """URL of the server that is asked at present."""
+        return self._apis[self._place].url
+
+    @property
+    def can_review_itself(self) -> bool:
+        """Whether the client knows how to ask who we are."""
+        return self._apis[self._place].self_review is not None
+
+    def read(self, what: str, pick: Pick, **arguments: Any) -> Answer:
+        """Ask something that changes nothing; try again, and elsewhere, when nobody answers.
+
+        Args:
+            what: The request in words, for errors.
+            pick: Which method of the client.
+            arguments: Its arguments.
+
+        Raises:
+            ClusterError: any of its subclasses.
+        """
+        return self._retrying(self._read, what, pick, arguments)
+
+    def write(self, what: str, pick: Pick, **arguments: Any) -> Answer:
+        """Ask for a change, once. Arguments as in `read`.
+
+        Raises:
+            ClusterUnreachable: the outcome is unknown.
+            ClusterError: any other of its subclasses; nothing was changed.
+        """
+        place = self._place
+        self._recognise(place)
+        try:
+            return self._ask(place, what, pick, arguments)
+        except Garbled as error:
+            raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
+
+    def attempt(self, what: str, pick: Pick, within_s: float, **arguments: Any) -> Answer | Refused:
+        """Ask for a change, once, where a refusal is an answer too. Arguments as in `read`.
+
+        Args:
+            what: The request in words, for errors.
+            pick: Which method of the client.
+            within_s: How long the answer may take: longer than others where the server itself tries again.
+            arguments: Its arguments.
+
+        Raises:
+            ClusterUnreachable: the outcome is unknown.
+            ClusterDenied: there are no credentials to ask with.
+        """
+        place = self._place
+        self._recognise(place)
+        try:
+            return self._send(place, what, pick, arguments, within_s)
+        except Garbled as error:
+            raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
+
+    def confirm(self, uid: str, url: str) -> None:
+        """Hold the UID of kube-system, a cluster's identity, against the one that was seen first.
+
+        Raises:
+            ClusterProtocol: it is another cluster.
+        """
+        with self._lock:
+            known = self._cluster_uid = self._cluster_uid or uid
+        if uid != known:
+            raise ClusterProtocol(
+                f"{url} belongs to another cluster: its kube-system has UID {shown(uid)}, "
+                f"and {shown(known)} was seen before. Nothing is believed of it"
+            )
+
+    def _worth_another_try(self, error: BaseException) -> bool:
+        return isinstance(error, Unanswered) and (len(self._apis) > 1 or not isinstance(error, Late))
+
+    def _read(self, what: str, pick: Pick, arguments: dict[str, Any]) -> Answer:
+        place = self._place
+        try:
+            self._recognise(place)
+            return self._ask(place, what, pick, arguments)
+        except Unanswered:
+            self._leave(place)
+            raise
+
+    def _recognise(self, place: int) -> None:
+        """Make sure that the server belongs to the cluster that we know, once after each change of server."""
+        if self._recognised == place:
+            return
+        answer = self._ask(
+            place, "get namespace kube-system", lambda apis: apis.core.read_namespace, {"name": "kube-system"}
+        )
+        try:
+            self.confirm(answer.required("metadata", "uid"), self._apis[place].url)
+        except ClusterProtocol:
+            self._leave(place)
+            raise
+        self._recognised = place
+
+    def _leave(self, place: int) -> None:
+        with self._lock:
+            if self._place == place and len(self._apis) > 1:
+                self._place = (place + 1) % len(self._apis)
+                self._recognised = None
+
+    def _ask(self, place: int, what: str, pick: Pick, arguments: dict[str, Any]) -> Answer:
+        answer = self._send(place, what, pick, arguments, self._settings.read_timeout_s)
+        if isinstance(answer, Refused):
+            raise refusal(answer.status, answer.body, f"{self._apis[place].url}: {what}")
+        return answer
+
+    def _send(
+        self, place: int, what: str, pick: Pick, arguments: dict[str, Any], within_s: float
+    ) -> Answer | Refused:
+        from kubernetes.client.exceptions import OpenApiException  # noqa: PLC0415 - see build_apis
+        from kubernetes.config import ConfigException  # noqa: PLC0415
+
+        apis = self._apis[place]
+        where = f"{apis.url}: {what}"
+        timeouts = (self._settings.connect_timeout_s, within_s)
+        try:
+            response = pick(apis)(**arguments, _preload_content=False, _request_timeout=timeouts)
+            raw = _body(response, monotonic() + within_s)
+        except OpenApiException as error:
+            status = getattr(error, "status", None) or 0
+            if status == 0:  # how the client wraps a failed TLS handshake
+                raise Late(_no_answer(where, getattr(error, "reason", None) or error)) from error
+            if status == UNAUTHORIZED:
+                self._renew(place)
+            headers = getattr(error, "headers", None) or {}
+            return Refused(status, getattr(error, "body", None), headers.get("Retry-After"))
+        except ConfigException as error:  # a refresh of the credentials failed
+            raise ClusterDenied(f"{where}: not asked: no credentials: {error}") from error
+        except (HTTPError, HTTPException, OSError) as error:
+            kind = Unanswered if isinstance(error, _QUICK) else Late
+            raise kind(_no_answer(where, error)) from error
+        return Answer(read_object(raw, where), response.headers.get("Date"), where)
+
+    def _renew(self, place: int) -> None:
+        """Read the credentials anew for the next request: tokens in files and of plugins get old."""
+        with suppress(ConfigError):  # the refusal is the news; the next one tries again
+            self._apis[place] = build_apis(self._settings, self._apis[place].url)
+
+
+def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
+    """Build the client for one server; `url` None means the kubeconfig's own.
+
+    The import is here because it takes 0.7 s and 45 MB, which `fencer --help` must not.
+
+    Raises:
+        ConfigError: the settings or the kubeconfig cannot be used.
+    """
+    from kubernetes import client  # noqa: PLC0415
+
+    configuration = client.Configuration()
+    load_credentials(settings, configuration)
+    configuration.retries = False
+    if url is not None:
+        _lead_to(configuration, url)
+    _require_url(configuration.host, settings)
+    api = client.ApiClient(configuration)
+    api.user_agent = f"fencer/{importlib.metadata.version('fencer')}"
+    return Apis(
+        url=configuration.host,
+        core=client.CoreV1Api(api),
+        coordination=client.CoordinationV1Api(api),
+        storage=client.StorageV1Api(api),
+        self_review=getattr(client.AuthenticationV1Api(api), "create_self_subject_review", None),
+        authorization=client.AuthorizationV1Api(api),
+        policy=client.PolicyV1Api(api),
+        version=client.VersionApi(api),
+    )
+
+
+def _lead_to(configuration: Any, url: str) -> None:
+    """Send requests to another server, and see to it that the client stays there.
+
+    Its hook that keeps tokens fresh runs before every request and sets the kubeconfig's server again, and
+    itself as the hook.
+
+    Source: kubernetes/config/kube_config.py, KubeConfigLoader._set_config.
+    """
+    refresh = configuration.refresh_api_key_hook
+    configuration.host = url
+    if refresh is None:
+        return
+
+    def refresh_and_stay(refreshed: Any) -> None:
+        refresh(refreshed)
+        refreshed.host = url
+        refreshed.refresh_api_key_hook = refresh_and_stay
+
+    configuration.refresh_api_key_hook = refresh_and_stay
+
+
+def _require_url(url: str, settings: ClusterSettings) -> None:
+    """Refuse what the client would send nowhere, or warn about in words of its own."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is none
+        usable = False
+    if not usable:
+        where = settings.kubeconfig or "in_cluster"
+        raise ConfigError(f"{where}: the server {shown(url)} is not like https://10.0.0.10:6443")
+
+
+def _same_scheme(url: str, first: str) -> str:
+    scheme = first.partition("://")[0]
+    if not url.startswith(f"{scheme}://"):
+        raise ConfigError(
+            f"kubernetes: servers: {url!r} must begin with {scheme}://, as the kubeconfig's {first} does"
+        )
+    return url
+
+
+def _body(response: Any, deadline_s: float) -> bytes:
+    """Read the body piece by piece, so that a server that drips does not outlast the deadline."""
+    chunks = []
+    with closing(response):
+        while chunk := response.read1(_CHUNK):
+            chunks.append(chunk)
+            if monotonic() > deadline_s:
+                raise TimeoutError(f"the body did not end in time ({sum(map(len, chunks))} bytes came)")
+    return b"".join(chunks)
+
+
+def _no_answer(where: str, why: object) -> str:
+    return f"{where}: no answer: {' '.join(str(why).split())}"

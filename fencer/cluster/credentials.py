@@ -1,0 +1,70 @@
+"""Who we are: a kubeconfig for the client, refused in words that name the place where it cannot be used.
+
+Nothing of its content is told but names: the rest may be secret.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fencer.cluster.fields import shown
+from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ConfigError
+
+
+def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
+    """Fill the client's configuration from the kubeconfig, or from the pod that we are.
+
+    Raises:
+        ConfigError: it cannot be read, or used.
+    """
+    from kubernetes import config  # noqa: PLC0415 - heavy, see build_apis
+    from kubernetes.config import kube_config  # noqa: PLC0415
+
+    path = settings.kubeconfig
+    if settings.in_cluster == (path is not None):
+        raise ConfigError("kubernetes: name a kubeconfig, or ask for in_cluster; one of the two")
+    # The client takes what is in the file as it comes, so a broken one may raise any of these.
+    broken = (config.ConfigException, ValueError, TypeError, KeyError, AttributeError)
+    try:
+        if path is None:
+            config.load_incluster_config(client_configuration=configuration)
+            return
+        # Read here first: the client passes over a missing file, and says little of a broken one.
+        _require_context(_content(path, kube_config.yaml), settings)
+        config.load_kube_config(
+            path, context=settings.context, client_configuration=configuration, persist_config=False
+        )
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except broken as error:
+        raise ConfigError(f"{path or 'in_cluster'}: no usable kubeconfig: {error}") from error
+
+
+def _content(path: str, yaml: Any) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(Path(path).read_bytes())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = path if mark is None else f"{path}:{mark.line + 1}"
+        raise ConfigError(
+            f"{place}: no kubeconfig: not YAML: {getattr(error, 'problem', 'binary')}"
+        ) from error
+    if not isinstance(content, dict):
+        seen = "it is empty" if content is None else "a mapping (`key: value` lines) is expected"
+        raise ConfigError(f"{path}: no kubeconfig: {seen}")
+    return content
+
+
+def _require_context(kubeconfig: dict[str, Any], settings: ClusterSettings) -> None:
+    """Refuse a context that is not there, and one without its user: the client would go on as nobody."""
+    contexts = {item["name"]: item["context"] for item in kubeconfig.get("contexts") or []}
+    name = settings.context or kubeconfig.get("current-context")
+    if name not in contexts:
+        there = ", ".join(map(shown, contexts)) or "none"
+        raise ConfigError(f"{settings.kubeconfig}: no context {shown(name)}. Contexts: {there}")
+    user = contexts[name].get("user")
+    if user and user not in {item["name"] for item in kubeconfig.get("users") or []}:
+        text = f"context {shown(name)} is of user {shown(user)}, and there is no such user"
+        raise ConfigError(f"{settings.kubeconfig}: {text}")

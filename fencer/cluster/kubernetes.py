@@ -1,0 +1,278 @@
+"""The Kubernetes API behind the port `Cluster`: which requests are sent, and what their answers mean."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from fencer.cluster import parse, patches
+from fencer.cluster.answers import Answer, NoSuchPath
+from fencer.cluster.client import Connection
+from fencer.cluster.fields import shown
+from fencer.cluster.lists import PAGE, Lists
+from fencer.cluster.rights import RIGHTS, granted
+from fencer.cluster.settings import ClusterSettings
+from fencer.core.model import AttachmentView, Binding, Cordon, FenceMark, NodeView, PodView
+from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
+from fencer.ports import Cleared, ClusterInfo, Fact, Roster
+
+LEASES = "kube-node-lease"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class KubernetesCluster:
+    """Implements the port `fencer.ports.Cluster`; the contract of each method stands there.
+
+    Args:
+        settings: Where the API is and who we are there.
+        sleep: Pauses between two tries of a read, in seconds.
+        page: How many objects of a list are asked for at a time.
+
+    Raises:
+        ConfigError: the settings or the kubeconfig cannot be used.
+    """
+
+    def __init__(
+        self, settings: ClusterSettings, *, sleep: Callable[[float], object] = time.sleep, page: int = PAGE
+    ) -> None:
+        self._api = Connection(settings, sleep)
+        self._lists = Lists(self._api, page)
+
+    # -- who and what -------------------------------------------------------------------------------------
+
+    def identity(self) -> ClusterInfo:
+        """See `Cluster.identity`. A server older than 1.28 does not tell the user: ``(not told)``."""
+        version = self._api.read("get version", lambda apis: apis.version.get_code)
+        space = self._kube_system()
+        return ClusterInfo(
+            uid=space.required("metadata", "uid"),
+            server=self._api.server,
+            version=version.required("gitVersion"),
+            user=self._user(),
+            paused_why=space.read(parse.paused_why),
+        )
+
+    def _kube_system(self) -> Answer:
+        """Read the namespace whose UID is the cluster's identity, and which carries the pause."""
+        answer = self._api.read(
+            "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
+        )
+        self._api.confirm(answer.required("metadata", "uid"), self._api.server)
+        return answer
+
+    def _user(self) -> str:
+        if not self._api.can_review_itself:
+            return "(not told)"
+        try:
+            answer = self._api.read("create selfsubjectreview", lambda apis: apis.self_review, body={})
+        except NoSuchPath:
+            return "(not told)"
+        return answer.required("status", "userInfo", "username")
+
+    def missing_rights(self) -> list[str]:
+        """See `Cluster.missing_rights`."""
+        return [str(right) for right in RIGHTS if not granted(self._api, right)]
+
+    # -- reads --------------------------------------------------------------------------------------------
+
+    def roster(self) -> Roster:
+        """See `Cluster.roster`."""
+        space = self._kube_system()
+        leases = self._lists.read(
+            "list node leases",
+            "LeaseList",
+            lambda apis: apis.coordination.list_namespaced_lease,
+            lambda item, _utc: parse.set_aside(parse.lease, item),
+            namespace=LEASES,
+        )
+        nodes = self._lists.read(
+            "list nodes",
+            "NodeList",
+            lambda apis: apis.core.list_node,
+            lambda item, utc: (parse.set_aside(parse.node, item), utc),
+        )
+        renewed = {lease.node: lease.renew_time for lease in leases if not isinstance(lease, str)}
+        return Roster(
+            facts=tuple(
+                Fact(node, renewed.get(node.name), utc) for node, utc in nodes if not isinstance(node, str)
+            ),
+            utc=space.utc,
+            malformed=tuple(
+                item for item in (*leases, *(node for node, _ in nodes)) if isinstance(item, str)
+            ),
+            paused_why=space.read(parse.paused_why),
+        )
+
+    def fact(self, node: str) -> Fact:
+        """See `Cluster.fact`."""
+        if not _NAME.fullmatch(node):
+            raise ClusterNotFound(f"{shown(node)}: no such node: this cannot be the name of one")
+        answer = self._api.read(f"get node {node}", lambda apis: apis.core.read_node, name=node)
+        view = parse.name_in_error(parse.node, answer.body)
+        if view.name != node:
+            raise ClusterProtocol(f"{self._api.server}: asked for node {node}, got {shown(view.name)}")
+        return Fact(view, self._renew_time(node), answer.utc)
+
+    def _renew_time(self, node: str) -> str | None:
+        try:
+            answer = self._api.read(
+                f"get lease of {node}",
+                lambda apis: apis.coordination.read_namespaced_lease,
+                name=node,
+                namespace=LEASES,
+            )
+        except ClusterNotFound:
+            return None
+        return parse.name_in_error(parse.lease, answer.body).renew_time
+
+    def pods(self, node: str) -> list[PodView]:
+        """See `Cluster.pods`."""
+        if not _NAME.fullmatch(node):  # it goes into a selector
+            raise ClusterProtocol(f"{shown(node)} cannot be the name of a node")
+        return self._lists.read(
+            f"list pods of {node}",
+            "PodList",
+            lambda apis: apis.core.list_pod_for_all_namespaces,
+            lambda item, _utc: parse.name_in_error(parse.pod, item),
+            field_selector=f"spec.nodeName={node}",
+        )
+
+    def attachments(self, node: str) -> list[AttachmentView]:
+        """See `Cluster.attachments`. The API has no selector for the node, so all are listed."""
+        found = self._lists.read(
+            "list volumeattachments",
+            "VolumeAttachmentList",
+            lambda apis: apis.storage.list_volume_attachment,
+            lambda item, _utc: parse.name_in_error(parse.attachment, item),
+        )
+        return [attachment for attachment in found if attachment.node == node]
+
+    # -- guarded writes on nodes --------------------------------------------------------------------------
+
+    def bind(self, node: NodeView, binding: Binding) -> None:
+        """See `Cluster.bind`."""
+        self._patch_node("bind", node, patches.bind(node, binding))
+
+    def claim(self, node: NodeView, incident: str, by: str) -> None:
+        """See `Cluster.claim`."""
+        self._patch_node("claim", node, patches.claim(node, incident, by))
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        """See `Cluster.taint`. One that is there already is not taken over, whoever set it."""
+        if any(patches.is_fence(item) for item in node.taints):
+            raise ClusterConflict(f"node {node.name} has the out-of-service taint already: look again")
+        self._patch_node("taint", node, patches.taint(node, mark))
+
+    def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
+        """See `Cluster.untaint`."""
+        self._patch_node("untaint", node, patches.untaint(node, cordon))
+
+    def forget_mark(self, node: NodeView) -> None:
+        """See `Cluster.forget_mark`."""
+        self._patch_node("forget the mark of", node, patches.forget_mark(node))
+
+    def cordon(self, node: NodeView, cordon: Cordon | None) -> None:
+        """See `Cluster.cordon`."""
+        self._patch_node("cordon", node, patches.cordon(node, cordon))
+
+    def uncordon(self, node: NodeView) -> None:
+        """See `Cluster.uncordon`."""
+        self._patch_node("uncordon", node, patches.uncordon(node))
+
+    def _patch_node(self, what: str, node: NodeView, body: patches.Body) -> None:
+        refuse_odd_names(node.name)
+        self._api.write(
+            f"{what} node {node.name}", lambda apis: apis.core.patch_node, name=node.name, body=body
+        )
+
+    # -- pods ---------------------------------------------------------------------------------------------
+
+    def clear(self, pod: PodView, why: str) -> Cleared:
+        """See `Cluster.clear`. A mirror pod is not sent anywhere: its kubelet owns it."""
+        if pod.mirror:
+            return Cleared(pod, gone=False, note="a mirror pod: only its kubelet can end it")
+        refuse_odd_names(pod.namespace, pod.name)
+        try:
+            failed = pod if pod.finished else self._fail(pod, why)
+            self._api.write(
+                f"delete pod {pod}",
+                lambda apis: apis.core.delete_namespaced_pod,
+                name=pod.name,
+                namespace=pod.namespace,
+                body=patches.delete_pod(failed),
+            )
+        except ClusterNotFound:
+            return Cleared(pod, gone=True)
+        except ClusterConflict:
+            if self._is_gone(pod):
+                return Cleared(pod, gone=True)
+            raise
+        # The delete was bound to this very version, so these are all the finalizers there are.
+        note = f"held by finalizers: {', '.join(failed.finalizers)}" if failed.finalizers else ""
+        return Cleared(pod, gone=not note, note=note)
+
+    def _fail(self, pod: PodView, why: str) -> PodView:
+        """Set the phase to Failed; return the pod as it is now, whose version the deletion needs."""
+        answer = self._api.write(
+            f"fail pod {pod}",
+            lambda apis: apis.core.patch_namespaced_pod_status,
+            name=pod.name,
+            namespace=pod.namespace,
+            body=patches.fail_pod(pod, why, _now_utc()),
+        )
+        try:
+            return parse.name_in_error(parse.pod, answer.body)
+        except ClusterProtocol as error:
+            raise ClusterUnreachable(f"fail pod {pod}: the outcome is unknown: {error}") from error
+
+    def _is_gone(self, pod: PodView) -> bool:
+        """Whether there is no pod any more with this name and this UID."""
+        try:
+            answer = self._api.read(
+                f"get pod {pod}",
+                lambda apis: apis.core.read_namespaced_pod,
+                name=pod.name,
+                namespace=pod.namespace,
+            )
+        except ClusterNotFound:
+            return True
+        return parse.name_in_error(parse.pod, answer.body).uid != pod.uid
+
+    # -- attachments --------------------------------------------------------------------------------------
+
+    def delete_attachment(self, attachment: AttachmentView) -> None:
+        """See `Cluster.delete_attachment`."""
+        refuse_odd_names(attachment.name)
+        try:
+            self._api.write(
+                f"delete volumeattachment {attachment.name}",
+                lambda apis: apis.storage.delete_volume_attachment,
+                name=attachment.name,
+                body={"preconditions": {"uid": attachment.uid}},
+            )
+        except ClusterNotFound:
+            return
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def record_event(self, node: NodeView, reason: str, text: str, *, warning: bool) -> None:
+        """See `Cluster.record_event`."""
+        self._api.write(
+            f"record an event of node {node.name}",
+            lambda apis: apis.core.create_namespaced_event,
+            namespace=patches.EVENTS_NAMESPACE,
+            body=patches.event(node, reason, text, _now_utc(), warning=warning),
+        )
+
+
+def refuse_odd_names(*names: str) -> None:
+    """Names become parts of a URL, where ``..`` and the like would lead elsewhere."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ClusterProtocol(f"{shown(name)} cannot be a name in Kubernetes; nothing was sent")
+
+
+def _now_utc() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

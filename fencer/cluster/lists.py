@@ -1,0 +1,68 @@
+"""Long lists, page by page, projected to small records at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fencer.cluster.answers import Expired
+from fencer.cluster.client import Connection, Pick
+from fencer.cluster.fields import items, text
+from fencer.errors import ClusterProtocol
+
+T = TypeVar("T")
+
+PAGE = 500
+"""Objects a page of a list, as kubectl asks for: 5 MB of nodes at a time."""
+
+
+class Lists:
+    """Reads lists of one API.
+
+    Args:
+        api: The way there.
+        page: How many objects are asked for at a time.
+    """
+
+    def __init__(self, api: Connection, page: int = PAGE) -> None:
+        self._api = api
+        self._page = page
+
+    def read(
+        self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], **arguments: Any
+    ) -> list[T]:
+        """Read all pages of a list; begin anew once if the next page has expired meanwhile.
+
+        Args:
+            what: The request in words, for errors.
+            kind: Of the list, like ``PodList``.
+            pick: Which method of the client.
+            take: Turns an item, and the API server's clock, into what is kept of it.
+            arguments: Of that method.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        try:
+            return self._pages(what, kind, pick, take, arguments)
+        except Expired:
+            return self._pages(what, kind, pick, take, arguments)
+
+    def _pages(
+        self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], arguments: dict[str, Any]
+    ) -> list[T]:
+        taken: list[T] = []
+        asked: dict[str, Any] = {"limit": self._page}
+
+        def take_page() -> str:
+            """A function of its own, so that a page is gone from memory before the next one comes."""
+            answer = self._api.read(what, pick, **asked, **arguments)
+            utc = answer.utc
+            taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
+            return answer.read(lambda body: text(body, "metadata", "continue"))
+
+        while following := take_page():
+            if following == asked.get("_continue"):
+                raise ClusterProtocol(f"{self._api.server}: {what}: the same page came again")
+            asked["_continue"] = following
+        return taken

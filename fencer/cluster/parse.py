@@ -1,0 +1,215 @@
+"""From the API's JSON to small records: pure, strict about types, one object at a time.
+
+Whatever the JSON is, a function here returns its record or raises `ClusterProtocol` naming the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from fencer.cluster import podspec
+from fencer.cluster.fields import expect, flag, mapping, named, required, sequence, shown, text, texts
+from fencer.core import annotations as keys
+from fencer.core.model import OUT_OF_SERVICE, AttachmentView, NodeView, PodView, Taint
+from fencer.errors import ClusterProtocol
+
+T = TypeVar("T")
+
+TAINT_VALUE = "nodeshutdown"
+"""Value of the out-of-service taint. Source: KEP-2268, non-graceful node shutdown."""
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a mirror pod. Source: kubernetes pkg/kubelet/types/pod_update.go."""
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLE_LABEL = "kubernetes.io/role"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """A node's lease: whose, and its renewTime as text (None: never renewed)."""
+
+    node: str
+    renew_time: str | None
+
+
+def node(data: Any) -> NodeView:
+    """Read a Node, without what only the agent's own clock can add."""
+    notes = texts(data, "metadata", "annotations")
+    return NodeView(
+        name=required(data, "metadata", "name"),
+        uid=required(data, "metadata", "uid"),
+        version=required(data, "metadata", "resourceVersion"),
+        system_uuid=text(data, "status", "nodeInfo", "systemUUID"),
+        boot_id=text(data, "status", "nodeInfo", "bootID"),
+        provider_id=text(data, "spec", "providerID"),
+        ready=_ready(data),
+        taints=tuple(_taint(item) for item in sequence(data, "spec", "taints")),
+        unschedulable=flag(data, "spec", "unschedulable"),
+        excluded=keys.excluded(notes.get(keys.EXCLUDE)),
+        roles=_roles(texts(data, "metadata", "labels")),
+        binding=keys.read_binding(notes.get(keys.BINDING)),
+        mark=keys.read_mark(notes.get(keys.MARK)),
+        claim=keys.read_claim(notes.get(keys.INCIDENT)),
+        cordon=keys.read_cordon(notes.get(keys.CORDON)),
+        cordoner=_cordoner(data) if keys.CORDON in notes else "",
+        volumes_in_use=len(sequence(data, "status", "volumesInUse")),
+    )
+
+
+def lease(data: Any) -> LeaseView:
+    """Read a Lease of the namespace kube-node-lease."""
+    return LeaseView(required(data, "metadata", "name"), text(data, "spec", "renewTime") or None)
+
+
+def pod(data: Any) -> PodView:
+    """Read a Pod."""
+    terminating = text(data, "metadata", "deletionTimestamp") != ""
+    finalizers = sequence(data, "metadata", "finalizers")
+    volumes = sequence(data, "spec", "volumes")
+    requests = podspec.requests(data)
+    return PodView(
+        namespace=required(data, "metadata", "namespace"),
+        name=required(data, "metadata", "name"),
+        uid=required(data, "metadata", "uid"),
+        version=required(data, "metadata", "resourceVersion"),
+        phase=text(data, "status", "phase") or "Unknown",
+        created_utc=text(data, "metadata", "creationTimestamp"),
+        terminating=terminating,
+        mirror=MIRROR in texts(data, "metadata", "annotations"),
+        tolerates_out_of_service=tolerates_out_of_service(
+            sequence(data, "spec", "tolerations"), terminating=terminating
+        ),
+        finalizers=tuple(expect(item, str, "metadata.finalizers[]") for item in finalizers),
+        controller=podspec.controller(data),
+        local_data=podspec.local_data(volumes),
+        claims=podspec.claims(volumes, required(data, "metadata", "name")),
+        grace_s=podspec.grace_s(data),
+        ready=_ready(data) is True,
+        labels=tuple(sorted(texts(data, "metadata", "labels").items())),
+        pre_stop=podspec.pre_stop(data),
+        cpu_m=requests.cpu_m,
+        memory_b=requests.memory_b,
+        ports=podspec.ports(data),
+    )
+
+
+def attachment(data: Any) -> AttachmentView:
+    """Read a VolumeAttachment. An inline volume has no name of its own and reads ``(inline)``."""
+    return AttachmentView(
+        name=required(data, "metadata", "name"),
+        uid=required(data, "metadata", "uid"),
+        node=required(data, "spec", "nodeName"),
+        volume=text(data, "spec", "source", "persistentVolumeName") or "(inline)",
+        attached=flag(data, "status", "attached"),
+        terminating=text(data, "metadata", "deletionTimestamp") != "",
+    )
+
+
+def tolerates_out_of_service(tolerations: list[Any], *, terminating: bool) -> bool:
+    """Whether a pod may stay on a node with the taint out-of-service=nodeshutdown:NoExecute.
+
+    As the taint eviction controller has it: the first toleration that matches counts. One with
+    `tolerationSeconds` lets the pod stay for that long, and then the controller deletes it. So such a pod
+    tolerates the taint until it is terminating; with zero seconds or less it does not at all.
+
+    Args:
+        tolerations: The pod's ``spec.tolerations``.
+        terminating: The pod has a deletionTimestamp.
+
+    Source: k8s.io/api core/v1 toleration.go, ToleratesTaint (an empty effect or key matches all, an empty
+    operator means Equal, comparisons match numbers only); kubernetes pkg/controller/tainteviction,
+    getMinTolerationTime.
+    """
+    for item in tolerations:
+        toleration = expect(item, dict, "spec.tolerations[]")
+        if not _matches(toleration):
+            continue
+        seconds = toleration.get("tolerationSeconds")
+        if seconds is None:
+            return True
+        return expect(seconds, int, "spec.tolerations[].tolerationSeconds") > 0 and not terminating
+    return False
+
+
+def moment(header: str | None) -> str:
+    """Turn an HTTP Date header, the API server's clock, into RFC 3339."""
+    try:
+        return parsedate_to_datetime(header or "").astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ClusterProtocol(f"the answer has no readable Date header: {shown(header)}") from error
+
+
+def paused_why(namespace: Any) -> str | None:
+    """Return why fencing is paused, from the namespace kube-system; None: it is not.
+
+    As with the exclusion of a node, the value ``false`` means no, and any other means yes.
+    """
+    why = texts(namespace, "metadata", "annotations").get(keys.PAUSE)
+    return (why or "").strip() or "no reason given" if keys.excluded(why) else None
+
+
+def name_in_error(read: Callable[[Any], T], data: Any) -> T:
+    """Read one object; where that fails, the error names the object too."""
+    try:
+        return read(data)
+    except ClusterProtocol as error:
+        raise ClusterProtocol(f"{read.__name__} {named(data)}: {error}") from error
+
+
+def set_aside(read: Callable[[Any], T], data: Any) -> T | str:
+    """Read one object of a list; where that fails, return its name and why, so that the others go on."""
+    try:
+        return name_in_error(read, data)
+    except ClusterProtocol as error:
+        return str(error)
+
+
+def _matches(toleration: Mapping[str, Any]) -> bool:
+    if text(toleration, "effect") not in {"", "NoExecute"} or text(toleration, "key") not in {
+        "",
+        OUT_OF_SERVICE,
+    }:
+        return False
+    match text(toleration, "operator"):
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return text(toleration, "value") == TAINT_VALUE
+        case _:
+            return False
+
+
+def _ready(data: Any) -> bool | None:
+    for item in sequence(data, "status", "conditions"):
+        if text(item, "type") == "Ready":
+            return {"True": True, "False": False}.get(text(item, "status"))
+    return None
+
+
+def _cordoner(data: Any) -> str:
+    """Return who set ``spec.unschedulable`` last: setting a field to a new value makes its setter the owner.
+
+    Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
+    """
+    for entry in sequence(data, "metadata", "managedFields"):
+        if "f:unschedulable" in mapping(entry, "fieldsV1", "f:spec"):
+            return text(entry, "manager")
+    return ""
+
+
+def _taint(item: Any) -> Taint:
+    return Taint(
+        key=required(item, "key"),
+        value=text(item, "value"),
+        effect=required(item, "effect"),
+        time_added=text(item, "timeAdded") or None,
+    )
+
+
+def _roles(labels: Mapping[str, str]) -> tuple[str, ...]:
+    # Both labels name roles. Source: kubectl pkg/describe, findNodeRoles.
+    keys = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
+    return tuple(sorted((keys | {labels.get(_ROLE_LABEL, "")}) - {""}))

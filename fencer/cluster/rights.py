@@ -1,0 +1,89 @@
+"""The rights fencer needs, and nothing more. ``config/kubernetes/rbac.yaml`` grants exactly these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fencer.cluster.fields import flag
+
+if TYPE_CHECKING:
+    from fencer.cluster.client import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One verb on one resource.
+
+    Attributes:
+        verb: As RBAC has it.
+        resource: With its subresource, like ``pods/status``.
+        group: API group; empty for core.
+        namespace: Empty: in all namespaces, or a resource without one.
+        name: Only this object; empty: all.
+    """
+
+    verb: str
+    resource: str
+    group: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        """``patch nodes``, ``list leases in kube-node-lease``, ``get namespaces kube-system``."""
+        named = f" {self.name}" if self.name else ""
+        place = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.resource}{named}{place}"
+
+    def review(self) -> dict[str, Any]:
+        """Build the question whether we have it."""
+        resource, _, subresource = self.resource.partition("/")
+        attributes = {
+            "verb": self.verb,
+            "group": self.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": self.namespace,
+            "name": self.name,
+        }
+        return {"spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}}}
+
+
+def granted(api: Connection, right: Right) -> bool:
+    """Ask the API whether we have a right."""
+    answer = api.read(
+        "create selfsubjectaccessreview",
+        lambda apis: apis.authorization.create_self_subject_access_review,
+        body=right.review(),
+    )
+    return answer.read(lambda body: flag(body, "status", "allowed"))
+
+
+_COORDINATION = "coordination.k8s.io"
+
+RIGHTS = (
+    Right("get", "namespaces", name="kube-system"),
+    Right("get", "nodes"),
+    Right("list", "nodes"),
+    Right("patch", "nodes"),
+    Right("get", "leases", _COORDINATION, "kube-node-lease"),
+    Right("list", "leases", _COORDINATION, "kube-node-lease"),
+    Right("get", "pods"),
+    Right("list", "pods"),
+    Right("patch", "pods/status"),
+    Right("delete", "pods"),
+    Right("list", "volumeattachments", "storage.k8s.io"),
+    Right("delete", "volumeattachments", "storage.k8s.io"),
+    Right("create", "events", namespace="default"),
+)
+
+PLAN_RIGHTS = (
+    Right("list", "poddisruptionbudgets", "policy"),
+    Right("list", "services"),
+    Right("list", "persistentvolumeclaims"),
+    Right("list", "persistentvolumes"),
+)
+"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to whom it is bound."""
+
+DRAIN_RIGHTS = (Right("create", "pods/eviction"),)
+"""What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; the agent works without it."""

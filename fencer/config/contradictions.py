@@ -1,0 +1,118 @@
+"""What no key shows alone: names given twice, references to nothing, times that do not fit together."""
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from fencer.config.complaints import near
+from fencer.config.document import Document, Place, Problem, quoted, spell
+from fencer.config.policy_section import DEFAULTS, PolicySection
+from fencer.config.schema import VirtualBoxSection
+from fencer.config.texts import canonical_guest
+from fencer.core.policy import Mode, Policy
+from fencer.core.text import printable
+
+_UNIQUE = {
+    "name": "names must be unique",
+    "uri": "every guest would be found twice",
+    "command": "every guest would be found twice",
+}
+_WITHOUT = {("virtualbox", "command"): VirtualBoxSection.model_fields["command"].default}
+"""What stands for a key that is not written."""
+
+_NUMBER = re.compile(r"-?\d[\d.e+-]*")
+
+
+def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem, ...]:
+    """Find what does not fit together.
+
+    Args:
+        document: The parsed file.
+        wrong: Top-level keys to which the schema objects already: what depends on their shape is not asked.
+    """
+    written = document.root if isinstance(document.root, dict) else {}
+    listed = written.get("hypervisors")
+    hypervisors = (
+        [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
+    )
+    found = [problem for name in _UNIQUE for problem in _twice(document, hypervisors, name)]
+    found += [
+        problem for index, item in enumerate(hypervisors) for problem in _witnesses(document, index, item)
+    ]
+    if "nodes" not in wrong:
+        names = [name for item in hypervisors if isinstance(name := item.get("name"), str)]
+        found += _nodes(document, written.get("nodes") or {}, names)
+    if "policy" not in wrong:
+        found += _policy(document, written.get("policy") or {})
+    return tuple(found)
+
+
+def _twice(document: Document, hypervisors: list[dict[str, Any]], name: str) -> Iterator[Problem]:
+    first: dict[str, Place] = {}
+    for index, item in enumerate(hypervisors):
+        value = item.get(name, _WITHOUT.get((str(item.get("type")), name)))
+        if not isinstance(value, str | list):
+            continue
+        place: Place = ("hypervisors", index, name)
+        earlier = first.setdefault(repr(value), place)
+        if earlier != place:
+            same = f"{spell(earlier)} (line {document.line(earlier)})"
+            yield Problem(document.line(place), f"{spell(place)}: the same as {same}: {_UNIQUE[name]}")
+
+
+def _witnesses(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator[Problem]:
+    """Find hosts with two witnesses: which one is to be believed?"""
+    listed = hypervisor.get("host_power")
+    first: dict[str, Place] = {}
+    for number, item in enumerate(listed if isinstance(listed, list) else ()):
+        host = item.get("host") if isinstance(item, dict) else None
+        if not isinstance(host, str):
+            continue
+        place: Place = ("hypervisors", index, "host_power", number, "host")
+        earlier = first.setdefault(host, place)
+        if earlier != place:
+            same = f"{spell(earlier)} (line {document.line(earlier)})"
+            yield Problem(document.line(place), f"{spell(place)}: the same as {same}: one witness a host")
+
+
+def _nodes(document: Document, nodes: dict[str, str], names: list[str]) -> Iterator[Problem]:
+    first: dict[str, str] = {}
+    for node, target in nodes.items():
+        place: Place = ("nodes", node)
+        endpoint = target.partition("/")[0]
+        if endpoint not in names:
+            hint = near(endpoint, names) or (f"; there is {printable(', '.join(names))}" if names else "")
+            text = f"{spell(place)}: no hypervisor is named {quoted(endpoint)}{hint}"
+            yield Problem(document.line(place), text)
+        earlier = first.setdefault(canonical_guest(target), node)
+        if earlier != node:
+            text = f"{spell(place)}: {earlier} (line {document.line(('nodes', earlier))}) is the same guest"
+            yield Problem(document.line(place), text)
+
+
+def _policy(document: Document, written: dict[str, Any]) -> Iterator[Problem]:
+    try:
+        policy = PolicySection.model_validate(written).policy(Mode.OBSERVE)
+    except ValidationError:
+        return  # the schema did not get there: it stops at a key that is no text
+    for sentence in policy.violations():
+        lines = {name: document.line(("policy", name)) for name in _involved(policy, sentence, written)}
+        places = ", ".join(f"{name} on line {line}" for name, line in lines.items())
+        first = min((line for line in lines.values() if line), default=document.line(("policy",)))
+        yield Problem(first, f"policy: {sentence}" + (f" [{places}]" if len(lines) > 1 else ""))
+
+
+def _involved(policy: Policy, sentence: str, written: dict[str, Any]) -> list[str]:
+    """Name the written keys that the broken rule is about: named by it, or mended by their default."""
+    rule = _NUMBER.sub("#", sentence)
+    involved = []
+    for name in written:
+        mended = replace(policy, **{name: getattr(DEFAULTS, name)}).violations()
+        named = re.search(rf"\b{name}\b", sentence) is not None
+        if named or rule not in {_NUMBER.sub("#", other) for other in mended}:
+            involved.append(name)
+    return involved

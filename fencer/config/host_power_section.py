@@ -1,0 +1,85 @@
+"""The configuration's keys for a host's power witness: which fence agent reads it, and how."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import model_validator
+
+from fencer.config.keys import Section, key
+from fencer.config.settings import PowerWitness
+from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, Word
+
+Agent = Literal["fence_ipmilan", "fence_redfish", "fence_raritan"]
+"""Those whose "off" can be believed; see `fencer.hosts.fence_agents`."""
+
+
+class HostPowerSection(Section):
+    """A witness for the power of one host. It is only ever asked, and only while that host is silent."""
+
+    host: Annotated[
+        Word, key("The host, as its hypervisor names it: `pvecm nodes`, `virsh hostname`.", example="pve1")
+    ]
+    agent: Annotated[
+        Agent,
+        key(
+            "ClusterLabs' fence agent that reads it: the machine's own board (fence_ipmilan, fence_redfish), "
+            "or the outlets that feed it (fence_raritan). Only these: others call off what they do not know.",
+            example="fence_ipmilan",
+        ),
+    ]
+    path: Annotated[
+        AbsolutePath | None, key("Where the agent is. Absent: on PATH.", example="/usr/sbin/fence_ipmilan")
+    ] = None
+    options: Annotated[
+        dict[OptionName, Option] | None,
+        key(
+            "The agent's options but for action, password and outlets, as its manual page has them.",
+            example={"ip": "10.0.0.5", "username": "reader", "lanplus": "1"},
+        ),
+    ] = None
+    outlets: Annotated[
+        list[Word] | None,
+        key(
+            "For an agent of outlets: every one that feeds the host. One left out may keep it running.",
+            example=["3", "11"],
+        ),
+    ] = None
+    password_file: Annotated[
+        AbsolutePath | None,
+        key(
+            "File with the password and nothing else. For fencer alone: mode 0600.",
+            example="/etc/fencer/board-pve1",
+        ),
+    ] = None
+    never_sleeps: Annotated[
+        Promise,
+        key(
+            "Your word that the host neither hibernates nor suspends: to every witness that looks like off, "
+            "and its guests would go on with their old memory. `systemctl mask sleep.target suspend.target "
+            "hibernate.target hybrid-sleep.target` sees to it. Must be written.",
+            example=True,
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _reads_the_whole_host(self) -> Self:
+        if self.agent == "fence_raritan" and not self.outlets:
+            raise ValueError("fence_raritan reads outlets: name every outlet of the host in outlets")
+        if self.agent != "fence_raritan" and self.outlets:
+            raise ValueError(f"{self.agent} reads the machine itself: there are no outlets to name")
+        if self.agent == "fence_redfish" and "systems_uri" not in (self.options or {}):
+            raise ValueError(
+                "fence_redfish needs the option systems_uri, like /redfish/v1/Systems/1: without it, it "
+                "takes any machine that the board knows"
+            )
+        return self
+
+    def witness(self) -> PowerWitness:
+        """Return the section as the rest of fencer takes it."""
+        return PowerWitness(
+            self.host,
+            self.path or self.agent,
+            dict(self.options or {}),
+            tuple(self.outlets or ()),
+            Path(self.password_file) if self.password_file else None,
+        )

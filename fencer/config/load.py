@@ -1,0 +1,99 @@
+"""From a file to a checked `Config`: every error at once, each with its line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import ValidationError
+
+from fencer.config.complaints import complaints
+from fencer.config.contradictions import contradictions
+from fencer.config.document import MAX_BYTES, Document, parse, refusal
+from fencer.config.policy_section import PolicySection
+from fencer.config.schema import File
+from fencer.config.settings import Config, HookSettings
+from fencer.core.text import printable
+from fencer.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A file that is right, with what `fencer.config.show` needs of it.
+
+    Attributes:
+        config: What the rest of fencer gets.
+        document: What was written where.
+        file: The same by the schema, with defaults.
+    """
+
+    config: Config
+    document: Document
+    file: File
+
+
+def load(path: Path) -> Config:
+    """Read and check the configuration.
+
+    Args:
+        path: The YAML file.
+
+    Raises:
+        ConfigError: it cannot be read or is not right; the text has one line a problem, each with the file
+            and, where there is one, the line.
+    """
+    return load_document(path).config
+
+
+def load_document(path: Path) -> Loaded:
+    """Read and check the configuration, and keep what was written where.
+
+    Raises:
+        ConfigError: as `load`.
+    """
+    return check(parse(_content(path), str(path)))
+
+
+def check(document: Document) -> Loaded:
+    """Check a parsed file and turn it into settings.
+
+    Raises:
+        ConfigError: as `load`.
+    """
+    written = {} if document.root is None else document.root
+    try:
+        file = File.model_validate(written)
+    except ValidationError as error:
+        problems = complaints(error.errors(include_url=False), document)
+        wrong = {str(place[0]) for place in (detail["loc"] for detail in error.errors()) if place}
+        raise refusal(
+            document.name, (*document.problems, *problems, *contradictions(document, wrong))
+        ) from None
+    if problems := (*document.problems, *contradictions(document, frozenset())):
+        raise refusal(document.name, problems)
+    return Loaded(_config(file), document, file)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{printable(str(path))}: cannot be read: {why}") from error
+
+
+def _config(file: File) -> Config:
+    nodes = {name: _split(guest) for name, guest in (file.nodes or {}).items()}
+    return Config(
+        policy=(file.policy or PolicySection()).policy(file.mode),
+        kubernetes=file.kubernetes.settings(),
+        endpoints=tuple(section.endpoint() for section in file.hypervisors),
+        nodes=MappingProxyType(nodes),
+        hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
+        journal=Path(file.journal) if file.journal else None,
+    )
+
+
+def _split(guest: str) -> tuple[str, str]:
+    endpoint, _, name = guest.partition("/")
+    return endpoint, name

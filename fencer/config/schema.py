@@ -1,0 +1,315 @@
+"""The configuration file's schema: every key with its meaning, unit and an example.
+
+Defaults of the policy are those of `fencer.core.policy.Policy`, nowhere else. To add a type of hypervisor,
+write its section with `type` and `endpoint()` below and name it in `HypervisorSection`: messages, `show` and
+the JSON Schema follow by themselves.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from pydantic import Field
+
+from fencer.config.document import Place
+from fencer.config.host_power_section import HostPowerSection
+from fencer.config.keys import Section, choice, key, seconds, sections_in
+from fencer.config.policy_section import PolicySection
+from fencer.config.settings import (
+    HookSettings,
+    KubernetesSettings,
+    LibvirtEndpoint,
+    PowerWitness,
+    PreStop,
+    ProxmoxEndpoint,
+    VirtualBoxEndpoint,
+)
+from fencer.config.texts import AbsolutePath, EndpointName, Guest, LibvirtUri, NodeName, Server, Uuid, Word
+from fencer.core.identity import Admission
+from fencer.core.policy import Mode
+
+HOST_POWER = {"host": "pve1", "agent": "fence_ipmilan", "options": {"ip": "10.0.0.5"}, "never_sleeps": True}
+
+
+def _witnesses(sections: list[HostPowerSection] | None) -> tuple[PowerWitness, ...]:
+    return tuple(section.witness() for section in sections or ())
+
+
+NO_DRAIN = HookSettings()
+
+
+class KubernetesSection(Section):
+    """How to reach the cluster."""
+
+    kubeconfig: Annotated[
+        AbsolutePath,
+        key(
+            "File with the API server's address and fencer's own credentials. For fencer alone: mode 0600.",
+            example="/etc/fencer/kubeconfig",
+        ),
+    ]
+    context: Annotated[
+        str | None, key("Which context of the kubeconfig. Absent: its current one.", example="fencer@lab")
+    ] = None
+    servers: Annotated[
+        list[Server] | None,
+        key(
+            "Further API servers of the same cluster, under the same CA, tried in turn: so that the death "
+            "of the guest behind the kubeconfig's server does not blind fencer.",
+            example=["https://10.0.0.11:6443", "https://10.0.0.12:6443"],
+        ),
+    ] = None
+
+    def settings(self) -> KubernetesSettings:
+        """Return the section as the rest of fencer takes it."""
+        return KubernetesSettings(Path(self.kubeconfig), self.context, tuple(self.servers or ()))
+
+
+class PowerSection(Section):
+    """Which guests of this hypervisor fencer may power off or on. Absent: none."""
+
+    mapped: Annotated[
+        bool, key("The guests of this hypervisor that `nodes` names, at the file's end.", example=True)
+    ] = False
+    uuids: Annotated[
+        list[Uuid] | None,
+        key(
+            "The guests with these UUIDs: what `virsh domuuid GUEST` prints, or VBoxManage as hardwareuuid.",
+            example=["6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2"],
+        ),
+    ] = None
+
+    def admission(self) -> Admission:
+        """Return the section as the rest of fencer takes it."""
+        return Admission(self.mapped, frozenset(self.uuids or ()))
+
+
+class LibvirtSection(Section):
+    """A libvirt host, local or remote."""
+
+    name: Annotated[
+        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="lab")
+    ]
+    type: Annotated[Literal["libvirt"], key("The kind of hypervisor.", example="libvirt")]
+    uri: Annotated[
+        LibvirtUri,
+        key(
+            "libvirt's URI. For remote hosts over ssh, fencer's user must get in with a key and no question.",
+            example="qemu+ssh://fencer@lab1/system",
+        ),
+    ]
+    power: Annotated[
+        PowerSection | None,
+        key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),
+    ] = None
+    host_power: Annotated[
+        list[HostPowerSection] | None,
+        key(
+            "Who reads the power of this host when libvirt does not answer. Absent: nobody.",
+            example=[HOST_POWER],
+        ),
+    ] = None
+
+    def endpoint(self) -> LibvirtEndpoint:
+        """Return the section as the rest of fencer takes it."""
+        admission = (self.power or PowerSection()).admission()
+        return LibvirtEndpoint(self.name, self.uri, admission, _witnesses(self.host_power))
+
+
+class VirtualBoxSection(Section):
+    """The VirtualBox machines of one user on one host."""
+
+    name: Annotated[
+        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="box")
+    ]
+    type: Annotated[Literal["virtualbox"], key("The kind of hypervisor.", example="virtualbox")]
+    command: Annotated[
+        list[Word],
+        Field(min_length=1),
+        key(
+            "How to run VBoxManage as the user who made the machines: the program and its first words, no "
+            "shell. Over ssh, fencer's user must get in with a key and no question.",
+            example=["ssh", "vagrant@box", "/usr/lib/virtualbox/VBoxManage"],
+        ),
+    ] = ["VBoxManage"]  # noqa: RUF012 - pydantic copies defaults
+    power: Annotated[
+        PowerSection | None,
+        key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),
+    ] = None
+
+    def endpoint(self) -> VirtualBoxEndpoint:
+        """Return the section as the rest of fencer takes it."""
+        admission = (self.power or PowerSection()).admission()
+        return VirtualBoxEndpoint(self.name, tuple(self.command), admission)
+
+
+class ProxmoxSection(Section):
+    """A Proxmox VE cluster, or a standalone host."""
+
+    name: Annotated[
+        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="home")
+    ]
+    type: Annotated[Literal["proxmox"], key("The kind of hypervisor.", example="proxmox")]
+    servers: Annotated[
+        list[Server],
+        Field(min_length=1),
+        key(
+            "API hosts of the cluster, tried in turn: so that the death of one does not blind fencer.",
+            example=["https://pve1:8006", "https://pve2:8006"],
+        ),
+    ]
+    cluster: Annotated[
+        Word,
+        key(
+            "The cluster's name, as `pvecm status` prints it, or standalone. Each look holds it against the "
+            "answer, because a broken cluster file system makes a member look standalone.",
+            example="home",
+        ),
+    ]
+    token_id: Annotated[Word, key("The API token, USER@REALM!ID.", example="fencer@pve!agent")]
+    token_file: Annotated[
+        AbsolutePath,
+        key(
+            "File with the token's secret and nothing else. For fencer alone: mode 0600.",
+            example="/etc/fencer/proxmox-token",
+        ),
+    ]
+    ca_file: Annotated[
+        AbsolutePath | None,
+        key(
+            "CA that signed the servers' certificates. Absent: the usual public ones, or fingerprints.",
+            example="/etc/pve/pve-root-ca.pem",
+        ),
+    ] = None
+    fingerprints: Annotated[
+        list[Word] | None,
+        key(
+            "Instead of a CA: the SHA-256 of each server's certificate, in the order of servers.",
+            example=[":".join(["87"] * 32), ":".join(["9D"] * 32)],
+        ),
+    ] = None
+    power: Annotated[
+        PowerSection | None,
+        key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),
+    ] = None
+    host_power: Annotated[
+        list[HostPowerSection] | None,
+        key(
+            "Who reads the power of its hosts when they are silent, one witness a host. Absent: nobody.",
+            example=[HOST_POWER],
+        ),
+    ] = None
+
+    def endpoint(self) -> ProxmoxEndpoint:
+        """Return the section as the rest of fencer takes it."""
+        return ProxmoxEndpoint(
+            self.name,
+            tuple(self.servers),
+            None if self.cluster == "standalone" else self.cluster,
+            self.token_id,
+            Path(self.token_file),
+            Path(self.ca_file) if self.ca_file else None,
+            tuple(self.fingerprints or ()),
+            (self.power or PowerSection()).admission(),
+            _witnesses(self.host_power),
+        )
+
+
+HypervisorSection: TypeAlias = Annotated[
+    LibvirtSection | ProxmoxSection | VirtualBoxSection, Field(discriminator="type")
+]
+
+
+class HookSection(Section):
+    """What a Proxmox hookscript on this host may ask for."""
+
+    pre_stop: Annotated[
+        PreStop,
+        choice(
+            "What is done before Proxmox stops a guest. nudge: nothing but to look. drain: its node is "
+            "drained while the hookscript waits (`drain_s` in /etc/fencer/hook.conf), also before `qm stop`, "
+            "stop-mode backups, rollbacks and reboots, and with the guest's configuration locked.",
+            example="drain",
+        ),
+    ] = NO_DRAIN.pre_stop
+    budget_s: Annotated[
+        float,
+        Field(gt=0, le=300),
+        seconds("For how long at most such a drain goes on; 300 at most.", example=120),
+    ] = NO_DRAIN.budget_s
+
+
+class File(Section):
+    """fencer's configuration."""
+
+    mode: Annotated[
+        Mode,
+        choice(
+            "What `fencer watch` may do by itself. observe: decide and report, write nothing. armed: fence. "
+            "Must be written: there is no default.",
+            example="observe",
+        ),
+    ]
+    kubernetes: Annotated[
+        KubernetesSection,
+        key("How to reach the cluster.", example={"kubeconfig": "/etc/fencer/kubeconfig"}),
+    ]
+    hypervisors: Annotated[
+        list[HypervisorSection],
+        Field(min_length=1),
+        key(
+            "The hypervisors that run the cluster's nodes.",
+            example=[{"name": "lab", "type": "libvirt", "uri": "qemu:///system"}],
+        ),
+    ]
+    nodes: Annotated[
+        dict[NodeName, Guest] | None,
+        key(
+            "Node: HYPERVISOR/GUEST, for nodes whose UUID does not tell which guest they are. The guest by "
+            "its UUID, name or id.",
+            example={"k8s-1": "lab/k8s-1"},
+        ),
+    ] = None
+    policy: Annotated[
+        PolicySection | None,
+        key("How careful to be.", example={"lease_silent_s": 20, "require_not_ready": False}),
+    ] = None
+    hook: Annotated[
+        HookSection | None,
+        key("What hookscripts on this host may ask for.", example={"pre_stop": "drain"}),
+    ] = None
+    journal: Annotated[
+        AbsolutePath | None,
+        key(
+            "File to which every decision and action is appended, one JSON object a line. Absent: none.",
+            example="/var/lib/fencer/journal.jsonl",
+        ),
+    ] = None
+
+
+def sections_at(place: Place, type_: object = None) -> list[type[Section]]:
+    """Return the sections that may stand at a place; empty where none may.
+
+    Args:
+        place: Of the document.
+        type_: The `type` that is written there, where one is: sections of another type are left out.
+    """
+    sections: list[type[Section]] = [File]
+    for part in place:
+        if isinstance(part, str):
+            fields = (section.model_fields[part] for section in sections if part in section.model_fields)
+            found = [section for known in fields for section in sections_in(known.annotation)]
+            sections = list(dict.fromkeys(found))
+    return [section for section in sections if type_of(section) == type_] or sections
+
+
+def type_of(section: type[Section]) -> str:
+    """Return the `type` that a section is for; empty where there is one kind of it only."""
+    known = section.model_fields.get("type")
+    return str(get_args(known.annotation)[0]) if known is not None else ""
+
+
+def json_schema() -> str:
+    """Return the JSON Schema of the file, for editors."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **File.model_json_schema()}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,69 @@
+"""Whether a file that holds credentials is there, readable, and readable by nobody else."""
+
+import os
+import shlex
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencer.core.text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a file.
+
+    Attributes:
+        text: What was seen.
+        fix: What to type.
+        serious: False: a warning only.
+    """
+
+    text: str
+    fix: str
+    serious: bool = True
+
+
+def inspect_secret(path: Path) -> tuple[Finding, ...]:
+    """Look at a file with credentials, such as a kubeconfig. Its content is neither parsed nor told.
+
+    Args:
+        path: The file; symbolic links are followed.
+
+    Returns:
+        What is wrong with it; empty: nothing.
+    """
+    quoted = shlex.quote(printable(str(path)))
+    shown = printable(str(path))
+    try:
+        # Not to be held up by a pipe that nobody writes to.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return (Finding(f"{shown}: no such file", f"ls -l {quoted}"),)
+    except PermissionError:
+        text = f"{shown}: may not be read by user {os.geteuid()}"
+        return (Finding(text, f"sudo chown {os.geteuid()} {quoted} && sudo chmod 0600 {quoted}"),)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        return (Finding(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
+    try:
+        return tuple(_findings(os.fstat(descriptor), shown, quoted))
+    finally:
+        os.close(descriptor)
+
+
+def _findings(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
+    if not stat.S_ISREG(status.st_mode):
+        return [Finding(f"{shown}: is not a file", f"ls -ld {quoted}")]
+    if status.st_size == 0:
+        return [Finding(f"{shown}: is empty", f"ls -l {quoted}")]
+    mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
+    fix = f"sudo chmod 0600 {quoted}"
+    if status.st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        does = "read" if status.st_mode & stat.S_IROTH else "written"
+        return [Finding(f"{shown}: can be {does} by everybody ({mode})", fix)]
+    if status.st_mode & stat.S_IWGRP:
+        return [Finding(f"{shown}: can be written by its group ({mode})", fix)]
+    if status.st_mode & stat.S_IRGRP:
+        return [Finding(f"{shown}: can be read by its group ({mode})", fix, serious=False)]
+    return []

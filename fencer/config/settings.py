@@ -1,0 +1,205 @@
+"""What the rest of fencer gets of the configuration: plain frozen values, checked and complete.
+
+No YAML and no schema here, so that whoever needs the settings alone imports neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
+
+from fencer.core.identity import Admission, Rules
+from fencer.core.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """How to reach the cluster.
+
+    Attributes:
+        kubeconfig: File with the API server's address and fencer's credentials.
+        context: Which context of it; None: its current one.
+        servers: Further API servers of the same cluster under the same CA, tried in turn.
+    """
+
+    kubeconfig: Path
+    context: str | None = None
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PowerWitness:
+    """Who reads the power of a host that is silent.
+
+    Attributes:
+        host: As the endpoint names it.
+        agent: Name or path of the fence agent.
+        options: The agent's.
+        outlets: Every outlet of the host, for an agent of outlets.
+        password_file: File with the password for it.
+    """
+
+    host: str
+    agent: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    outlets: tuple[str, ...] = ()
+    password_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtEndpoint:
+    """A libvirt connection.
+
+    Attributes:
+        name: What fencer calls the endpoint; unique.
+        uri: libvirt's URI of the connection, never with a password in it.
+        power: Which of its guests power actions may touch.
+        host_power: Who reads the power of its host.
+    """
+
+    name: str
+    uri: str
+    power: Admission = field(default_factory=Admission)
+    host_power: tuple[PowerWitness, ...] = ()
+
+    @property
+    def one_host(self) -> bool:
+        """Whether the endpoint is one host: silent together with it."""
+        return True
+
+    @property
+    def where(self) -> str:
+        """The way there, for people."""
+        return self.uri
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualBoxEndpoint:
+    """The VirtualBox machines of one user on one host.
+
+    Attributes:
+        name: What fencer calls the endpoint; unique.
+        command: VBoxManage, and what stands before it.
+        power: Which of its guests power actions may touch.
+    """
+
+    name: str
+    command: tuple[str, ...] = ("VBoxManage",)
+    power: Admission = field(default_factory=Admission)
+    host_power: tuple[PowerWitness, ...] = ()
+    """None: VirtualBox does not name hosts."""
+
+    @property
+    def one_host(self) -> bool:
+        """Whether the endpoint is one host: silent together with it."""
+        return True
+
+    @property
+    def where(self) -> str:
+        """The way there, for people."""
+        return " ".join(self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxmoxEndpoint:
+    """A Proxmox VE cluster, or a standalone host.
+
+    Attributes:
+        name: What fencer calls the endpoint; unique.
+        servers: API hosts of the same cluster, tried in turn.
+        cluster: The cluster's name; None: a standalone host.
+        token_id: ``USER@REALM!ID``.
+        token_file: File with the token's secret.
+        ca_file: CA of the servers' certificates; None: the usual public ones, or `fingerprints`.
+        fingerprints: SHA-256 of each server's certificate, in the order of `servers`.
+        power: Which of its guests power actions may touch.
+        host_power: Who reads the power of its hosts.
+    """
+
+    name: str
+    servers: tuple[str, ...]
+    cluster: str | None
+    token_id: str
+    token_file: Path
+    ca_file: Path | None = None
+    fingerprints: tuple[str, ...] = ()
+    power: Admission = field(default_factory=Admission)
+    host_power: tuple[PowerWitness, ...] = ()
+
+    @property
+    def one_host(self) -> bool:
+        """Whether the endpoint is one host: silent together with it."""
+        return self.cluster is None
+
+    @property
+    def where(self) -> str:
+        """The way there, for people."""
+        return ", ".join(self.servers)
+
+
+Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint
+"""Any endpoint."""
+
+
+class PreStop(StrEnum):
+    """What a hookscript's pre-stop, before a guest is stopped, leads to."""
+
+    NUDGE = "nudge"
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """What hookscripts of this host may ask for.
+
+    Attributes:
+        pre_stop: Whether a node is drained before its guest is stopped.
+        budget_s: For how long at most.
+    """
+
+    pre_stop: PreStop = PreStop.NUDGE
+    budget_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole configuration.
+
+    Attributes:
+        policy: How careful to be, with the mode.
+        kubernetes: How to reach the cluster.
+        endpoints: The hypervisors, one at least, in the order written.
+        nodes: For nodes whose guest the file names: (endpoint, the guest's UUID, name or id there). The
+            endpoint exists; a UUID is in lower case.
+        hook: What hookscripts may ask for.
+        journal: File for the journal; None: no journal.
+    """
+
+    policy: Policy
+    kubernetes: KubernetesSettings
+    endpoints: tuple[Endpoint, ...]
+    nodes: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    hook: HookSettings = field(default_factory=HookSettings)
+    journal: Path | None = None
+
+    @property
+    def secrets(self) -> tuple[Path, ...]:
+        """Files that hold credentials: for fencer's eyes alone."""
+        tokens = [one.token_file for one in self.endpoints if isinstance(one, ProxmoxEndpoint)]
+        witnesses = self.power_witnesses.values()
+        passwords = [one.password_file for one in witnesses if one.password_file is not None]
+        return (self.kubernetes.kubeconfig, *dict.fromkeys((*tokens, *passwords)))
+
+    @property
+    def power_witnesses(self) -> dict[str, PowerWitness]:
+        """Who reads the power of a host, by ``ENDPOINT/HOST``."""
+        return {f"{one.name}/{witness.host}": witness for one in self.endpoints for witness in one.host_power}
+
+    @property
+    def rules(self) -> Rules:
+        """What the configuration says of identity, as core asks for it."""
+        return Rules(self.nodes, {endpoint.name: endpoint.power for endpoint in self.endpoints})

@@ -1,0 +1,1 @@
+"""The rules of fencing: pure values in, a decision out. No I/O, no clock, no logging, no randomness."""

@@ -1,0 +1,101 @@
+"""The rest of the cluster, as far as brake, quorum and witnesses must know it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from fencer.core.history import LEASE_DURATION_S, contradicted
+from fencer.core.model import Evidence, FenceMark, Fleet, GuestHistory, NodeView, PowerState
+from fencer.core.pods import seconds_between
+from fencer.core.policy import Policy
+
+YOUNG_S = 3600.0
+"""A fence younger than this counts against the brake."""
+
+STALLED_GUESTS = 2
+STALL_REMEMBERED_S = 600.0
+"""So long after a stall a guest that is still paused by it counts as part of it."""
+
+CONTRADICTIONS = 2
+"""So many contradicted bindings make the whole endpoint unbelieved."""
+
+
+def survey(
+    nodes: Collection[NodeView],
+    evidence: Iterable[Evidence],
+    histories: Iterable[tuple[NodeView, GuestHistory, str]],
+    policy: Policy,
+    utc: str,
+    last_stop_age_s: float | None,
+    paused_why: str | None,
+    stalled: frozenset[str] = frozenset(),
+) -> Fleet:
+    """Sum up one pass.
+
+    Args:
+        nodes: Every node, with lease data.
+        evidence: The newest reading of every guest.
+        histories: Node, its guest's history and the guest's endpoint.
+        policy: For what counts as silent.
+        utc: The API server's clock.
+        last_stop_age_s: Since when this agent last stopped a guest.
+        paused_why: The pause annotation's text.
+        stalled: Endpoints whose storage stalled a while ago.
+    """
+    readings = list(evidence)
+    doubted = Counter(endpoint for node, history, endpoint in histories if contradicted(history, node))
+    absent = {reading.guest.key for reading in readings if reading.power_state is PowerState.ABSENT}
+    return Fleet(
+        nodes=len(nodes),
+        silent=sum(1 for node in nodes if not heard(node, policy)),
+        young_fences=sum(1 for node in nodes if _young(node, utc, absent)),
+        last_stop_age_s=last_stop_age_s,
+        stalled=stalled | stalls(readings),
+        contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= CONTRADICTIONS),
+        quorum_without=quorum_without(nodes, policy),
+        paused_why=paused_why,
+    )
+
+
+def stalls(evidence: Iterable[Evidence]) -> frozenset[str]:
+    """Name the endpoints where storage errors pause several guests: that is the storage, not a guest."""
+    paused = Counter(reading.guest.endpoint for reading in evidence if reading.io_error)
+    return frozenset(name for name, count in paused.items() if count >= STALLED_GUESTS)
+
+
+def heard(node: NodeView, policy: Policy) -> bool:
+    """Whether the node's kubelet counts as heard: Ready, and its lease not silent for too long."""
+    limit_s = policy.lease_silent_s or LEASE_DURATION_S
+    return node.ready is True and node.lease_age_s is not None and node.lease_age_s < limit_s
+
+
+def _young(node: NodeView, utc: str, absent: Collection[tuple[str, str, str]]) -> bool:
+    mark = node.mark
+    if not isinstance(mark, FenceMark) or node.out_of_service is None or mark.guest.key in absent:
+        return False
+    return seconds_between(mark.fenced_at_utc, utc) < YOUNG_S
+
+
+def quorum(
+    nodes: Iterable[NodeView], policy: Policy, down: frozenset[str] = frozenset()
+) -> tuple[frozenset[str], int]:
+    """Return the healthy control-plane nodes, and how many of them are a majority of all.
+
+    Args:
+        nodes: All nodes.
+        policy: What counts as heard.
+        down: Nodes whose guests do not run: their leases are young for a while all the same.
+    """
+    members = [node for node in nodes if node.control_plane]
+    healthy = frozenset(node.name for node in members if heard(node, policy) and node.name not in down)
+    return healthy, len(members) // 2 + 1
+
+
+def quorum_without(
+    nodes: Collection[NodeView], policy: Policy, down: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    """Name the control-plane nodes without whose guest the healthy ones still are a majority. As `quorum`."""
+    members = [node for node in nodes if node.control_plane]
+    healthy, majority = quorum(nodes, policy, down)
+    return frozenset(node.name for node in members if len(healthy - {node.name}) >= majority)

@@ -1,0 +1,742 @@
+"""The words of fencing as types: what was observed, what was decided, what is to be done.
+
+Everything here is a frozen value. Times ending in ``_s`` are seconds on the agent's monotonic clock;
+times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Observation.utc`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum, auto
+from typing import TypeAlias
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""Key of the taint. Source: KEP-2268, non-graceful node shutdown."""
+
+
+class PowerState(StrEnum):
+    """What a hypervisor says of a guest, reduced to what matters for two writers on one volume."""
+
+    RUNNING = auto()
+    PAUSED = auto()
+    """vCPUs stopped, memory alive: a resume writes on."""
+    SAVED = auto()
+    """Memory on disk: a restore writes on."""
+    STOPPING = auto()
+    """In between: wait for what it becomes."""
+    STOPPED = auto()
+    """No process holds this guest's memory; only a cold start can follow."""
+    ABSENT = auto()
+    """The endpoint knows no such guest."""
+    UNKNOWN = auto()
+    """Could not be found out. Never leads to an action."""
+
+
+class Proof(StrEnum):
+    """Why a guest counts as gone."""
+
+    POWER = auto()
+    """The hypervisor's own word: stopped, twice, and settled."""
+    ABSENCE = auto()
+    """Not there any more, with a record of its end."""
+    HA_RECOVERY = auto()
+    """The HA stack fenced the host and recovered the guest."""
+    HOST_POWER = auto()
+    """A power witness read the host as off."""
+    OPERATOR = auto()
+    """A person gave their word, for this guest and boot."""
+
+
+class Intent(StrEnum):
+    """On whose behalf a decision is asked."""
+
+    WATCH = auto()
+    FENCE = auto()
+    UNFENCE = auto()
+    SHUTDOWN = auto()
+    START = auto()
+
+
+class Verdict(StrEnum):
+    """The outcome of the guard ladder."""
+
+    HEALTHY = auto()
+    WAIT = auto()
+    REFUSE = auto()
+    STOP_FIRST = auto()
+    FENCE = auto()
+    FENCED = auto()
+    RECOVERING = auto()
+    UNFENCE = auto()
+    OFF = auto()
+    """Shut down, as asked, and proven off."""
+
+
+class Reason(StrEnum):
+    """The closed list of reasons. `fencer.core.reasons` holds the text of each."""
+
+    # all is well, or nothing to do
+    NODE_HEALTHY = auto()
+    NODE_READY = auto()
+    NOTHING_TO_CLEAR = auto()
+    # who is who
+    NO_GUEST = auto()
+    GUEST_AMBIGUOUS = auto()
+    BINDING_UNPROVEN = auto()
+    GUEST_REPLACED = auto()
+    # silence
+    SILENCE_TOO_SHORT = auto()
+    LEASE_UNSEEN = auto()
+    LEASE_RENEWED = auto()
+    # evidence
+    EVIDENCE_MISSING = auto()
+    EVIDENCE_STALE = auto()
+    CLOSER_LOOK = auto()
+    GUEST_UNKNOWN = auto()
+    HOST_SILENT = auto()
+    GUEST_RUNNING = auto()
+    GUEST_UNRESPONSIVE = auto()
+    GUEST_PAUSED = auto()
+    PAUSE_TOO_SHORT = auto()
+    GUEST_SAVED = auto()
+    GUEST_STOPPING = auto()
+    GUEST_UNSETTLED = auto()
+    ABSENCE_UNPROVEN = auto()
+    FALL_UNSEEN = auto()
+    NOT_HELD = auto()
+    HOST_CHANGED = auto()
+    WITNESS_CONTRADICTED = auto()
+    STORAGE_STALL = auto()
+    # consent
+    FENCING_PAUSED = auto()
+    NODE_EXCLUDED = auto()
+    OBSERVE_MODE = auto()
+    NO_POWER_RIGHTS = auto()
+    POWER_WINDOW = auto()
+    QUORUM_AT_RISK = auto()
+    BRAKE = auto()
+    ALL_NODES_SILENT = auto()
+    FOREIGN_TAINT = auto()
+    TAINT_TAKEN_OFF = auto()
+    MARK_UNREADABLE = auto()
+    NOT_FENCED = auto()
+    # on the way
+    PROVEN_OFF = auto()
+    CLEARING_PODS = auto()
+    RELEASING_VOLUMES = auto()
+    PODS_CLEARED = auto()
+    # on the way back
+    AWAITING_BOOT = auto()
+    AWAITING_RENEWALS = auto()
+    OLD_MEMORY = auto()
+    PODS_REMAIN = auto()
+    VOLUMES_REMAIN = auto()
+    BOOTED_ANEW = auto()
+    SETTLING = auto()
+    SETTLED = auto()
+    # stopped and started on purpose
+    SHUTDOWN_DUE = auto()
+    SHUTTING_DOWN = auto()
+    SHUTDOWN_HANGS = auto()
+    SHUT_DOWN = auto()
+    START_DUE = auto()
+    AWAITING_READY = auto()
+    STARTED = auto()
+
+
+class Outcome(StrEnum):
+    """The result of one check of the ladder."""
+
+    PASSED = auto()
+    FAILED = auto()
+    NOT_ASKED = auto()
+
+
+class Via(StrEnum):
+    """How a guest became a candidate for a node, strongest first."""
+
+    MAP = auto()
+    PROVIDER_ID = auto()
+    UUID = auto()
+    UUID_SWAPPED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class GuestRef:
+    """Which guest is meant.
+
+    Attributes:
+        endpoint: Name of the endpoint in the configuration.
+        id: What its hypervisor calls it by: Proxmox the VMID, libvirt and VirtualBox the UUID.
+        uuid: The UUID that the guest sees in its SMBIOS, lower case; clones may share it.
+        name: For people.
+        host: Where it is, as far as the endpoint tells.
+    """
+
+    endpoint: str
+    id: str
+    uuid: str
+    name: str
+    host: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two references the same guest: ids are reused, and clones share UUIDs."""
+        return (self.endpoint, self.id, self.uuid)
+
+    def __str__(self) -> str:
+        """Endpoint and number or name, and the host where that is known: ``home/102 on pve1``."""
+        where = f" on {self.host}" if self.host else ""
+        return f"{self.endpoint}/{self.id if self.id.isdigit() else self.name}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One dated statement by one hypervisor about one guest.
+
+    Attributes:
+        guest: Whom it is about.
+        power_state: What it says.
+        settled: False while a lock, task or job is in the way of calling the state final.
+        incarnation: Names the run of the guest (process, start time, domain id) or, for a guest that
+            is off, the count of starts seen; a change means that the guest was started in between.
+        cold_start: True if the present run began with a boot, False if it was restored or reverted
+            from memory, None where the hypervisor does not tell.
+        raw: The hypervisor's own words, escaped, for people.
+        source: Which call said so, for people.
+        observed_at_s: When, on the agent's monotonic clock, the call *began*.
+        conclusive: False for readings that may be stale (a sweep from a cache): they wake, and prove nothing.
+        end_recorded: For ABSENT: a record of this guest's end exists (see `Proof.ABSENCE`).
+        io_error: Paused by a storage error.
+        moved_from: Hosts from which a record explains the guest's move to `guest.host`.
+        host_silent: For UNKNOWN: its host is not there, and nothing else keeps it from being read. `settled`
+            then tells of locks that outlive the host.
+        proof: What kind of proof an off reading is.
+    """
+
+    guest: GuestRef
+    power_state: PowerState
+    settled: bool
+    incarnation: str | None
+    cold_start: bool | None
+    raw: str
+    source: str
+    observed_at_s: float
+    conclusive: bool = True
+    end_recorded: bool = False
+    io_error: bool = False
+    moved_from: tuple[str, ...] = ()
+    host_silent: bool = False
+    proof: Proof = Proof.POWER
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """What a power witness said of a host that is silent.
+
+    Attributes:
+        off: True: off, every outlet of it. False: on. None: neither can be relied on.
+        words: The same, for people.
+        observed_at_s: When, on the agent's monotonic clock, the call *began*.
+    """
+
+    off: bool | None
+    words: str
+    observed_at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A guest that may be the node, and how we came to think so.
+
+    Attributes:
+        guest: The guest.
+        via: The strongest link between node and guest.
+        power_admitted: The endpoint's configuration admits power actions on it.
+    """
+
+    guest: GuestRef
+    via: Via
+    power_admitted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a node, as the API has it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoExecute"
+    time_added: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Annotation on the Node: which guest it is, proven by having been read RUNNING while its lease advanced.
+
+    Attributes:
+        guest: The guest; its `host` is where it was last read RUNNING.
+        boot_ids: Every boot id seen of this node, newest last, at most `BOOT_IDS_KEPT`.
+        schema: Version of the annotation.
+    """
+
+    guest: GuestRef
+    boot_ids: tuple[str, ...]
+    schema: int = 1
+
+
+BOOT_IDS_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FenceMark:
+    """Annotation beside the taint, written with it: this fence is ours, and what it was about.
+
+    Attributes:
+        incident: Id of the incident.
+        fenced_at_utc: When, by the API server's clock.
+        boot_id: The boot that was fenced.
+        guest: The guest that was proven off.
+        by: Which agent or person.
+        proof: What the proof was.
+        incarnation: Which run of the guest was fenced, where its hypervisor names it.
+        schema: Version of the annotation.
+    """
+
+    incident: str
+    fenced_at_utc: str
+    boot_id: str
+    guest: GuestRef
+    by: str
+    proof: Proof = Proof.POWER
+    incarnation: str | None = None
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Annotation: this cordon is ours.
+
+    Attributes:
+        by: ``unfence`` (the settling cordon after a fence), ``drain``, or ``hook`` (a drain before a stop).
+        boot_id: The boot during which it was set.
+        since_utc: When, by the API server's clock.
+        schema: Version of the annotation.
+    """
+
+    by: str
+    boot_id: str
+    since_utc: str
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An annotation of ours that is broken, or written by a newer fencer. Left alone, and said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A Kubernetes node as the API has it, with what the agent's own clock adds.
+
+    Attributes:
+        ready: The Ready condition's status: True, False, or None for Unknown or missing.
+        not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
+        lease_age_s: Since when the lease's renewTime has not changed, on our clock. None: never seen.
+        lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
+        volumes_in_use: How many volumes the kubelet last reported in use.
+        gone: The Node object was deleted while we fenced it; this is how it was last seen.
+        claim: Id of the incident for which an agent claimed a power action on its guest.
+        cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
+    """
+
+    name: str
+    uid: str
+    system_uuid: str
+    provider_id: str
+    boot_id: str
+    ready: bool | None
+    version: str
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    excluded: bool = False
+    roles: tuple[str, ...] = ()
+    binding: Binding | Unreadable | None = None
+    mark: FenceMark | Unreadable | None = None
+    cordon: Cordon | Unreadable | None = None
+    volumes_in_use: int = 0
+    claim: str = ""
+    cordoner: str = ""
+    gone: bool = False
+    not_ready_s: float | None = None
+    lease_age_s: float | None = None
+    lease_renewals: int = 0
+
+    @property
+    def out_of_service(self) -> Taint | None:
+        """The out-of-service taint, whoever set it and whatever its value: controllers ask for the key."""
+        return next((taint for taint in self.taints if taint.key == OUT_OF_SERVICE), None)
+
+    @property
+    def control_plane(self) -> bool:
+        """Whether the node carries a control-plane role."""
+        return bool({"control-plane", "master", "etcd"} & set(self.roles))
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A pod on a node: what decides whether a fence clears it or a drain evicts it, and what still holds it.
+
+    Attributes:
+        controller: Kind and name of the owner that makes it anew, like ``ReplicaSet/web-6f``; empty: none.
+        local_data: It uses an emptyDir, which is lost with the pod.
+        claims: Names of its PersistentVolumeClaims.
+        grace_s: How long it may take to end.
+        ready: Its condition Ready is True.
+        labels: Its labels, sorted.
+        pre_stop: Every container that serves (declares ports; all, where none does) has a preStop hook.
+        cpu_m: CPU that it requests, in thousandths of a core.
+        memory_b: Memory that it requests, in bytes.
+        ports: It declares container ports.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    phase: str
+    created_utc: str = ""
+    terminating: bool = False
+    mirror: bool = False
+    tolerates_out_of_service: bool = False
+    finalizers: tuple[str, ...] = ()
+    controller: str = ""
+    local_data: bool = False
+    claims: tuple[str, ...] = ()
+    grace_s: float = 30.0
+    ready: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
+    pre_stop: bool = False
+    cpu_m: int = 0
+    memory_b: int = 0
+    ports: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether its containers are over by its own account."""
+        return self.phase in {"Succeeded", "Failed"}
+
+    def __str__(self) -> str:
+        """``namespace/name``, as kubectl writes it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentView:
+    """A VolumeAttachment of a node."""
+
+    name: str
+    uid: str
+    node: str
+    volume: str
+    attached: bool
+    terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An unbroken sequence of conclusive readings that say the same of one incarnation.
+
+    Attributes:
+        power_state: What they say; an ABSENT with a recorded end continues a STOPPED.
+        incarnation: Of which run of the guest.
+        since_s: When the first of them began.
+        last_s: When the newest of them began.
+        readings: How many there were.
+        renewals_at_start: The node's `NodeView.lease_renewals` when the first was taken in.
+        boot_id: The node's boot id then.
+    """
+
+    power_state: PowerState
+    incarnation: str | None
+    since_s: float
+    last_s: float
+    readings: int
+    renewals_at_start: int
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuestHistory:
+    """What this agent remembers of one node's guest. Folded by `fencer.core.history`; empty after a restart.
+
+    Attributes:
+        run: The present run of equal readings.
+        running_seen: It was read RUNNING before the present run began: a fall was observed.
+        boot_id: The node's boot id, as last seen.
+        boot_seen_s: When this agent first saw that boot id.
+        renewals_at_boot: The node's `NodeView.lease_renewals` then.
+        guest: Key of the guest that all of it is about; another one begins anew.
+        proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
+        ran_on: The host where this agent last read the guest RUNNING, where the endpoint tells hosts.
+    """
+
+    run: Run | None = None
+    running_seen: bool = False
+    boot_id: str = ""
+    boot_seen_s: float = 0.0
+    renewals_at_boot: int = 0
+    guest: tuple[str, str, str] | None = None
+    proven: bool = False
+    ran_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The rest of the cluster, as far as a brake must know it.
+
+    Attributes:
+        nodes: How many nodes there are.
+        silent: How many of them are silent.
+        young_fences: Fences of ours younger than an hour whose guest is not absent.
+        last_stop_age_s: Since when this agent last stopped a guest. None: never.
+        stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
+        contradicted_endpoints: Endpoints with two or more contradicted bindings.
+        quorum_without: Names of control-plane nodes whose guest may be stopped without losing etcd's quorum.
+        paused_why: Set when an operator paused fencing for the whole cluster, with their words.
+    """
+
+    nodes: int
+    silent: int = 0
+    young_fences: int = 0
+    last_stop_age_s: float | None = None
+    stalled: frozenset[str] = frozenset()
+    contradicted_endpoints: frozenset[str] = frozenset()
+    quorum_without: frozenset[str] = frozenset()
+    paused_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person said on the command line, beyond the verb. Nothing here ever overrides RUNNING."""
+
+    stop_guest: bool = False
+    guest_off_why: str | None = None
+    over_brake_why: str | None = None
+    same_boot_why: str | None = None
+    stop_after_s: float | None = None
+    """So long after a shutdown was asked for the guest's power is cut. None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """All that one decision may know.
+
+    Attributes:
+        node: The node.
+        candidates: Guests that may be it. More than one that counts means refusal.
+        rivals: Other nodes that claim the same guest.
+        evidence: The newest reading of the first candidate; None where there is none.
+        evidence_error: Why there is none, for people.
+        others: Power states of the further candidates, in their order.
+        fenced_guest: The newest reading of the guest that the mark names, where it is not the candidate.
+        history: What went before.
+        pods: Pods on the node; None: not looked at.
+        attachments: VolumeAttachments of the node; None: not looked at.
+        fleet: The rest of the cluster.
+        intent: On whose behalf.
+        now_s: The agent's monotonic clock.
+        utc: The API server's clock.
+        close: Node, lease, guest, pods and attachments were all read live for this observation alone.
+        killed: Whether this agent stopped the guest so slowly that its process must have been killed. None:
+            it did not stop it, as far as it remembers.
+        started: This agent asked its hypervisor to start it already, in this incident.
+        asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
+        word: What the operator said.
+        incident: Id under which an action would be recorded.
+        by: Who would record it.
+    """
+
+    node: NodeView
+    candidates: tuple[Candidate, ...]
+    evidence: Evidence | None
+    history: GuestHistory
+    fleet: Fleet
+    intent: Intent
+    now_s: float
+    utc: str
+    rivals: tuple[str, ...] = ()
+    evidence_error: str = ""
+    others: tuple[PowerState, ...] = ()
+    fenced_guest: Evidence | None = None
+    pods: tuple[PodView, ...] | None = None
+    attachments: tuple[AttachmentView, ...] | None = None
+    close: bool = False
+    killed: bool | None = None
+    started: bool = False
+    asked_s: float | None = None
+    word: Word = field(default_factory=Word)
+    incident: str = ""
+    by: str = "fencer"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rung of the ladder.
+
+    Attributes:
+        name: The rung's short name.
+        outcome: Whether it held, failed, or was not reached.
+        seen: What was seen, in words.
+        needs: What it takes, or the limit it was held against.
+    """
+
+    name: str
+    outcome: Outcome
+    seen: str = ""
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BindNode:
+    """Write the proven binding on the Node."""
+
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True)
+class StopGuest:
+    """Hard power-off of this guest in this incarnation."""
+
+    guest: GuestRef
+    incarnation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardSaved:
+    """Throw the guest's saved memory away: it can only start cold then."""
+
+    guest: GuestRef
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownGuest:
+    """Ask the guest to shut down."""
+
+    guest: GuestRef
+
+
+@dataclass(frozen=True, slots=True)
+class StartGuest:
+    """Power the guest on."""
+
+    guest: GuestRef
+
+
+@dataclass(frozen=True, slots=True)
+class TaintNode:
+    """Write taint and mark in one guarded write."""
+
+    mark: FenceMark
+
+
+@dataclass(frozen=True, slots=True)
+class ClearPods:
+    """Mark these pods failed and delete them, each guarded by UID and version."""
+
+    pods: tuple[PodView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAttachments:
+    """Delete these attachments: only for a node whose object is gone."""
+
+    attachments: tuple[AttachmentView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UntaintNode:
+    """Take taint and mark off and cordon, in one guarded write."""
+
+    cordon: Cordon | None
+    """None: the node was cordoned by somebody else, and stays so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetMark:
+    """Take off a mark whose taint an operator took off, once the node has booted anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class CordonNode:
+    """Keep new pods off the node."""
+
+    cordon: Cordon | None
+    """None: the note beside it is of another fencer and stays; only a person takes that cordon off."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictPods:
+    """Ask the API to evict these pods, each guarded by its UID; budgets may refuse."""
+
+    pods: tuple[PodView, ...]
+    grace_s: float | None = None
+    """How long each may take to end; None: as long as its own spec says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Take off a cordon of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Tell people, once per incident and text."""
+
+    text: str
+
+
+Action: TypeAlias = (
+    BindNode
+    | StopGuest
+    | DiscardSaved
+    | ShutdownGuest
+    | StartGuest
+    | TaintNode
+    | ClearPods
+    | DeleteAttachments
+    | UntaintNode
+    | ForgetMark
+    | CordonNode
+    | EvictPods
+    | Uncordon
+    | Alarm
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows from an observation.
+
+    Attributes:
+        verdict: The outcome.
+        reason: Why, from the closed list: the first objection, or what the outcome rests on.
+        checks: The whole ladder, in order.
+        actions: What to do now, in order. After each one everything is observed anew.
+        recheck_s: When to look again at the latest; None: at the ordinary poll.
+        guest: The guest it is about, where that is known.
+    """
+
+    verdict: Verdict
+    reason: Reason
+    checks: tuple[Check, ...] = ()
+    actions: tuple[Action, ...] = ()
+    recheck_s: float | None = None
+    guest: GuestRef | None = None
+
+    @property
+    def objection(self) -> Check | None:
+        """The rung that failed: the first and only one."""
+        return next((check for check in self.checks if check.outcome is Outcome.FAILED), None)

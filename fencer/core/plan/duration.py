@@ -1,0 +1,92 @@
+"""How long a drain takes: from how many to how many seconds, and what that rests on.
+
+The derivation, for one node:
+
+1. Evictions go in parallel, so a node takes as long as its slowest group of pods.
+2. A group is what one budget covers. Of its pods only as many go at once as the budget allows, so they go in
+   ceil(pods / allowed) waves. Pods without a budget are one wave.
+3. A wave ends when its pods have ended: after `END_LOW_S` if they heed SIGTERM, after their grace period at
+   the latest. The next wave waits until replacements are Ready (`BACK_S`), with a volume until it is attached
+   there as well (`VOLUME_S`).
+4. Where a volume has to be released, the node waits for that at the end (`VOLUME_S`).
+5. The guest shuts down: `SHUTDOWN_LOW_S` at least, the shutdown timeout at most.
+
+Nodes go one after the other, and between two of them what left has to be Ready again (`BACK_S`, `VOLUME_S`).
+There is no upper end where something blocks or was not looked at: nobody knows when it stops blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fencer.core.drain import Lot
+from fencer.core.inventory import Budget, Tenant
+from fencer.core.plan.case import Case
+
+END_LOW_S = 1.0
+"""A program that heeds SIGTERM."""
+BACK_S = (5.0, 60.0)
+"""A replacement until it is Ready: scheduled within milliseconds, then image, start and probes. A guess."""
+VOLUME_S = (2.0, 60.0)
+"""Detach or attach. Measured on a test bench: 1 s each, and up to 16 s until the kubelet reports; cloud
+disks and kubelets that look once a minute take longer."""
+SHUTDOWN_LOW_S = 5.0
+"""A small guest that is in a hurry."""
+
+RESTS_ON = (
+    f"a pod ends within {END_LOW_S:g} s at best and its grace period at worst",
+    f"a replacement is Ready in {BACK_S[0]:g} to {BACK_S[1]:g} s",
+    f"a volume is detached or attached in {VOLUME_S[0]:g} to {VOLUME_S[1]:g} s",
+    f"the guest shuts down in {SHUTDOWN_LOW_S:g} s at best and its shutdown timeout at worst",
+    "nodes go one after the other",
+)
+
+
+def of_node(case: Case, name: str, moving: Collection[str]) -> tuple[float, float]:
+    """Return the least and the most seconds that one node takes.
+
+    Args:
+        case: The question.
+        name: The node.
+        moving: UIDs of pods with a volume that follows them.
+    """
+    leaving = case.leaving_from(name)
+    going = [*leaving, *case.of_lot(name, Lot.LEAVING)]
+    waves = [_waves(budget.allowed, group, moving) for budget, group in _groups(case, leaving)]
+    end_s = max((one.pod.grace_s for one in going), default=0.0)
+    spans = [*waves, (min(END_LOW_S, end_s), end_s)]
+    release = VOLUME_S if any(one.pod.uid in moving for one in leaving) else (0.0, 0.0)
+    low_s = max(low for low, _ in spans) + release[0] + min(SHUTDOWN_LOW_S, case.terms.shutdown_s)
+    high_s = max(high for _, high in spans) + release[1] + case.terms.shutdown_s
+    return low_s, high_s
+
+
+def together(
+    case: Case, parts: Sequence[tuple[float, float]], moving: Collection[str]
+) -> tuple[float, float]:
+    """Return the least and the most seconds of all nodes, one after the other."""
+    low_s, high_s = (sum(part[end] for part in parts) for end in (0, 1))
+    for name in case.names[:-1]:
+        leaving = case.leaving_from(name)
+        if leaving:
+            back_low_s, back_high_s = _back(leaving, moving)
+            low_s, high_s = low_s + back_low_s, high_s + back_high_s
+    return low_s, high_s
+
+
+def _groups(case: Case, leaving: Sequence[Tenant]) -> list[tuple[Budget, list[Tenant]]]:
+    return [(budget, group) for budget, group in case.counted_against(leaving).items() if budget.allowed > 0]
+
+
+def _waves(allowed: int, group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
+    pauses = -(-len(group) // allowed) - 1
+    low_s, high_s = _back(group, moving)
+    grace_s = max(one.pod.grace_s for one in group)
+    end_s = min(END_LOW_S, grace_s)
+    return pauses * (end_s + low_s) + end_s, pauses * (grace_s + high_s) + grace_s
+
+
+def _back(group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
+    """Return how long it takes until replacements are Ready; a volume is detached here and attached there."""
+    steps = 2 if any(one.pod.uid in moving for one in group) else 0
+    return BACK_S[0] + steps * VOLUME_S[0], BACK_S[1] + steps * VOLUME_S[1]

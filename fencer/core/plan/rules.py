@@ -1,0 +1,185 @@
+"""What else a drain would hit: silent nodes, quorum, pods it may not take, replicas, endpoints, grace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from fencer.core.drain import Lot
+from fencer.core.inventory import Kind, Tenant
+from fencer.core.plan.case import Case, by_family, called, family, names_of
+from fencer.core.plan.words import Finding, What
+
+_JOB = "Job/"
+_GRANT = "the ClusterRole fencer-plan in config/kubernetes/rbac.yaml grants it, once it is bound"
+
+
+def nodes(case: Case) -> Iterator[Finding]:
+    """Name nodes whose kubelet would not end any pod, and what etcd would lose."""
+    machines = {machine.name: machine for machine in case.seen.nodes.items}
+    chosen = [machines[name] for name in case.names if name in machines]
+    for machine in chosen:
+        if machine.node.ready is not True:
+            text = "its kubelet is not heard (not Ready): evicted pods would stay Terminating"
+            way = f"`fencer explain {machine.name}`: a dead node is fenced, not drained"
+            yield Finding(What.NODE_SILENT, machine.name, text, way)
+    members = [machine for machine in machines.values() if machine.node.control_plane]
+    healthy = [one for one in members if one.node.ready is True and one.name not in case.names]
+    majority = len(members) // 2 + 1
+    lost = [machine.name for machine in chosen if machine.node.control_plane]
+    if lost and len(healthy) < majority:
+        text = (
+            f"with {', '.join(lost)} off, {len(healthy)} of {len(members)} control-plane nodes are left, and "
+            f"etcd needs {majority}: the API itself would stop"
+        )
+        yield Finding(
+            What.QUORUM, "control plane", text, "one control-plane node at a time, of at least three"
+        )
+
+
+def filtered(case: Case) -> Iterator[Finding]:
+    """Name the pods that a drain leaves alone unless told otherwise, and what is lost where it was told."""
+    held = {lot: _all(case, lot) for lot in (Lot.UNMANAGED, Lot.LOCAL_DATA)}
+    lost = {
+        What.UNMANAGED_LOST: [one for one in case.leaving if not one.pod.controller],
+        What.EMPTYDIR_LOST: [one for one in case.leaving if one.pod.local_data],
+    }
+    yield from _each(
+        What.UNMANAGED,
+        held[Lot.UNMANAGED],
+        "no controller makes it anew: a drain would not begin",
+        "--force: it is gone for good",
+    )
+    yield from _each(
+        What.EMPTYDIR,
+        held[Lot.LOCAL_DATA],
+        "uses an emptyDir: a drain would not begin",
+        "--delete-emptydir-data: what is in there is lost",
+    )
+    yield from _each(What.UNMANAGED_LOST, lost[What.UNMANAGED_LOST], "no controller makes it anew", "")
+    yield from _each(What.EMPTYDIR_LOST, lost[What.EMPTYDIR_LOST], "what is in its emptyDir is lost", "")
+
+
+def replicas(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
+    """Name what would be away for a while, though it has a controller.
+
+    Nodes go one after the other, and the next one only when what left the last one is Ready again. So it
+    counts what else is Ready while *one* node is drained; only pods that cannot start elsewhere stay away.
+
+    Args:
+        case: The question.
+        homeless: UIDs of pods that cannot start elsewhere.
+    """
+    away: set[str] = set()
+    for name in case.names:
+        for group in by_family(one for one in case.leaving_from(name) if one.pod.controller):
+            yield from _replicas(case, group, away)
+        away |= {one.pod.uid for one in case.leaving_from(name) if one.pod.uid in homeless}
+
+
+def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Iterator[Finding]:
+    about, pods = called(group), names_of(group)
+    if group[0].pod.controller.startswith(_JOB):
+        yield Finding(What.JOB_ANEW, about, "its work begins anew elsewhere", "wait until it is done", pods)
+        return
+    siblings = case.siblings.get(family(group[0].pod), [])
+    here = {tenant.pod.uid for tenant in group}
+    others = [one for one in siblings if one.pod.uid not in here]
+    if not others:
+        if len(group) == 1:
+            text = "the only pod of its controller: away until it is Ready elsewhere"
+            yield Finding(What.SINGLE_REPLICA, about, text, "two replicas and a budget", pods)
+            return
+        text = f"all {len(group)} pods are on this node, and go at once"
+    elif any(one.pod.ready and one.pod.uid not in away for one in others):
+        return
+    else:
+        text = "no other pod of its controller would be Ready"
+    if not _kept_up(case, group):
+        yield Finding(What.ALL_REPLICAS, about, text, "a budget that keeps some, or replicas apart", pods)
+
+
+def _kept_up(case: Case, group: Sequence[Tenant]) -> bool:
+    """Whether a budget sees to it that never all of them are away."""
+    budgets = {case.budgets_of.get(one.pod.uid, ()) for one in group}
+    return all(len(few) == 1 and few[0].desired >= 1 for few in budgets)
+
+
+def endpoints(case: Case) -> Iterator[Finding]:
+    """Name the pods to which Services lead and that would end at once.
+
+    Source: Kubernetes, "Pod Lifecycle", termination: a pod's end and its removal from the endpoints begin
+    together. Every node's kube-proxy learns of the latter a little later; only the pod itself can wait.
+    """
+    for group in by_family(one for one in case.leaving if not one.pod.pre_stop):
+        services = sorted(
+            {
+                service.name
+                for service in case.seen.services.items
+                if any(service.leads_to(tenant.pod) for tenant in group)
+            }
+        )
+        if services:
+            text = (
+                f"Service {', '.join(services)} leads to it, and no preStop delays its end: requests may fail"
+            )
+            way = "a preStop hook that sleeps for some seconds"
+            yield Finding(What.NO_PRE_STOP, called(group), text, way, names_of(group))
+
+
+def graces(case: Case) -> Iterator[Finding]:
+    """Name the pods that may take longer to end than somebody waits."""
+    limits = (
+        (What.GRACE_OVER_TIMEOUT, case.terms.timeout_s, "a drain waits {limit:g} s (--timeout)"),
+        (
+            What.GRACE_OVER_SHUTDOWN,
+            case.terms.shutdown_s,
+            "a shutdown of the guest alone gives it {limit:g} s: drain the node before",
+        ),
+    )
+    for group in by_family(case.leaving):
+        grace_s = max(one.pod.grace_s for one in group)
+        for what, limit_s, text in limits:
+            if grace_s > limit_s:
+                said = f"may take {grace_s:g} s to end; {text.format(limit=limit_s)}"
+                yield Finding(what, called(group), said, pods=names_of(group))
+                break
+
+
+def unseen(case: Case) -> Iterator[Finding]:
+    """Name what was not looked at, unless the answer does not depend on it."""
+    for kind, look in case.seen.looks():
+        if look.complete or not _matters(case, kind):
+            continue
+        what = What.MAY_BLOCK if _could_block(case, kind) else What.MAY_DISRUPT
+        if look.why_not:
+            way = _GRANT if look.denied else ""
+            yield Finding(what, kind.value, f"not looked at: {look.why_not}", way)
+        for text in look.unread:
+            yield Finding(what, kind.value, f"cannot be read: {text}")
+
+
+def _matters(case: Case, kind: Kind) -> bool:
+    depends = {
+        Kind.BUDGETS: bool(case.leaving),
+        Kind.SERVICES: any(not tenant.pod.pre_stop for tenant in case.leaving),
+        Kind.CLAIMS: any(tenant.pod.claims for tenant in case.leaving),
+        Kind.VOLUMES: any(tenant.pod.claims for tenant in case.leaving),
+    }
+    return depends.get(kind, True)
+
+
+def _could_block(case: Case, kind: Kind) -> bool:
+    """Whether it could hide something that blocks: a volume does so only where a budget counts its pod."""
+    if kind in {Kind.CLAIMS, Kind.VOLUMES}:
+        covered = any(case.budgets_of.get(one.pod.uid) for one in case.leaving if one.pod.claims)
+        return covered or not case.seen.budgets.complete
+    return kind is not Kind.SERVICES
+
+
+def _all(case: Case, lot: Lot) -> list[Tenant]:
+    return [tenant for name in case.names for tenant in case.of_lot(name, lot)]
+
+
+def _each(what: What, tenants: Sequence[Tenant], text: str, way: str) -> Iterator[Finding]:
+    for group in by_family(tenants):
+        yield Finding(what, called(group), text, way, names_of(group))

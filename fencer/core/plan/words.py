@@ -1,0 +1,220 @@
+"""The words of a plan as types. All findings that there are, and how bad each is, stand here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    BLOCKS = "blocks"
+    """The drain does not come to its end as things are."""
+    UNKNOWN = "unknown"
+    """Something was not looked at that could block."""
+    DISRUPTS = "disrupts"
+    """The drain ends, but something is interrupted, lost, or waits until the node is back."""
+    NOTE = "note"
+    """Worth to know; nobody loses anything by it."""
+
+
+class Verdict(StrEnum):
+    """What a plan comes to: what its worst finding says."""
+
+    CLEAR = "clear"
+    DISRUPTIVE = "disruptive"
+    UNKNOWN = "unknown"
+    BLOCKED = "blocked"
+
+    @property
+    def goes(self) -> bool:
+        """Whether the drain would come to its end."""
+        return self in {Verdict.CLEAR, Verdict.DISRUPTIVE}
+
+
+VERDICTS = {
+    Severity.BLOCKS: Verdict.BLOCKED,
+    Severity.UNKNOWN: Verdict.UNKNOWN,
+    Severity.DISRUPTS: Verdict.DISRUPTIVE,
+    Severity.NOTE: Verdict.CLEAR,
+}
+"""In the order in which the worst is looked for."""
+
+
+class What(StrEnum):
+    """What a drain would hit."""
+
+    NODE_SILENT = "node-silent"
+    """Its kubelet is not heard: evicted pods would stay Terminating."""
+    QUORUM = "quorum"
+    """With these nodes off, etcd has no majority."""
+    BUDGET_NEVER = "budget-never"
+    """The budget needs all the pods there are: it never allows an eviction."""
+    BUDGET_NOT_NOW = "budget-not-now"
+    """The budget allows no eviction at present."""
+    BUDGET_BROKEN = "budget-broken"
+    """The budget's controller cannot count its pods, so it allows nothing."""
+    BUDGET_STALLS = "budget-stalls"
+    """The first pods use the budget up and cannot start elsewhere, so the rest never may go."""
+    TWO_BUDGETS = "two-budgets"
+    """More than one budget selects the pod: the API never evicts it."""
+    UNMANAGED = "unmanaged"
+    """No controller makes the pod anew: the drain leaves it alone, unless forced."""
+    EMPTYDIR = "emptydir"
+    """The pod would lose its emptyDir: the drain leaves it alone, unless told otherwise."""
+    MAY_BLOCK = "may-block"
+    """Not looked at, and it could block."""
+    UNMANAGED_LOST = "unmanaged-lost"
+    """The pod is gone for good."""
+    EMPTYDIR_LOST = "emptydir-lost"
+    """What is in its emptyDir is lost."""
+    SINGLE_REPLICA = "single-replica"
+    """The only pod of its controller: away until it is Ready elsewhere."""
+    ALL_REPLICAS = "all-replicas"
+    """All Ready pods of a controller are on this node, and go at once."""
+    JOB_ANEW = "job-anew"
+    """A Job's pod: its work begins anew."""
+    NO_PRE_STOP = "no-pre-stop"
+    """A Service leads to the pod, and nothing delays its end: requests may fail."""
+    VOLUME_STAYS = "volume-stays"
+    """Its volume can be used on no other node that takes pods: it waits until this one is back."""
+    HOST_PATH = "host-path"
+    """It writes a directory of the node; elsewhere it finds another one."""
+    NO_ROOM = "no-room"
+    """The other nodes cannot take all of the pods."""
+    POD_TOO_BIG = "pod-too-big"
+    """No other node has room for this pod."""
+    GRACE_OVER_TIMEOUT = "grace-over-timeout"
+    """It may take longer to end than the drain waits."""
+    MAY_DISRUPT = "may-disrupt"
+    """Not looked at; it could not block."""
+    GRACE_OVER_SHUTDOWN = "grace-over-shutdown"
+    """It may take longer to end than the guest's shutdown: it has to be drained before."""
+    BUDGET_WAVES = "budget-waves"
+    """The budget lets only some go at a time."""
+    VOLUME_MOVES = "volume-moves"
+    """Its volume is on one node at a time: detached here, then attached there."""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return SEVERITIES[self]
+
+
+_BLOCKING = frozenset(
+    {
+        What.NODE_SILENT,
+        What.QUORUM,
+        What.BUDGET_NEVER,
+        What.BUDGET_NOT_NOW,
+        What.BUDGET_BROKEN,
+        What.BUDGET_STALLS,
+        What.TWO_BUDGETS,
+        What.UNMANAGED,
+        What.EMPTYDIR,
+    }
+)
+_NOTED = frozenset({What.GRACE_OVER_SHUTDOWN, What.BUDGET_WAVES, What.VOLUME_MOVES})
+SEVERITIES = {
+    **dict.fromkeys(What, Severity.DISRUPTS),
+    **dict.fromkeys(_BLOCKING, Severity.BLOCKS),
+    **dict.fromkeys(_NOTED, Severity.NOTE),
+    What.MAY_BLOCK: Severity.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the drain would hit.
+
+    Attributes:
+        what: From the closed list.
+        about: Whom it concerns: a budget, a controller, a node.
+        text: What would happen, for people.
+        way: What would change it; empty: nothing that we know of.
+        pods: Which pods, as ``namespace/name``.
+    """
+
+    what: What
+    about: str
+    text: str
+    way: str = ""
+    pods: tuple[str, ...] = ()
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.what.severity
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From how many to how many seconds; no upper end where none can be told."""
+
+    low_s: float
+    high_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node's part.
+
+    Attributes:
+        name: The node.
+        leave: How many pods would leave it.
+        stay: How many pods a drain leaves where they are (DaemonSet, mirror, finished).
+        held: How many pods it does not touch, though they ought to leave (unmanaged, emptyDir).
+        takes: How long it takes: evictions, volumes, the guest's shutdown.
+    """
+
+    name: str
+    leave: int
+    stay: int
+    held: int
+    takes: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One resource, here and there.
+
+    Attributes:
+        resource: ``cpu`` (thousandths of a core), ``memory`` (bytes) or ``pods``.
+        needed: What the pods that leave request.
+        free: What the other nodes that take pods have left, all together.
+    """
+
+    resource: str
+    needed: int
+    free: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is enough, as far as a sum can tell."""
+        return self.needed <= self.free
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a drain of some nodes, one after the other, would hit.
+
+    Attributes:
+        nodes: Each node's part, in their order.
+        findings: The worst first.
+        homes: Names of the other nodes that take pods.
+        room: What they have left.
+        takes: How long all of it takes.
+    """
+
+    nodes: tuple[NodePlan, ...]
+    findings: tuple[Finding, ...]
+    homes: tuple[str, ...]
+    room: tuple[Room, ...]
+    takes: Span
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the worst finding says."""
+        seen = {finding.severity for finding in self.findings}
+        return next((verdict for severity, verdict in VERDICTS.items() if severity in seen), Verdict.CLEAR)

@@ -1,0 +1,54 @@
+"""Which pods a fence clears, and which ones and volumes still hold a node that came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from fencer.core.model import PodView
+
+
+def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """Return the pods that the out-of-service taint would clear.
+
+    Mirror pods belong to the kubelet, a pod that tolerates the taint was meant to stay, and finished pods
+    write nothing.
+
+    Source: kubernetes pkg/controller/tainteviction and pkg/controller/podgc; the kubelet gives its static
+    pods a toleration for everything.
+    """
+    return tuple(pod for pod in pods if not (pod.mirror or _rests(pod) or pod.tolerates_out_of_service))
+
+
+def _rests(pod: PodView) -> bool:
+    """Whether a finished pod needs nothing of us.
+
+    One that is marked for deletion too was failed by a clearing that was interrupted, and no kubelet is left
+    to confirm its end; unless a finalizer holds it, then it waits for its controller.
+    """
+    return pod.finished and (not pod.terminating or bool(pod.finalizers))
+
+
+def bound_to_node(pod: PodView) -> bool:
+    """Whether a pod's controller would make it anew on this very node and nowhere else."""
+    return pod.controller.startswith("DaemonSet/")
+
+
+def older_than_fence(pods: Iterable[PodView], fenced_at_utc: str) -> tuple[PodView, ...]:
+    """Return the pods that must be gone before a fence is lifted: clearable, and created before it."""
+    fenced = parse_utc(fenced_at_utc)
+    return tuple(pod for pod in clearable(pods) if parse_utc(pod.created_utc) <= fenced)
+
+
+def parse_utc(text: str) -> datetime:
+    """Read an RFC 3339 text of the API server; a text that is none counts as the beginning of time."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def seconds_between(earlier_utc: str, later_utc: str) -> float:
+    """Return the seconds from one text of the API server's clock to another."""
+    return (parse_utc(later_utc) - parse_utc(earlier_utc)).total_seconds()

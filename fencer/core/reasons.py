@@ -1,0 +1,126 @@
+"""The text of every reason: what it says in a sentence, and what would change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencer.core.model import Decision, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """How a reason is told.
+
+    Attributes:
+        says: Completes "NODE: …", without a full stop.
+        change: What would change it, generally; the failed check says it for the case at hand.
+    """
+
+    says: str
+    change: str
+
+
+TEXTS: dict[Reason, Text] = {
+    Reason.NODE_HEALTHY: Text("healthy", "nothing needs to"),
+    Reason.NODE_READY: Text(
+        "its lease is silent, but the node is still Ready", "the control plane's own judgement"
+    ),
+    Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to"),
+    Reason.NO_GUEST: Text("no guest is this node", "a guest with its UUID, or an entry in `nodes:`"),
+    Reason.GUEST_AMBIGUOUS: Text(
+        "more than one guest may be this node", "unique UUIDs, or an entry in `nodes:`"
+    ),
+    Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "one look at the node alive"),
+    Reason.GUEST_REPLACED: Text(
+        "another guest is the node now", "proof that the fenced guest is off as well"
+    ),
+    Reason.SILENCE_TOO_SHORT: Text("its kubelet was heard lately", "more silence"),
+    Reason.LEASE_UNSEEN: Text("it has no lease", "a lease in kube-node-lease"),
+    Reason.LEASE_RENEWED: Text("its kubelet was heard after the guest read off", "60 s of silence while off"),
+    Reason.EVIDENCE_MISSING: Text("its hypervisor does not answer for its guest", "an answer"),
+    Reason.EVIDENCE_STALE: Text("the last reading of its guest is too old", "a fresh reading"),
+    Reason.CLOSER_LOOK: Text("seen from afar only", "a live reading, which comes next"),
+    Reason.GUEST_UNKNOWN: Text("its guest's state is not understood", "a state that is"),
+    Reason.HOST_SILENT: Text(
+        "the host of its guest is not there, which proves nothing",
+        "the host back, a power witness (`host_power:`), or --confirm-guest-off WHY",
+    ),
+    Reason.GUEST_RUNNING: Text("its guest runs", "the guest stopped, or leave to stop it"),
+    Reason.GUEST_UNRESPONSIVE: Text("its guest runs and is not heard", "the guest stopped"),
+    Reason.GUEST_PAUSED: Text("its guest is paused", "the guest stopped, or resumed"),
+    Reason.PAUSE_TOO_SHORT: Text("its guest is paused, not for long", "the pause to last, or to end"),
+    Reason.GUEST_SAVED: Text("its guest's memory is on disk", "the saved state discarded, or restored"),
+    Reason.GUEST_STOPPING: Text("its guest is on the way from one state to another", "the state it comes to"),
+    Reason.GUEST_UNSETTLED: Text("a lock or task holds its guest", "the end of that task"),
+    Reason.ABSENCE_UNPROVEN: Text(
+        "its guest is not found, and nothing tells how it ended", "--confirm-guest-off WHY"
+    ),
+    Reason.FALL_UNSEEN: Text("its guest was off when first seen", "a guest seen running before"),
+    Reason.NOT_HELD: Text("its guest reads off, not yet for long enough", "more readings"),
+    Reason.HOST_CHANGED: Text(
+        "its guest reads off on another host than it ran on", "the guest seen running again"
+    ),
+    Reason.WITNESS_CONTRADICTED: Text(
+        "its hypervisor calls it off while its kubelet lives", "60 s of silence while off"
+    ),
+    Reason.STORAGE_STALL: Text("storage errors pause several guests", "storage that works"),
+    Reason.FENCING_PAUSED: Text("fencing is paused", "the pause annotation taken off kube-system"),
+    Reason.NODE_EXCLUDED: Text("the node is excluded from fencing", "the exclude annotation taken off"),
+    Reason.OBSERVE_MODE: Text(
+        "would be acted upon, but fencer only observes", "mode: armed, or the same by hand"
+    ),
+    Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
+    Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),
+    Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
+    Reason.BRAKE: Text("too many nodes are fenced already", "an older fence lifted, or --over-brake WHY"),
+    Reason.ALL_NODES_SILENT: Text(
+        "every node is silent: the path to them is the suspect", "one node that is heard"
+    ),
+    Reason.FOREIGN_TAINT: Text("somebody else set the out-of-service taint", "whoever set it to take it off"),
+    Reason.TAINT_TAKEN_OFF: Text("somebody took fencer's taint off", "the node to boot anew"),
+    Reason.MARK_UNREADABLE: Text("its mark cannot be read", "the fencer that wrote it"),
+    Reason.NOT_FENCED: Text("it is not fenced by fencer", "nothing needs to"),
+    Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to"),
+    Reason.CLEARING_PODS: Text("its pods are being cleared", "their end"),
+    Reason.RELEASING_VOLUMES: Text("its pods are cleared, its volumes are being released", "their release"),
+    Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot anew"),
+    Reason.AWAITING_BOOT: Text("its guest has not booted anew yet", "a cold start"),
+    Reason.AWAITING_RENEWALS: Text("booted anew, its kubelet is not yet heard often enough", "more renewals"),
+    Reason.OLD_MEMORY: Text("its guest came back with its old memory", "a cold restart, or --same-boot WHY"),
+    Reason.PODS_REMAIN: Text("pods from before the fence are left", "their end"),
+    Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "their release"),
+    Reason.BOOTED_ANEW: Text("booted anew and clean", "nothing needs to"),
+    Reason.SETTLING: Text("back, and cordoned until caches have settled", "a moment"),
+    Reason.SETTLED: Text("back and settled", "nothing needs to"),
+    Reason.SHUTDOWN_DUE: Text("its guest is to shut down", "nothing needs to"),
+    Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "its end, or --stop-after SECONDS"),
+    Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
+    Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
+    Reason.START_DUE: Text("its guest is to start", "nothing needs to"),
+    Reason.AWAITING_READY: Text("its guest runs, its kubelet is not Ready yet", "the node to be Ready"),
+    Reason.STARTED: Text("it runs and is Ready", "nothing needs to"),
+}
+
+
+def says(decision: Decision) -> str:
+    """Return the decision in a sentence with what was seen, as log, Event and command line tell it."""
+    objection = decision.objection
+    text = TEXTS[decision.reason].says
+    if objection is None or decision.verdict is Verdict.HEALTHY:
+        return text
+    return f"{text} ({objection.seen})"
+
+
+def change(decision: Decision) -> str:
+    """Return what would change the decision: for the case at hand where the ladder says so."""
+    general = TEXTS[decision.reason].change
+    needs = decision.objection.needs if decision.objection else ""
+    if needs.startswith("limit"):  # what it was held against, and no way out by itself
+        return f"{general} ({needs})"
+    return needs or general
+
+
+def table() -> str:
+    """Return all reasons as a Markdown table, for the documentation."""
+    rows = (f"| `{reason.value}` | {text.says} | {text.change} |" for reason, text in TEXTS.items())
+    return "\n".join(("| reason | what it says | what would change it |", "| --- | --- | --- |", *rows, ""))

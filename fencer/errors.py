@@ -1,0 +1,74 @@
+"""What can go wrong with I/O: something could not be found out or done. "No" is no error but a Decision.
+
+Adapters translate every foreign exception into one of these with ``raise … from``; no foreign exception
+leaves an adapter. The text of an error is written for the person who reads it: it names the endpoint, the
+value seen, and what would help.
+"""
+
+from __future__ import annotations
+
+
+class FencerError(Exception):
+    """Root of all errors. Never raised itself: a raise must say whose fault it is.
+
+    Args:
+        message: One or two sentences for people.
+    """
+
+    exit_code = 3
+
+    def __new__(cls, *_args: object) -> FencerError:  # noqa: PYI034 - refuses the root on purpose
+        """Refuse to build the root."""
+        if cls is FencerError:
+            raise TypeError("FencerError is abstract: raise one of its subclasses")
+        return super().__new__(cls)
+
+
+class ConfigError(FencerError):
+    """The configuration, an argument or a secret's file is wrong."""
+
+    exit_code = 2
+
+
+class HypervisorError(FencerError):
+    """A hypervisor's endpoint did not answer as needed."""
+
+
+class HypervisorUnreachable(HypervisorError):
+    """No answer: refused, cut, timed out, or later than the deadline. Nothing is known."""
+
+
+class HypervisorDenied(HypervisorError):
+    """The endpoint refused our credentials or rights."""
+
+
+class GuestNotFound(HypervisorError):
+    """The endpoint answered that it knows no such guest. Says nothing about why."""
+
+
+class HypervisorProtocol(HypervisorError):
+    """The endpoint answered something that cannot be understood, or refused an operation."""
+
+
+class ClusterError(FencerError):
+    """The Kubernetes API did not answer as needed."""
+
+
+class ClusterUnreachable(ClusterError):
+    """No answer, or none that can be understood. After a write: outcome unknown, look again."""
+
+
+class ClusterDenied(ClusterError):
+    """The API refused our credentials or rights (401, 403)."""
+
+
+class ClusterConflict(ClusterError):
+    """The object changed since it was read (409, or a failed precondition): look again."""
+
+
+class ClusterNotFound(ClusterError):
+    """There is no such object (404)."""
+
+
+class ClusterProtocol(ClusterError):
+    """The API answered something that cannot be understood, or rejected a request (400, 422)."""

@@ -1,0 +1,177 @@
+"""A small client of the API server: one connection a request, every request under a deadline."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+import threading
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse, HTTPSConnection
+from queue import Empty, SimpleQueue
+from typing import Any, Callable, TypeVar
+
+from fencer.guest.errors import GuestError, Unreachable, Unusable
+from fencer.guest.kubeconfig import Access
+
+T = TypeVar("T")
+_AGENT = "fencer-guest"
+_MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the API server said.
+
+    Attributes:
+        status: The HTTP status.
+        body: Its JSON object; empty where it sent none.
+        retry_after_s: How long it asks to wait before the next try.
+    """
+
+    status: int
+    body: dict[str, Any] = field(default_factory=dict)
+    retry_after_s: float | None = None
+
+    @property
+    def message(self) -> str:
+        """What a Status object says, on one line."""
+        return " ".join(str(self.body.get("message") or f"HTTP {self.status}").split())
+
+
+class Api:
+    """Asks one API server as one user. May be used by several threads.
+
+    Args:
+        access: Where, and as whom.
+
+    Raises:
+        Unusable: its certificates and key do not work.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        try:
+            self._tls = _context(access)
+        except (ssl.SSLError, ValueError) as error:
+            raise Unusable(f"{access.source}: its certificates cannot be used: {error}") from error
+
+    def ask(self, method: str, path: str, body: Any = None, *, within_s: float) -> Answer:
+        """Ask one thing, once.
+
+        Args:
+            method: An HTTP method; a PATCH is a merge patch.
+            path: With its query.
+            body: The JSON object to send.
+            within_s: Seconds for all of it, the resolving of the name too.
+
+        Raises:
+            Unreachable: no whole answer in time.
+        """
+        return within(within_s, lambda: self._exchange(method, path, body, within_s), self.access.url)
+
+    def _exchange(self, method: str, path: str, body: Any, within_s: float) -> Answer:
+        headers = {"Accept": "application/json", "User-Agent": _AGENT, "Connection": "close"}
+        if body is not None:
+            headers["Content-Type"] = _MERGE if method == "PATCH" else "application/json"
+        if self.access.token:
+            headers["Authorization"] = f"Bearer {self.access.token}"
+        sent = None if body is None else json.dumps(body).encode()
+        connection = _Connection(self.access, self._tls, within_s)
+        try:
+            connection.request(method, self.access.prefix + path, sent, headers)
+            return _answer(connection.getresponse())
+        except (OSError, HTTPException) as error:
+            raise Unreachable(f"{self.access.url}: {_why(error)}") from error
+        finally:
+            connection.close()
+
+
+class _Connection(HTTPSConnection):
+    """Checks the server's certificate against `tls-server-name` where the kubeconfig has one."""
+
+    def __init__(self, access: Access, tls: ssl.SSLContext, timeout_s: float) -> None:
+        super().__init__(access.host, access.port, timeout=timeout_s, context=tls)
+        self._tls = tls
+        self._name = access.server_name or access.host
+
+    def connect(self) -> None:
+        """Connect, and shake hands."""
+        plain = socket.create_connection((self.host, self.port), self.timeout)
+        try:
+            self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
+        except (OSError, ValueError):
+            plain.close()
+            raise
+
+
+def within(seconds: float, call: Callable[[], T], what: str) -> T:
+    """Call in a thread of its own and wait at most so long; a late call is abandoned.
+
+    Raises:
+        Unreachable: it took longer; and whatever the call raises.
+    """
+    answers: SimpleQueue[Any] = SimpleQueue()
+    in_background(call, answers.put)
+    try:
+        answer = answers.get(timeout=max(seconds, 0))
+    except Empty:
+        raise Unreachable(f"{what}: no answer within {seconds:.3g} s") from None
+    if isinstance(answer, GuestError):
+        raise answer
+    return answer  # type: ignore[no-any-return]
+
+
+def in_background(call: Callable[[], T], done: Callable[[T | GuestError], None]) -> None:
+    """Call in a thread that nobody waits for; hand over what it returns, or its `GuestError`."""
+
+    def work() -> None:
+        try:
+            answer: T | GuestError = call()
+        except GuestError as error:
+            answer = error
+        done(answer)
+
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _answer(response: HTTPResponse) -> Answer:
+    content = response.read()
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
+    asked = response.getheader("Retry-After") or ""
+    return Answer(
+        response.status,
+        body if isinstance(body, dict) else {},
+        float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004
+    )
+
+
+def _context(access: Access) -> ssl.SSLContext:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if access.authority:
+        tls.load_verify_locations(cadata=access.authority)
+    else:
+        tls.load_default_certs()
+    if access.insecure:
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
+    if access.certificate:
+        # OpenSSL takes keys from files only; this one is in memory, and gone when it is closed.
+        held = os.memfd_create("fencer-guest")
+        with os.fdopen(held, "w") as file:
+            file.write(f"{access.certificate}\n{access.key}\n")
+            file.flush()
+            tls.load_cert_chain(f"/proc/self/fd/{held}")
+    return tls
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

@@ -1,0 +1,98 @@
+"""Builds `fencer-guest`, one file that runs wherever there is a Python: `python -m fencer.guest.build`.
+
+The same sources give the same bytes, on every machine: files in order, one date, nothing compressed, because
+compressors differ. Instead docstrings and comments are left out, line by line, so that tracebacks still name
+the lines of the sources.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+import tokenize
+from io import BytesIO, StringIO
+from pathlib import Path
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+
+SHEBANG = b"#!/usr/bin/env python3\n"
+_HERE = Path(__file__).parent
+_UNIT_FOLDERS = (_HERE / "units", _HERE.parent.parent / "systemd")
+"""In an installed package; in a checkout."""
+_NOT_INSIDE = {"__main__.py", "build.py"}
+_DATE = (1980, 1, 1, 0, 0, 0)
+_MAIN = """\
+import sys
+
+if sys.version_info < (3, 8):
+    sys.exit("fencer-guest needs Python 3.8 or newer; this is %s" % sys.version.split()[0])
+
+from fencer.guest.cli import main
+
+sys.exit(main())
+"""
+
+
+def units() -> dict[str, str]:
+    """Return the texts of the units, by name."""
+    return {name: _unit(name).read_text(encoding="utf-8") for name in (DRAIN_UNIT, UNCORDON_UNIT)}
+
+
+def build() -> bytes:
+    """Return the program's bytes."""
+    contents = {"__main__.py": _MAIN, "fencer/__init__.py": ""}
+    for source in sorted(_HERE.glob("*.py")):
+        if source.name not in _NOT_INSIDE:
+            contents[f"fencer/guest/{source.name}"] = without_docs(source.read_text(encoding="utf-8"))
+    for name, text in units().items():
+        contents[f"fencer/guest/units/{name}"] = text
+    packed = BytesIO()
+    packed.write(SHEBANG)
+    with ZipFile(packed, "a", ZIP_STORED) as archive:
+        for name in sorted(contents):
+            entry = ZipInfo(name, _DATE)
+            entry.create_system = 3  # Unix, wherever it is built
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, contents[name])
+    return packed.getvalue()
+
+
+def without_docs(source: str) -> str:
+    """Return a module without its docstrings and whole-line comments, every statement on its line."""
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            last = node.end_lineno or node.lineno
+            # A body may have nothing else; an empty text is a statement too.
+            lines[node.lineno - 1 : last] = [" " * node.col_offset + '""'] + [""] * (last - node.lineno)
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        at = token.start[0] - 1
+        if token.type == tokenize.COMMENT and lines[at].lstrip().startswith("#"):
+            lines[at] = ""
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the program to a file."""
+    parser = argparse.ArgumentParser(prog="python -m fencer.guest.build", description="Build fencer-guest.")
+    parser.add_argument("--output", "-o", type=Path, default=Path("fencer-guest"), metavar="FILE")
+    path: Path = parser.parse_args(arguments).output
+    path.write_bytes(build())
+    path.chmod(0o755)
+    size = path.stat().st_size
+    sys.stdout.write(f"{path}: {size} bytes; copy it to the node, and there as root: {path.name} install\n")
+    return 0
+
+
+def _unit(name: str) -> Path:
+    return next(folder / name for folder in _UNIT_FOLDERS if (folder / name).is_file())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

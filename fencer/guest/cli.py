@@ -1,0 +1,163 @@
+"""The command line of `fencer-guest`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, Sequence
+
+from fencer.guest import drain, install, report, uncordon
+from fencer.guest.collect import collect
+from fencer.guest.connect import connect
+from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
+from fencer.guest.itself import program_and_units
+from fencer.guest.judge import judge
+from fencer.guest.rules import Filters
+from fencer.guest.system import boot_id, going_down, run
+from fencer.guest.ways import ways
+
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+    _Command = Callable[[argparse.Namespace], int]
+
+_ROOT = Path("/")
+_run_patiently = partial(run, within_s=install.SYSTEMD_WITHIN_S)
+_EPILOG = """Exit codes: 0 done and verified, 1 refused or not done, 2 usage or configuration, 3 no answer.
+It uses the kubelet's own credentials, and finds them for k3s, RKE2, kubeadm and k0s."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # an arrow must not end a drain where the console knows none
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except GuestError as error:
+        _say(f"fencer-guest: {error}")
+        return error.code
+    except KeyboardInterrupt:
+        _say("fencer-guest: interrupted; what was done until now stays done")
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fencer-guest",
+        description="Drains this Kubernetes node when it goes down, and uncordons it after boot.",
+        epilog=_EPILOG,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_drain(commands)
+    about = "take off the cordon that the drain before this boot set; wait for a fence to be lifted"
+    command = _add(commands, "uncordon", _uncordon, about)
+    _add_seconds(command, "--timeout", uncordon.TIMEOUT_S, "how long to wait")
+    about = "tell what happens to the pods when this machine is stopped, and what to change"
+    command = _add(commands, "check", _check, about)
+    command.add_argument("-o", "--output", choices=("text", "json"), default="text", help="(text)")
+    about = "put the program and its units in place, enable and start them"
+    command = _add(commands, "install", _install, about, credentials=False)
+    command.add_argument(
+        "--timeout", type=_whole_seconds, metavar="SECONDS", help="how long a drain may take (120)"
+    )
+    _add_root(command)
+    about = "stop and remove what install put in place; drains nothing"
+    _add_root(_add(commands, "uninstall", _uninstall, about, credentials=False))
+    return parser
+
+
+def _add_drain(commands: _Commands) -> None:
+    command = _add(
+        commands, "drain", _drain, "cordon this node and evict its pods, if the machine is going down"
+    )
+    command.add_argument("--now", action="store_true", help="drain although the machine is not going down")
+    _add_seconds(command, "--timeout", drain.TIMEOUT_S, "for all of it")
+    _add_seconds(command, "--probe", drain.PROBE_S, "how long to wait for the API server to answer at all")
+    command.add_argument("--force", action="store_true", help="evict pods that no controller makes anew")
+    command.add_argument(
+        "--delete-emptydir-data", action="store_true", help="evict pods that use an emptyDir"
+    )
+
+
+def _add(
+    commands: _Commands, name: str, function: _Command, about: str, *, credentials: bool = True
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    command.set_defaults(command=function)
+    if credentials:
+        command.add_argument("--kubeconfig", metavar="FILE", help="instead of the kubelet's own")
+        command.add_argument("--node", metavar="NAME", help="instead of the name that the credentials tell")
+    return command
+
+
+def _add_seconds(command: argparse.ArgumentParser, name: str, default_s: float, about: str) -> None:
+    command.add_argument(
+        name, type=_seconds, default=default_s, metavar="SECONDS", help=f"{about} ({default_s:g})"
+    )
+
+
+def _add_root(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--root", type=Path, default=_ROOT, metavar="DIR", help="an image's root; starts nothing"
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 86400:  # noqa: PLR2004 - a day, and no NaN
+        raise ValueError(text)
+    return value
+
+
+def _whole_seconds(text: str) -> int:
+    value = int(_seconds(text))
+    if not value:
+        raise ValueError(text)
+    return value
+
+
+def _drain(options: argparse.Namespace) -> int:
+    if not options.now:
+        down = going_down(run)
+        if not down:
+            why = "is not going down" if down is False else "may not be going down: systemd gives no answer"
+            _say(f"this machine {why}; nothing is drained (`fencer-guest drain --now` drains all the same)")
+            return REFUSED
+    client = connect(_ROOT, run, options.kubeconfig, options.node)
+    filters = Filters(force=options.force, delete_emptydir_data=options.delete_emptydir_data)
+    plan = drain.Plan(boot_id(), filters, timeout_s=options.timeout, probe_s=options.probe)
+    return drain.drain(client, plan, _say)
+
+
+def _uncordon(options: argparse.Namespace) -> int:
+    client = connect(_ROOT, run, options.kubeconfig, options.node)
+    return uncordon.uncordon(client, boot_id(), options.timeout, _say)
+
+
+def _check(options: argparse.Namespace) -> int:
+    facts = collect(_ROOT, run, options.kubeconfig, options.node)
+    findings, found_ways = judge(facts), ways(facts)
+    render = report.as_json if options.output == "json" else report.as_text
+    _say(render(facts, findings, found_ways))
+    return REFUSED if report.failed(findings) else DONE
+
+
+def _install(options: argparse.Namespace) -> int:
+    return install.install(*program_and_units(), options.root, _run_patiently, _say, options.timeout)
+
+
+def _uninstall(options: argparse.Namespace) -> int:
+    return install.uninstall(options.root, _run_patiently, _say)
+
+
+def _say(text: str) -> None:
+    """Say something, as long as somebody listens: at shutdown a drain outlives its listeners."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,139 @@
+"""Collects from a running machine what `check` judges. Only reads."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from fencer.guest import kubelets, logind_files
+from fencer.guest.connect import connect
+from fencer.guest.errors import GuestError
+from fencer.guest.facts import (
+    DRAIN_UNIT,
+    UNCORDON_UNIT,
+    Connection,
+    Facts,
+    Kubelet,
+    Lock,
+    Logind,
+    Unit,
+)
+from fencer.guest.kubelet_config import kubelet_config
+from fencer.guest.spans import seconds
+from fencer.guest.system import Run, boot_id, read_text
+
+_LOGIND = ("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
+_AGENTS = (
+    "qemu-guest-agent.service",
+    "qemu-ga.service",
+    "vboxadd-service.service",
+    "virtualbox-guest-utils.service",
+)
+_PROPERTIES = (
+    "LoadState,ActiveState,UnitFileState,After,Requires,BindsTo,PartOf,TimeoutStopUSec,Environment,ExecStop"
+)
+_TIMEOUT = re.compile(r"(?:DRAIN_TIMEOUT=|--timeout[ =])([0-9]+)")
+_LOCK_FIELDS = 6
+"""What, who, why, mode, uid, pid. Source: org.freedesktop.login1(5), ListInhibitors: a(ssssuu)."""
+
+
+def collect(root: Path, run: Run, file: str | None = None, node: str | None = None) -> Facts:
+    """Look at the machine.
+
+    Args:
+        root: Of the file system.
+        run: Runs commands.
+        file: A kubeconfig; None: the kubelet's own.
+        node: The Node's name; None: found.
+    """
+    return Facts(
+        systemd=_version(run),
+        drain=_unit(run, DRAIN_UNIT),
+        uncordon=_unit(run, UNCORDON_UNIT),
+        logind=_logind(root, run),
+        kubelet=_kubelet(root, run),
+        connection=_connection(root, run, file, node),
+        button="Power Button" in (read_text(root / "proc/bus/input/devices") or ""),
+        agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
+    )
+
+
+def _version(run: Run) -> int:
+    found = re.match(r"systemd (\d{1,6})", run(["systemctl", "--version"]).text)
+    return int(found.group(1)) if found else 0
+
+
+def _is_active(run: Run, unit: str) -> bool:
+    return run(["systemctl", "is-active", unit]).text.strip() == "active"
+
+
+def _unit(run: Run, name: str) -> Unit:
+    lines = run(["systemctl", "show", name, f"--property={_PROPERTIES}"]).text.splitlines()
+    said = dict(line.split("=", 1) for line in lines if "=" in line)
+    command = said.get("ExecStop", "")
+    # `${DRAIN_TIMEOUT}` on the command line stands for what the environment says; the last word counts.
+    timeouts = _TIMEOUT.findall(command) or _TIMEOUT.findall(said.get("Environment", ""))
+    return Unit(
+        name=name,
+        loaded=said.get("LoadState") == "loaded",
+        enabled=said.get("UnitFileState") in ("enabled", "enabled-runtime", "static"),
+        active=said.get("ActiveState") == "active",
+        after=tuple(said.get("After", "").split()),
+        tied_to=tuple(
+            unit for key in ("Requires", "BindsTo", "PartOf") for unit in said.get(key, "").split()
+        ),
+        stop_timeout_s=seconds(said.get("TimeoutStopUSec", "")),
+        drain_timeout_s=seconds(timeouts[-1]) if timeouts else None,
+    )
+
+
+def _logind(root: Path, run: Run) -> Logind:
+    delay = _property(run, "InhibitDelayMaxUSec")
+    return Logind(
+        running=delay.isdecimal(),
+        locks=_locks(run),
+        delay_s=int(delay) / 1e6 if delay.isdecimal() else None,
+        delay_set=logind_files.settings(root, "InhibitDelayMaxSec"),
+        power_key=_property(run, "HandlePowerKey").strip('"'),
+    )
+
+
+def _property(run: Run, name: str) -> str:
+    """Ask logind for a property; the answer is its type and its value."""
+    answer = run(["busctl", "get-property", *_LOGIND, name])
+    return (answer.text.strip().split(" ", 1)[1:] or [""])[0] if answer.code == 0 else ""
+
+
+def _locks(run: Run) -> tuple[Lock, ...]:
+    answer = run(["busctl", "call", *_LOGIND, "ListInhibitors"])
+    try:
+        words = shlex.split(answer.text) if answer.code == 0 else []
+    except ValueError:
+        words = []
+    rows = [words[at : at + _LOCK_FIELDS] for at in range(2, len(words), _LOCK_FIELDS)]
+    return tuple(Lock(what=row[0], who=row[1], mode=row[3]) for row in rows if len(row) == _LOCK_FIELDS)
+
+
+def _kubelet(root: Path, run: Run) -> Kubelet:
+    found = kubelets.processes(root)
+    active = kubelets.active_units(run)
+    unit = next((unit for unit in [*(process.unit for process in found), *active] if unit), "")
+    command = run(["systemctl", "show", unit, "--property=ExecStart"]).text if unit else ""
+    return kubelet_config(root, unit, found, command)
+
+
+def _connection(root: Path, run: Run, file: str | None, node: str | None) -> Connection:
+    try:
+        client = connect(root, run, file, node)
+    except GuestError as error:
+        return Connection(trouble=str(error))
+    access = client.api.access
+    trouble = ""
+    try:
+        own = client.read()
+        if own.boot_id != boot_id(root):
+            trouble = f"node {client.name} reports another boot ({own.boot_id or 'none'}) than this machine's"
+    except GuestError as error:
+        trouble = str(error)
+    return Connection(client.name, access.url, access.source, trouble)

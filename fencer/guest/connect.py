@@ -1,0 +1,50 @@
+"""From this machine to its own Node: the kubelet's kubeconfig, and the name that it has there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fencer.guest import kubeconfig, kubelets
+from fencer.guest.api import Api
+from fencer.guest.errors import Unusable
+from fencer.guest.fields import mapping
+from fencer.guest.node import ASK_WITHIN_S, NodeClient
+from fencer.guest.system import Run
+
+_WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_USER = re.compile(r"system:node:([a-z0-9.-]+)")
+
+
+def connect(root: Path, run: Run, file: str | None = None, node: str | None = None) -> NodeClient:
+    """Prepare to talk to the API server about this machine's Node.
+
+    Args:
+        root: Of the file system.
+        run: Runs commands.
+        file: A kubeconfig; None: the kubelet's own is looked for.
+        node: The Node's name; None: whom the client certificate names, else whom the API server sees.
+
+    Raises:
+        Unusable: no credentials, or none that tell the node's name.
+        Unreachable: the API server had to be asked for the name, and did not answer.
+    """
+    if file is None:
+        named = [process.option("kubeconfig") for process in kubelets.processes(root)]
+        path = kubeconfig.find(root, [name for name in named if name], kubelets.active_units(run))
+    else:
+        path = Path(file)
+    access = kubeconfig.read(path, run)
+    api = Api(access)
+    name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
+    if name is None:
+        raise Unusable(f"{path}: its user is no kubelet (system:node:NAME), so name the node: --node NAME")
+    return NodeClient(api, name)
+
+
+def _seen_by(api: Api) -> str | None:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = api.ask("POST", _WHO_AM_I, body, within_s=ASK_WITHIN_S)
+    user = mapping(mapping(answer.body.get("status")).get("userInfo")).get("username")
+    matched = _USER.fullmatch(user) if isinstance(user, str) else None
+    return matched.group(1) if matched else None

@@ -1,0 +1,236 @@
+"""Drains this node: cordon, evict in parallel, wait for pods and volumes to be gone, all within a time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from queue import Empty, SimpleQueue
+from typing import Any, Callable
+
+from fencer.guest.api import in_background
+from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Denied, GuestError, Overtaken, Unreachable
+from fencer.guest.evictions import Evictions
+from fencer.guest.node import NodeClient
+from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
+from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply
+
+Say = Callable[[str], None]
+
+PROBE_S = 10.0
+"""An API server that does not answer delays the shutdown by so much and no more."""
+TIMEOUT_S = 120.0
+"""Fits, with what else a shutdown does, into the 180 s that Proxmox waits when a host goes down."""
+PARALLEL = 10
+LOOK_EVERY_S = 1.0
+VOLUMES_WITHIN_S = 30.0
+"""The kubelet reports every 10 s what it has unmounted; a volume that it never reported so is held back from
+other nodes for six minutes. Source: attach/detach controller, maxWaitForUnmount."""
+_AGAIN_S = 1.0
+_KEPT_NAMES = {
+    Lot.DAEMON: "of DaemonSets",
+    Lot.MIRROR: "static",
+    Lot.FINISHED: "finished",
+    Lot.UNMANAGED: "without a controller (--force evicts them, for good)",
+    Lot.LOCAL_DATA: "with an emptyDir (--delete-emptydir-data evicts them)",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to drain.
+
+    Attributes:
+        boot_id: This boot's: the note on the cordon carries it, and the Node must have it.
+        filters: Which pods are left alone.
+        timeout_s: For all of it.
+        probe_s: For the API server to answer at all.
+    """
+
+    boot_id: str
+    filters: Filters
+    timeout_s: float = TIMEOUT_S
+    probe_s: float = PROBE_S
+
+
+def drain(client: NodeClient, plan: Plan, say: Say) -> int:
+    """Drain the node; return the exit code. What happens is said, one line each."""
+    began_s = time.monotonic()
+    deadline_s = began_s + plan.timeout_s
+    try:
+        _cordon(client, plan, min(deadline_s, began_s + plan.probe_s), say)
+        work = _Drain(client, plan.filters, deadline_s, say)
+        left = work.run()
+    except Unreachable as error:
+        say(f"not drained: {error}")
+        return UNREACHABLE
+    except GuestError as error:
+        say(f"not drained: {error}")
+        return error.code
+    took = f"{time.monotonic() - began_s:.0f} s"
+    for pod, why in left:
+        say(f"still here: {pod}: {why}")
+    gone = f"{_count(work.state.gone, 'pod')} gone"
+    say(f"gave up after {took}: {gone}, {len(left)} still here" if left else f"drained in {took}: {gone}")
+    return REFUSED if left else DONE
+
+
+def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> None:
+    """Cordon the node, unless somebody has; ask again until the deadline where there is no answer."""
+    trouble = _try_to_cordon(client, plan, deadline_s, say)
+    while trouble:
+        if time.monotonic() + _AGAIN_S > deadline_s:
+            raise Unreachable(f"no answer of the API server within {plan.probe_s:g} s: {trouble}")
+        time.sleep(_AGAIN_S)
+        trouble = _try_to_cordon(client, plan, deadline_s, say)
+
+
+def _try_to_cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> str:
+    """Try once; return what went wrong where it may go right another time."""
+    try:
+        node = client.read(max(deadline_s - time.monotonic(), _AGAIN_S))
+        _refuse_another(node, plan.boot_id)
+        if node.unschedulable:
+            say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
+        elif isinstance(node.cordon, Unreadable):
+            client.cordon(node, None)
+            say(
+                f"{node.name} cordoned; uncordon it by hand: its note is another fencer's ({node.cordon.why})"
+            )
+        else:
+            now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            client.cordon(node, Cordon(DRAIN, plan.boot_id, now))
+            say(f"{node.name} cordoned")
+    except (Unreachable, Overtaken) as error:
+        return str(error)
+    return ""
+
+
+def _refuse_another(node: OwnNode, boot_id: str) -> None:
+    """Refuse to drain for a machine that is not that node: a clone has the same credentials."""
+    if node.boot_id != boot_id:
+        raise Denied(
+            f"node {node.name} runs boot {node.boot_id or '(none)'}, this machine boot {boot_id}: "
+            "the kubelet has not reported yet, or another machine is that node"
+        )
+
+
+def _whose(node: OwnNode) -> str:
+    return f"by fencer ({node.cordon.by})" if isinstance(node.cordon, Cordon) else "by somebody else"
+
+
+class _Drain:
+    """One drain under way: this thread decides, others talk to the API server; a queue is between them.
+
+    Attributes:
+        state: How far it has come.
+    """
+
+    def __init__(self, client: NodeClient, filters: Filters, deadline_s: float, say: Say) -> None:
+        self._client = client
+        self._filters = filters
+        self._deadline_s = deadline_s
+        self._say = say
+        self.state = Evictions()
+        self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._asking = 0
+        self._looking = False
+        self._next_look_s = 0.0
+        self._told = False
+        self._trouble = ""
+        self._mounted: tuple[str, ...] = ()
+        self._volumes_deadline_s: float | None = None
+
+    def run(self) -> list[tuple[Pod, str]]:
+        """Evict until nothing is left, or the time is up; return what is left and why.
+
+        Raises:
+            Unreachable: the pods could never be listed.
+            Denied: the pods may not be listed.
+        """
+        while time.monotonic() < self._deadline_s:
+            if self.state.done and self._unmounted():
+                break
+            if self.state.hopeless and not self._asking:
+                break
+            self._start_what_is_due()
+            try:
+                self._events.get(timeout=self._until_next_s())()
+            except Empty:
+                continue
+        if not self._told:
+            raise Unreachable(f"the pods could not be listed: {self._trouble or 'no answer'}")
+        if self._mounted:
+            self._say(f"the kubelet still reports volumes in use: {', '.join(self._mounted)}")
+        return self.state.left()
+
+    def _start_what_is_due(self) -> None:
+        now_s = time.monotonic()
+        if not self._looking and now_s >= self._next_look_s:
+            self._looking = True
+            self._in_background(lambda: self._client.pods(self._filters), self._looked)
+        for pod in self.state.due(now_s)[: PARALLEL - self._asking]:
+            self._asking += 1
+            self.state.asked(pod)
+            self._in_background(
+                lambda pod=pod: self._client.evict(pod),  # type: ignore[misc]
+                lambda reply, pod=pod: self._answered(pod, reply),  # type: ignore[misc]
+            )
+
+    def _in_background(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        in_background(call, lambda answer: self._events.put(lambda: then(answer)))
+
+    def _until_next_s(self) -> float:
+        times = [self._deadline_s]
+        if not self._looking:
+            times.append(self._next_look_s)
+        next_s = self.state.next_s()
+        if next_s is not None and self._asking < PARALLEL:
+            times.append(next_s)
+        return max(min(times) - time.monotonic(), 0.0)
+
+    def _looked(self, pods: list[Pod] | GuestError) -> None:
+        self._looking = False
+        self._next_look_s = time.monotonic() + LOOK_EVERY_S
+        if isinstance(pods, Denied):
+            raise pods
+        if isinstance(pods, GuestError):
+            self._trouble = str(pods)
+            return
+        self.state.saw(pods)
+        if not self._told:
+            self._told = True
+            self._say(_overview(pods))
+
+    def _answered(self, pod: Pod, reply: Reply) -> None:
+        self._asking -= 1
+        if self.state.answered(pod, reply, time.monotonic()):
+            self._say(f"waiting for {pod}: {reply.text}")
+
+    def _unmounted(self) -> bool:
+        """Whether the kubelet has reported all volumes of pods that went as unmounted, or had time to."""
+        now_s = time.monotonic()
+        if self._volumes_deadline_s is None:
+            self._volumes_deadline_s = now_s + VOLUMES_WITHIN_S
+        kept = sum(pod.claims for pod in self.state.kept.values())
+        try:
+            mounted = self._client.read().volumes
+        except GuestError as error:
+            self._trouble = str(error)
+        else:
+            self._mounted = mounted if len(mounted) > kept else ()
+            if not self._mounted:
+                return True
+        return now_s >= self._volumes_deadline_s
+
+
+def _overview(pods: list[Pod]) -> str:
+    going = [pod for pod in pods if pod.lot not in KEPT]
+    counts = Counter(pod.lot for pod in pods if pod.lot in KEPT)
+    kept = ", ".join(f"{counts[lot]} {_KEPT_NAMES[lot]}" for lot in KEPT if counts[lot])
+    return f"{_count(len(going), 'pod')} to go" + (f"; these stay: {kept}" if kept else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,149 @@
+"""What `check` knows about a machine before it judges. Plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DRAIN_UNIT = "fencer-guest-drain.service"
+UNCORDON_UNIT = "fencer-guest-uncordon.service"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd unit, as `systemctl show` tells.
+
+    Attributes:
+        name: Its name.
+        loaded: There is such a unit.
+        enabled: It starts at boot.
+        active: It runs now (for the drain: its stop will drain).
+        after: What it is ordered after.
+        tied_to: Units whose stop or restart stops it (Requires, BindsTo, PartOf).
+        stop_timeout_s: How long its stop may take.
+        drain_timeout_s: How long the drain itself takes at most, by its command line.
+    """
+
+    name: str
+    loaded: bool = False
+    enabled: bool = False
+    active: bool = False
+    after: tuple[str, ...] = ()
+    tied_to: tuple[str, ...] = ()
+    stop_timeout_s: float | None = None
+    drain_timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Lock:
+    """An inhibitor lock that logind holds back for somebody.
+
+    Attributes:
+        who: Its holder, by its own name.
+        what: Colon-separated: `shutdown`, `sleep`, …
+        mode: `delay` or `block`.
+    """
+
+    who: str
+    what: str
+    mode: str
+
+    def on_shutdown(self, mode: str) -> bool:
+        """Whether it holds shutdowns, in this mode (`delay` also matches `delay-weak`)."""
+        return "shutdown" in self.what.split(":") and self.mode.startswith(mode)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting in a configuration file.
+
+    Attributes:
+        file: Where it stands.
+        value: As it stands there.
+    """
+
+    file: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Logind:
+    """systemd-logind.
+
+    Attributes:
+        running: It answers.
+        locks: Inhibitor locks.
+        delay_s: InhibitDelayMaxSec that is in force.
+        delay_set: Where the files set it; the last one wins.
+        power_key: What the power button does (HandlePowerKey).
+    """
+
+    running: bool = False
+    locks: tuple[Lock, ...] = ()
+    delay_s: float | None = None
+    delay_set: tuple[Setting, ...] = ()
+    power_key: str = ""
+
+
+@dataclass(frozen=True)
+class Kubelet:
+    """The kubelet of this machine.
+
+    Attributes:
+        unit: Its systemd unit; empty: none was found.
+        running: The unit is active, or such a process runs.
+        files: Its configuration files that were read, the last one wins.
+        grace_s: shutdownGracePeriod, or the sum of those by priority; 0: graceful node shutdown is off.
+        critical_s: shutdownGracePeriodCriticalPods.
+        by_priority: The periods are set by priority.
+        trouble: Why its configuration could not be read; empty: it could.
+    """
+
+    unit: str = ""
+    running: bool = False
+    files: tuple[str, ...] = ()
+    grace_s: float = 0.0
+    critical_s: float = 0.0
+    by_priority: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The way to the API server.
+
+    Attributes:
+        node: This machine's Node.
+        server: Where the API server is.
+        source: The kubeconfig.
+        trouble: Why there is no way; empty: it answered, and the Node is this machine's.
+    """
+
+    node: str = ""
+    server: str = ""
+    source: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that `check` judges.
+
+    Attributes:
+        systemd: Its version; 0: there is no systemd.
+        drain: Our unit that drains.
+        uncordon: Our unit that uncordons.
+        logind: systemd-logind.
+        kubelet: The kubelet.
+        connection: The way to the API server.
+        button: The kernel has a power button that logind can hear.
+        agent: The guest agent that runs (`qemu-guest-agent`, …); empty: none.
+    """
+
+    systemd: int = 0
+    drain: Unit = Unit(DRAIN_UNIT)
+    uncordon: Unit = Unit(UNCORDON_UNIT)
+    logind: Logind = Logind()
+    kubelet: Kubelet = Kubelet()
+    connection: Connection = Connection()
+    button: bool = False
+    agent: str = ""

@@ -1,0 +1,165 @@
+"""Puts `fencer-guest` and its units in place, and takes them away. Doing either twice is doing it once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Callable, Mapping
+
+from fencer.guest.errors import DONE, REFUSED, GuestError, Unusable
+from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.kubelets import active_units, processes
+from fencer.guest.places import UNITS
+from fencer.guest.system import Run
+
+Say = Callable[[str], None]
+
+SYSTEMD_WITHIN_S = 120.0
+"""A busy machine takes its time to enable and to start; what is given up half-way is not installed."""
+PROGRAM = "/usr/local/bin/fencer-guest"
+_UNITS = (DRAIN_UNIT, UNCORDON_UNIT)
+_FOLDER = "/etc/systemd/system"
+_WANTS = f"{_FOLDER}/multi-user.target.wants"
+_TIMEOUT = f"{_FOLDER}/{DRAIN_UNIT}.d/timeout.conf"
+_ORDER = f"{_FOLDER}/{DRAIN_UNIT}.d/kubelet.conf"
+_MARGIN_S = 30
+"""Between the drain's own limit and the one at which systemd kills it: a request under way may need 15 s."""
+
+
+class NotRoot(GuestError):
+    """The files cannot be written by this user."""
+
+
+def install(
+    program: bytes, units: Mapping[str, str], root: Path, run: Run, say: Say, timeout_s: int | None = None
+) -> int:
+    """Write the program and the units, then enable and start them; return the exit code.
+
+    Args:
+        program: The zipapp.
+        units: The texts of the two units, by name.
+        root: Of the file system; not `/`: that of an image, in which nothing is started.
+        run: Runs commands.
+        say: Told what is done.
+        timeout_s: How long a drain may take; None: as it is, at first what the unit says.
+    """
+    live = root == Path("/")
+    files = {PROGRAM: program}
+    files.update({f"{_FOLDER}/{name}": units[name].encode() for name in _UNITS})
+    if timeout_s is not None:
+        files[_TIMEOUT] = _limits(timeout_s).encode()
+    unknown = _unknown_units(root, run) if live else []
+    if unknown:
+        files[_ORDER] = f"[Unit]\nAfter={' '.join(unknown)}\n".encode()
+    for name, content in files.items():
+        _write(root, name, content, say)
+    if not live:
+        for name in _UNITS:
+            _link(root, name, say)
+        return DONE
+    return _start(run, say)
+
+
+def uninstall(root: Path, run: Run, say: Say) -> int:
+    """Stop and disable the units, and remove all that `install` wrote; return the exit code.
+
+    The stop drains nothing, because the machine is not going down.
+    """
+    live = root == Path("/")
+    if live and any((root / f"{_FOLDER}/{name}".lstrip("/")).exists() for name in _UNITS):
+        _tell(run(["systemctl", "disable", "--now", *_UNITS]).error, say)
+    written = [
+        _TIMEOUT,
+        _ORDER,
+        *(f"{_WANTS}/{name}" for name in _UNITS),
+        *(f"{_FOLDER}/{name}" for name in _UNITS),
+    ]
+    removed = [name for name in (*written, PROGRAM) if _remove(root, name, say)]
+    _remove_if_empty(root / f"{_FOLDER}/{DRAIN_UNIT}.d".lstrip("/"))
+    if live and removed:
+        run(["systemctl", "daemon-reload"])
+    if not removed:
+        say("nothing to remove")
+    return DONE
+
+
+def _limits(timeout_s: int) -> str:
+    return f"[Service]\nEnvironment=DRAIN_TIMEOUT={timeout_s}\nTimeoutStopSec={timeout_s + _MARGIN_S}\n"
+
+
+def _unknown_units(root: Path, run: Run) -> list[str]:
+    """Return units of running kubelets that our unit does not name (k3s under another name)."""
+    found = {process.unit for process in processes(root) if process.unit} | set(active_units(run))
+    return sorted(found - set(UNITS))
+
+
+def _start(run: Run, say: Say) -> int:
+    commands = (
+        ["systemctl", "daemon-reload"],
+        ["systemctl", "enable", *_UNITS],
+        ["systemctl", "start", DRAIN_UNIT],
+        ["systemctl", "restart", UNCORDON_UNIT],
+    )
+    for command in commands:
+        ran = run(command)
+        if ran.code != 0:
+            raise Unusable(f"{' '.join(command)}: {ran.error or f'exit code {ran.code}'}")
+    os.sync()  # or a machine that is stopped hard within half a minute comes back with an empty program
+    active = run(["systemctl", "is-active", DRAIN_UNIT]).text.strip()
+    say(f"{DRAIN_UNIT} is {active}: the next shutdown drains; `fencer-guest check` tells more")
+    return DONE if active == "active" else REFUSED
+
+
+def _write(root: Path, name: str, content: bytes, say: Say) -> None:
+    path = root / name.lstrip("/")
+    mode = 0o755 if name == PROGRAM else 0o644
+    try:
+        if path.is_file() and path.read_bytes() == content and stat.S_IMODE(path.stat().st_mode) == mode:
+            say(f"{name}: there already")
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.new")
+        new.write_bytes(content)
+        new.chmod(mode)
+        new.replace(path)
+    except OSError as error:
+        raise NotRoot(f"{path}: {error.strerror}") from error
+    say(f"{name}: written, {len(content)} bytes")
+
+
+def _link(root: Path, unit: str, say: Say) -> None:
+    """Enable a unit in an image, as `systemctl --root=… enable` would."""
+    link, target = root / f"{_WANTS}/{unit}".lstrip("/"), f"{_FOLDER}/{unit}"
+    try:
+        if link.is_symlink() and os.readlink(link) == target:
+            return
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+    except OSError as error:
+        raise NotRoot(f"{link}: {error.strerror}") from error
+    say(f"{unit}: enabled")
+
+
+def _remove(root: Path, name: str, say: Say) -> bool:
+    path = root / name.lstrip("/")
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise NotRoot(f"{path}: {error.strerror}") from error
+    say(f"{name}: removed")
+    return True
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+def _tell(text: str, say: Say) -> None:
+    for line in text.splitlines():
+        say(line)

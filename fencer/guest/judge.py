@@ -1,0 +1,219 @@
+"""What is wrong with a machine as a node that will be shut down, and what to change. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Iterator
+
+from fencer.guest.facts import Facts, Kubelet, Setting, Unit
+from fencer.guest.places import PLACES
+from fencer.guest.spans import seconds, told
+from fencer.guest.ways import drain_works, lock_held
+
+_INSTALL = "fencer-guest install"
+_MASK = "/etc/systemd/logind.conf.d"
+_MARGIN_S = 10.0
+"""Between the drain's own limit and the one at which systemd kills it."""
+
+
+class Level(str, Enum):
+    """How bad it is."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What.
+        level: How bad.
+        text: What is so.
+        change: What to do about it; empty: nothing.
+    """
+
+    subject: str
+    level: Level
+    text: str
+    change: str = ""
+
+
+def judge(facts: Facts) -> list[Finding]:
+    """Judge all that was collected."""
+    if not facts.systemd:
+        return [Finding("systemd", Level.FAIL, "there is none here: nothing of this can work")]
+    return [
+        *_kubelet(facts),
+        *_drain(facts),
+        *_uncordon(facts),
+        *_graceful(facts),
+        *_logind(facts),
+        *_outside(facts),
+    ]
+
+
+def _kubelet(facts: Facts) -> Iterator[Finding]:
+    kubelet, connection = facts.kubelet, facts.connection
+    if not kubelet.running:
+        names = ", ".join(unit for place in PLACES for unit in place.units)
+        yield Finding("kubelet", Level.FAIL, "none runs here", f"start it (looked for {names})")
+    else:
+        yield Finding("kubelet", Level.OK, kubelet.unit or "runs outside of any unit known here")
+    if connection.trouble:
+        yield Finding("api", Level.FAIL, connection.trouble, "without it nothing can be drained")
+    else:
+        text = f"{connection.server} answers {connection.node} (by {connection.source})"
+        yield Finding("api", Level.OK, text)
+
+
+def _drain(facts: Facts) -> Iterator[Finding]:
+    unit = facts.drain
+    name, start = "drain unit", f"systemctl enable --now {unit.name}"
+    if not unit.loaded:
+        level = Level.NOTE if lock_held(facts) else Level.FAIL
+        yield Finding(name, level, "not installed: nothing is drained", _INSTALL)
+        return
+    if not unit.active:
+        yield Finding(name, Level.FAIL, "not active: only the stop of an active unit drains", start)
+    if not unit.enabled:
+        yield Finding(name, Level.FAIL, "not enabled: gone after the next boot", start)
+    if unit.active and unit.enabled:
+        yield Finding(name, Level.OK, "installed, enabled and active")
+    yield from _order(facts, unit)
+    yield from _limits(unit)
+
+
+def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
+    kubelet = facts.kubelet.unit
+    if kubelet and kubelet not in unit.after:
+        change = f"{_INSTALL} again (it adds After={kubelet})"
+        yield Finding("order", Level.FAIL, f"{kubelet} may be stopped before the drain is over", change)
+    elif kubelet:
+        yield Finding("order", Level.OK, f"the drain comes before the stop of {kubelet}")
+    if kubelet and kubelet in unit.tied_to:
+        text = f"it is tied to {kubelet} (Requires, BindsTo or PartOf): every restart of that stops it"
+        yield Finding("order", Level.FAIL, text, f"{_INSTALL} again, and remove the drop-in that ties them")
+
+
+def _limits(unit: Unit) -> Iterator[Finding]:
+    stop_s, drain_s = unit.stop_timeout_s, unit.drain_timeout_s
+    if stop_s is None or drain_s is None:
+        yield Finding("time", Level.WARN, "how long a drain may take could not be read", f"{_INSTALL} again")
+    elif stop_s < drain_s + _MARGIN_S:
+        text = f"systemd kills the drain after {told(stop_s)}, and it may take {told(drain_s)}"
+        yield Finding("time", Level.FAIL, text, f"{_INSTALL} --timeout {drain_s:g} sets both")
+    else:
+        text = f"a shutdown may take {told(stop_s)} and what the system itself needs"
+        yield Finding(
+            "time", Level.OK, text, "the hypervisor must wait longer than that before it stops hard"
+        )
+
+
+def _uncordon(facts: Facts) -> Iterator[Finding]:
+    unit = facts.uncordon
+    if facts.drain.loaded and not (unit.loaded and unit.enabled):
+        text = "not installed or not enabled: the node stays cordoned after a reboot"
+        yield Finding("uncordon unit", Level.FAIL, text, _INSTALL)
+    elif facts.drain.loaded:
+        yield Finding("uncordon unit", Level.OK, "installed and enabled")
+
+
+def _graceful(facts: Facts) -> Iterator[Finding]:
+    name, kubelet = "graceful node shutdown", facts.kubelet
+    held, works = lock_held(facts), drain_works(facts)
+    if kubelet.trouble:
+        yield Finding(name, Level.WARN, f"the kubelet's configuration could not be read: {kubelet.trouble}")
+    elif not kubelet.grace_s and not held:
+        level, text = (
+            (Level.OK, "off, as it should be beside the drain unit") if works else (Level.NOTE, "off")
+        )
+        yield Finding(name, level, text)
+    elif kubelet.grace_s and not held:
+        yield _no_lock(facts, name)
+    elif held and works:
+        yield Finding(
+            name,
+            Level.WARN,
+            "on, beside the drain unit: the kubelet ends all pods first, and the drain finds none to move",
+            "choose: shutdownGracePeriod: 0s lets the drain move pods as budgets allow; without the drain "
+            f"(fencer-guest uninstall) the kubelet ends them within {_grace(kubelet)}, budgets or not",
+        )
+    else:
+        yield Finding(name, Level.OK, f"on: the kubelet holds its lock, {_grace(kubelet)} in all")
+    if kubelet.grace_s and kubelet.critical_s > kubelet.grace_s and not kubelet.by_priority:
+        text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole of it"
+        yield Finding(name, Level.FAIL, text, "make it shorter than shutdownGracePeriod")
+
+
+def _grace(kubelet: Kubelet) -> str:
+    return told(kubelet.grace_s) if kubelet.grace_s else "a grace period that could not be found"
+
+
+def _no_lock(facts: Facts, name: str) -> Finding:
+    """Say why a kubelet that should hold a lock holds none."""
+    logind, grace_s = facts.logind, facts.kubelet.grace_s
+    text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
+    if not logind.running:
+        return Finding(
+            name,
+            Level.FAIL,
+            f"{text}; no logind runs",
+            "install and start systemd-logind (libpam-systemd, dbus)",
+        )
+    if logind.delay_s is not None and logind.delay_s < grace_s:
+        text += f"; logind grants {told(logind.delay_s)}{_set_in(logind.delay_set)}"
+        return Finding(name, Level.FAIL, text, _raise_delay(logind.delay_set, grace_s))
+    return Finding(
+        name, Level.FAIL, text, f"systemctl restart {facts.kubelet.unit or 'kubelet'}, and read its log"
+    )
+
+
+def _logind(facts: Facts) -> Iterator[Finding]:
+    logind = facts.logind
+    if not logind.running:
+        text = "does not run: no power button is heard, and no lock is granted"
+        yield Finding("logind", Level.WARN, text, "install and start systemd-logind (libpam-systemd, dbus)")
+        return
+    winner = logind.delay_set[-1] if logind.delay_set else None
+    set_s = seconds(winner.value) if winner else None
+    if winner and set_s is not None and logind.delay_s is not None and set_s != logind.delay_s:
+        text = f"{winner.file} says InhibitDelayMaxSec={winner.value}, in force is {told(logind.delay_s)}"
+        yield Finding("logind", Level.WARN, text, "systemctl kill -s HUP systemd-logind")
+    if lock_held(facts) and logind.delay_s is not None and logind.delay_s < facts.kubelet.grace_s:
+        text = f"the kubelet wants {told(facts.kubelet.grace_s)}, logind waits {told(logind.delay_s)}"
+        text += f"{_set_in(logind.delay_set)}, and pods are cut off"
+        yield Finding("logind", Level.FAIL, text, _raise_delay(logind.delay_set, facts.kubelet.grace_s))
+    for lock in logind.locks:
+        if lock.on_shutdown("block"):
+            yield Finding(
+                "logind", Level.WARN, f"{lock.who} blocks shutdowns", "systemd-inhibit --list tells why"
+            )
+
+
+def _outside(facts: Facts) -> Iterator[Finding]:
+    if not facts.button:
+        change = "load the kernel modules button and evdev, or use the guest agent"
+        yield Finding("power button", Level.WARN, "none: an ACPI shutdown is not heard", change)
+    if not facts.agent:
+        yield Finding("guest agent", Level.NOTE, "none runs: the hypervisor shuts down by the power button")
+
+
+def _set_in(delay_set: tuple[Setting, ...]) -> str:
+    return f", set in {delay_set[-1].file}" if delay_set else " by default"
+
+
+def _raise_delay(delay_set: tuple[Setting, ...], grace_s: float) -> str:
+    """Say how to raise InhibitDelayMaxSec so that nothing overrides it."""
+    folder, _, name = (delay_set[-1].file if delay_set else "").rpartition("/")
+    if folder.endswith("/logind.conf.d") and folder != _MASK and name > "99-kubelet.conf":
+        return (
+            f"ln -s /dev/null {_MASK}/{name} (drop-ins are read by name, this one after the kubelet's "
+            "99-kubelet.conf), then restart systemd-logind and the kubelet"
+        )
+    where = f"{_MASK}/zz-kubelet.conf"
+    return f"InhibitDelayMaxSec={grace_s:g} in {where}, then restart systemd-logind and the kubelet"

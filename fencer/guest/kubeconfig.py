@@ -1,0 +1,228 @@
+"""Finds the kubelet's own kubeconfig and reads from it how to reach the API server, and as whom."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Sequence
+from urllib.parse import urlsplit
+
+from fencer.guest import little_yaml
+from fencer.guest.errors import Unusable
+from fencer.guest.places import PLACES
+from fencer.guest.system import Run, read_text
+
+_KUBECTLS = (["kubectl"], ["k3s", "kubectl"], ["/var/lib/rancher/rke2/bin/kubectl"], ["k0s", "kubectl"])
+_COMMON_NAME = b"\x06\x03\x55\x04\x03"
+"""The object id 2.5.4.3 in DER: before each common name of a certificate."""
+_NODE_USER = re.compile(r"system:node:([a-z0-9]([a-z0-9.-]*[a-z0-9])?)")
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach an API server. Secrets stay out of its repr.
+
+    Attributes:
+        source: The file that says so.
+        host: Of the server.
+        port: Of the server.
+        prefix: Of every path; empty but behind a proxy.
+        server_name: The name in its certificate, where it is not `host`.
+        authority: PEM of who signed its certificate; empty: whom the system trusts.
+        insecure: Its certificate is not looked at, as the file says.
+        certificate: PEM of the client certificate.
+        key: PEM of the client key.
+        token: A bearer token.
+    """
+
+    source: str
+    host: str
+    port: int
+    prefix: str = ""
+    server_name: str = ""
+    authority: str = ""
+    insecure: bool = False
+    certificate: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+    @property
+    def url(self) -> str:
+        """The server, as the file has it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{host}:{self.port}{self.prefix}"
+
+
+def find(root: Path, named: Sequence[str], running: Sequence[str]) -> Path:
+    """Find the kubelet's kubeconfig.
+
+    Args:
+        root: Of the file system.
+        named: What the command lines of running kubelets say; these come first.
+        running: The kubelet units that are active; where several files lie around they decide.
+
+    Raises:
+        Unusable: there is none, or more than one and nothing tells which is in use.
+    """
+    for name in named:
+        if (root / name.lstrip("/")).is_file():
+            return root / name.lstrip("/")
+    there = [place for place in PLACES if (root / place.kubeconfig.lstrip("/")).is_file()]
+    in_use = [place for place in there if set(place.units) & set(running)] or there
+    if len(in_use) == 1:
+        return root / in_use[0].kubeconfig.lstrip("/")
+    if in_use:
+        names = ", ".join(place.kubeconfig for place in in_use)
+        raise Unusable(
+            f"several kubelets' kubeconfigs lie here, and their units do not tell: {names}; --kubeconfig FILE"
+        )
+    looked = ", ".join(place.kubeconfig for place in PLACES)
+    raise Unusable(f"no kubelet's kubeconfig here (looked for {looked}); name it: --kubeconfig FILE")
+
+
+def read(path: Path, run: Run) -> Access:
+    """Read a kubeconfig's current context; where our small YAML reader cannot, kubectl is asked.
+
+    Raises:
+        Unusable: it cannot be read, or asks for what is not done here (a proxy, a plugin, a password).
+    """
+    content = _document(path, run)
+    current = content.get("current-context")
+    contexts = _listed(content, "contexts")
+    names = [current] if current else [item.get("name") for item in contexts]
+    context = _named(path, contexts, "context", names[0] if len(names) == 1 else None)
+    cluster = _named(path, _listed(content, "clusters"), "cluster", context.get("cluster"))
+    user = _named(path, _listed(content, "users"), "user", context.get("user"))
+    for unsupported, entry in (
+        ("proxy-url", cluster),
+        ("exec", user),
+        ("auth-provider", user),
+        ("username", user),
+    ):
+        if entry.get(unsupported):
+            raise Unusable(f"{path}: `{unsupported}` is not supported here; name another: --kubeconfig FILE")
+    return _access(path, cluster, user)
+
+
+def node_name(certificate: str) -> str | None:
+    """Read the node's name from a kubelet's client certificate (PEM); None: it is no kubelet's.
+
+    Kubelets are `system:node:NAME`, and NAME may differ from the host's name.
+    """
+    found = re.search(r"-----BEGIN CERTIFICATE-----([^-]*)-----END", certificate)
+    if not found:
+        return None
+    try:
+        der = base64.b64decode("".join(found.group(1).split()), validate=True)
+    except ValueError:
+        return None
+    for part in der.split(_COMMON_NAME)[1:]:
+        # Then come a type, a length (short, as names are) and the text.
+        text = part[2 : 2 + part[1]] if len(part) > 1 else b""
+        matched = _NODE_USER.fullmatch(text.decode(errors="replace"))
+        if matched:
+            return matched.group(1)
+    return None
+
+
+def _document(path: Path, run: Run) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise Unusable(f"{path}: {reason}") from error
+    try:
+        content = json.loads(text) if text.lstrip().startswith("{") else little_yaml.read(text)
+    except (ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, little_yaml.YamlError) else "broken JSON"
+        content = _by_kubectl(path, run, why)
+    if not isinstance(content, dict) or not content.get("clusters"):
+        raise Unusable(f"{path}: this is no kubeconfig: it has no clusters")
+    return content
+
+
+def _by_kubectl(path: Path, run: Run, why: str) -> Any:
+    for kubectl in _KUBECTLS:
+        ran = run([*kubectl, "config", "view", "--raw", "-o", "json", "--kubeconfig", str(path)])
+        if ran.code == 0:
+            try:
+                return json.loads(ran.text)
+            except (ValueError, RecursionError):
+                continue
+    raise Unusable(f"{path}: {why}, and there is no kubectl that reads it")
+
+
+def _listed(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = content.get(key)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _named(path: Path, items: Sequence[dict[str, Any]], kind: str, name: Any) -> dict[str, Any]:
+    for item in items:
+        inner = item.get(kind)
+        if name and item.get("name") == name and isinstance(inner, dict):
+            return inner
+    raise Unusable(f"{path}: the current context has no {kind}")
+
+
+def _access(path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> Access:
+    host, port, prefix = _server(path, _text(cluster, "server"))
+    certificate = _pem(path, user, "client-certificate")
+    key = _pem(path, user, "client-key")
+    token = _text(user, "token") or _file(path, _text(user, "tokenFile")).strip()
+    if bool(certificate) != bool(key) or not (certificate or token):
+        raise Unusable(f"{path}: its user has neither a client certificate with its key nor a token")
+    if re.search(r"[^\x21-\x7e]", token):
+        raise Unusable(f"{path}: its token is none")
+    return Access(
+        source=str(path),
+        host=host,
+        port=port,
+        prefix=prefix,
+        server_name=_text(cluster, "tls-server-name"),
+        authority=_pem(path, cluster, "certificate-authority"),
+        insecure=_text(cluster, "insecure-skip-tls-verify").lower() == "true",
+        certificate=certificate,
+        key=key,
+        token=token,
+    )
+
+
+def _server(path: Path, server: str) -> tuple[str, int, str]:
+    try:
+        url = urlsplit(server)
+        host, port = url.hostname, url.port or 443
+    except ValueError:
+        host, port = None, 0
+    if not host or url.scheme != "https" or re.search(r"[^\x21-\x7e]", url.path):
+        raise Unusable(f"{path}: its server is no https address: {server!r}")
+    return host, port, url.path.rstrip("/")
+
+
+def _pem(path: Path, entry: dict[str, Any], key: str) -> str:
+    data = _text(entry, f"{key}-data")
+    if not data:
+        return _file(path, _text(entry, key))
+    try:
+        return base64.b64decode("".join(data.split()), validate=True).decode()
+    except ValueError:
+        raise Unusable(f"{path}: its {key}-data is not base64") from None
+
+
+def _file(kubeconfig: Path, name: str) -> str:
+    if not name:
+        return ""
+    path = Path(os.path.join(kubeconfig.parent, name))  # noqa: PTH118 - an absolute name wins, a relative is beside
+    text = read_text(path)
+    if text is None:
+        raise Unusable(f"{kubeconfig}: it names {path}, which cannot be read")
+    return text
+
+
+def _text(entry: dict[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else "true" if value is True else ""

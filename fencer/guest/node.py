@@ -1,0 +1,115 @@
+"""This machine's own Node and pods through the API, with no right beyond the kubelet's.
+
+Source: the Node authorizer and NodeRestriction let a kubelet change its own `spec.unschedulable` and
+annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict them; no more is used.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from fencer.guest.api import Answer, Api
+from fencer.guest.errors import Denied, Overtaken, Unreachable
+from fencer.guest.fields import items
+from fencer.guest.notes import CORDON, Cordon, OwnNode, own_node, write_cordon
+from fencer.guest.rules import PASSING_RETRY_S, Filters, Meaning, Pod, Reply, pod_of, read_reply
+
+MANAGER = "fencer-guest"
+"""Our field manager: how the API server remembers whose cordon it is."""
+ASK_WITHIN_S = 5.0
+EVICT_WITHIN_S = 15.0
+"""The API server itself tries an eviction again for up to 10 s where budgets conflict."""
+
+
+class NodeClient:
+    """Reads and changes one Node and its pods.
+
+    Args:
+        api: The client.
+        name: The node's name.
+    """
+
+    def __init__(self, api: Api, name: str) -> None:
+        self.api = api
+        self.name = name
+        self._path = f"/api/v1/nodes/{quote(name, safe='')}"
+
+    def read(self, within_s: float = ASK_WITHIN_S) -> OwnNode:
+        """Read the node, within `ASK_WITHIN_S` seconds or less.
+
+        Raises:
+            Unreachable: no answer, or none that is meant to last.
+            Denied: it may not be read, or is not there.
+        """
+        within_s = min(within_s, ASK_WITHIN_S)
+        return own_node(_checked(self.api.ask("GET", self._path, within_s=within_s)).body)
+
+    def pods(self, filters: Filters) -> list[Pod]:
+        """List all pods that are bound to the node.
+
+        Raises:
+            Unreachable: no answer, or none that is meant to last.
+            Denied: they may not be listed.
+        """
+        path = f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self.name, safe='')}"
+        body = _checked(self.api.ask("GET", path, within_s=EVICT_WITHIN_S)).body
+        pods = (pod_of(item, filters) for item in items(body.get("items")))
+        return [pod for pod in pods if pod is not None]
+
+    def cordon(self, node: OwnNode, note: Cordon | None) -> None:
+        """Cordon the node as it was read, and note beside it, in the same write, that it was us.
+
+        Args:
+            node: As it was read.
+            note: None: a note stands there that is not ours to change.
+
+        Raises:
+            Overtaken: the node has changed since.
+            Unreachable: no answer; it may have been done.
+            Denied: refused.
+        """
+        if note is None:
+            self._patch(node, {}, unschedulable=True)
+        else:
+            self._patch(node, {CORDON: write_cordon(note)}, unschedulable=True)
+
+    def uncordon(self, node: OwnNode) -> None:
+        """Take cordon and note off the node as it was read. Raises as `cordon`."""
+        self._patch(node, {CORDON: None}, unschedulable=None)
+
+    def forget(self, node: OwnNode) -> None:
+        """Take only the note off the node as it was read. Raises as `cordon`."""
+        self._patch(node, {CORDON: None})
+
+    def evict(self, pod: Pod) -> Reply:
+        """Ask for a pod's eviction, if it is still that pod; never raises for want of an answer."""
+        path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": pod.namespace, "name": pod.name},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        try:
+            answer = self.api.ask("POST", path, body, within_s=EVICT_WITHIN_S)
+        except Unreachable as error:
+            return Reply(Meaning.PASSING, PASSING_RETRY_S, str(error))
+        return read_reply(answer.status, answer.body, answer.retry_after_s)
+
+    def _patch(self, node: OwnNode, notes: dict[str, str | None], **spec: Any) -> None:
+        meta = {"uid": node.uid, "resourceVersion": node.version, "annotations": notes}
+        body = {"metadata": meta, "spec": spec}
+        answer = self.api.ask("PATCH", f"{self._path}?fieldManager={MANAGER}", body, within_s=ASK_WITHIN_S)
+        if answer.status == HTTPStatus.CONFLICT:
+            raise Overtaken(answer.message)
+        _checked(answer)
+
+
+def _checked(answer: Answer) -> Answer:
+    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+        return answer
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise Unreachable(answer.message)
+    raise Denied(answer.message)

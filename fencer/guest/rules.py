@@ -1,0 +1,234 @@
+"""The rules of a drain: which pods are evicted, what the API server's answers mean, who uncordons. Pure.
+
+The agent has its own version for drains from outside; one table of cases runs against both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, Sequence
+
+from fencer.guest.fields import items, mapping
+from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
+
+MIRROR = "kubernetes.io/config.mirror"
+BUDGET_RETRY_S = 3.0
+"""After a refusal by a budget without Retry-After: replacements elsewhere need seconds to be Ready, and a
+shutdown has little time. (kubectl waits 5 s.)"""
+PASSING_RETRY_S = 2.0
+"""After what should pass by itself: a conflict, an overloaded server, a lost answer."""
+NAMESPACE_RETRY_S = 5.0
+"""While a namespace is being deleted its controller deletes the pods; we only look again."""
+RETRY_AT_MOST_S = 15.0
+"""However long a server asks to wait: a drain at shutdown has about two minutes in all."""
+
+
+class Lot(str, Enum):
+    """What a drain does with a pod."""
+
+    EVICT = "evict"
+    LEAVING = "leaving"
+    """Deleted already: waited for."""
+    MIRROR = "mirror"
+    """A static pod: the kubelet runs it from a file, whatever the API says."""
+    DAEMON = "daemonset"
+    """Its controller would make it anew on this very node."""
+    FINISHED = "finished"
+    UNMANAGED = "unmanaged"
+    """No controller would make it anew: evicted only with `force`. A reboot alone brings it back."""
+    LOCAL_DATA = "emptydir"
+    """It would lose its emptyDir: evicted only with `delete_emptydir_data`. A reboot alone keeps it."""
+
+
+_TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
+_PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
+KEPT = (Lot.MIRROR, Lot.DAEMON, Lot.FINISHED, Lot.UNMANAGED, Lot.LOCAL_DATA)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Options of a drain, with kubectl's names and defaults.
+
+    Attributes:
+        force: Evict pods that no controller makes anew.
+        delete_emptydir_data: Evict pods that lose an emptyDir.
+    """
+
+    force: bool = False
+    delete_emptydir_data: bool = False
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod on this node.
+
+    Attributes:
+        uid: Its UID.
+        namespace: Its namespace.
+        name: Its name.
+        lot: What a drain does with it.
+        claims: How many volume claims it uses.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    lot: Lot
+    claims: int = 0
+
+    def __str__(self) -> str:
+        """As people and kubectl write it."""
+        return f"{self.namespace}/{self.name}"
+
+
+def pod_of(body: Any, filters: Filters) -> Pod | None:
+    """Read a pod from its JSON; None where it is no pod that can be told apart."""
+    meta, spec, status = (mapping(mapping(body).get(key)) for key in ("metadata", "spec", "status"))
+    uid, namespace, name = (meta.get(key) for key in ("uid", "namespace", "name"))
+    if not (isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str) and uid and name):
+        return None
+    volumes = [mapping(volume) for volume in items(spec.get("volumes"))]
+    lot = _lot(meta, volumes, str(status.get("phase")), filters)
+    return Pod(uid, namespace, name, lot, sum("persistentVolumeClaim" in volume for volume in volumes))
+
+
+def _lot(meta: dict[str, Any], volumes: Sequence[dict[str, Any]], phase: str, filters: Filters) -> Lot:
+    owners = [mapping(owner) for owner in items(meta.get("ownerReferences"))]
+    controller = next((owner for owner in owners if owner.get("controller") is True), None)
+    local_data = any("emptyDir" in volume for volume in volumes)
+    lots = (
+        (MIRROR in mapping(meta.get("annotations")), Lot.MIRROR),
+        (phase in ("Succeeded", "Failed"), Lot.FINISHED),
+        (controller is not None and controller.get("kind") == "DaemonSet", Lot.DAEMON),
+        (bool(meta.get("deletionTimestamp")), Lot.LEAVING),
+        (controller is None and not filters.force, Lot.UNMANAGED),
+        (local_data and not filters.delete_emptydir_data, Lot.LOCAL_DATA),
+    )
+    return next((lot for applies, lot in lots if applies), Lot.EVICT)
+
+
+class Meaning(str, Enum):
+    """What an answer to an eviction means."""
+
+    GOING = "going"
+    """Accepted: its grace period runs."""
+    GONE = "gone"
+    BUDGET = "budget"
+    """A budget does not allow it now."""
+    NAMESPACE = "namespace"
+    """Its namespace is being deleted, and it with it."""
+    PASSING = "passing"
+    """Not this time; whether it was done may not be known. Look, and ask again."""
+    NEVER = "never"
+    """Asking again changes nothing."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer to an eviction, understood.
+
+    Attributes:
+        meaning: What it means.
+        retry_s: Seconds to wait before the next try; None: there is none.
+        text: For people: what stands in the way.
+    """
+
+    meaning: Meaning
+    retry_s: float | None = None
+    text: str = ""
+
+
+def read_reply(status: int, body: dict[str, Any], retry_after_s: float | None = None) -> Reply:
+    """Understand an answer to an eviction.
+
+    Args:
+        status: The HTTP status.
+        body: The Status object that came with it.
+        retry_after_s: The header Retry-After.
+
+    Source: kubernetes pkg/registry/core/pod/storage/eviction.go: 429 with the cause DisruptionBudget and
+    mostly no Retry-After; 500 for a pod in two budgets; conflicts are tried again there for up to 10 s.
+    """
+    message = " ".join(str(body.get("message") or f"HTTP {status}").split())
+    causes = [mapping(cause) for cause in items(mapping(body.get("details")).get("causes"))]
+    ending = any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+    two_budgets = "more than one PodDisruptionBudget" in message
+    replies = (
+        (HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES, Reply(Meaning.GOING)),
+        (status == HTTPStatus.NOT_FOUND, Reply(Meaning.GONE)),
+        (status == HTTPStatus.TOO_MANY_REQUESTS, _too_many(causes, message, retry_after_s)),
+        (
+            status == HTTPStatus.FORBIDDEN and ending,
+            Reply(Meaning.NAMESPACE, NAMESPACE_RETRY_S, "its namespace is being deleted"),
+        ),
+        (status >= HTTPStatus.INTERNAL_SERVER_ERROR and two_budgets, Reply(Meaning.NEVER, text=_TWO_BUDGETS)),
+        (
+            status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING,
+            Reply(Meaning.PASSING, _bounded(retry_after_s, PASSING_RETRY_S), message),
+        ),
+    )
+    return next((reply for applies, reply in replies if applies), Reply(Meaning.NEVER, text=message))
+
+
+def _too_many(causes: Sequence[dict[str, Any]], message: str, retry_after_s: float | None) -> Reply:
+    budgets = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    if not budgets and "disruption budget" not in message:
+        return Reply(Meaning.PASSING, _bounded(retry_after_s, PASSING_RETRY_S), message)
+    text = str(budgets[0].get("message") or message) if budgets else message
+    return Reply(Meaning.BUDGET, _bounded(retry_after_s, BUDGET_RETRY_S), " ".join(text.split()))
+
+
+def _bounded(asked_s: float | None, default_s: float) -> float:
+    return min(max(asked_s, default_s), RETRY_AT_MOST_S) if asked_s is not None else default_s
+
+
+class Step(str, Enum):
+    """What to do about a cordon after boot."""
+
+    UNCORDON = "uncordon"
+    FORGET = "forget"
+    """Somebody uncordoned the node; our note about it goes."""
+    WAIT = "wait"
+    LEAVE = "leave"
+
+
+def after_boot(node: OwnNode, boot_id: str, manager: str) -> tuple[Step, str]:
+    """Decide about the cordon of a node that has booted; the text says why.
+
+    Only a cordon that the drain of an earlier boot set is taken off, and only if nobody has cordoned since:
+    the note alone does not tell, because `kubectl uncordon` and `kubectl cordon` leave it standing.
+
+    Not gated on Ready: what makes a node Ready may be a pod that waits for a place on it.
+
+    Args:
+        node: The node.
+        boot_id: This boot's id.
+        manager: The field manager of our own drains.
+    """
+    if not node.unschedulable:
+        noted = isinstance(node.cordon, Cordon) and node.cordon.by == DRAIN
+        return (Step.FORGET, "uncordoned by somebody else") if noted else (Step.LEAVE, "not cordoned")
+    foreign = _not_ours(node, boot_id, manager)
+    if foreign:
+        return Step.LEAVE, foreign
+    if node.boot_id != boot_id:
+        return Step.WAIT, "the kubelet has not reported this boot yet"
+    if node.fenced:
+        return Step.WAIT, f"fenced: {node.fenced} stands"
+    return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
+
+
+def _not_ours(node: OwnNode, boot_id: str, manager: str) -> str:
+    """Say whose a cordon is, where it is not one that the drain of an earlier boot set."""
+    cordon = node.cordon
+    if isinstance(cordon, Unreadable):
+        return f"cordoned by another version of fencer ({cordon.why})"
+    if cordon is None:
+        return "cordoned by somebody else"
+    if cordon.by != DRAIN:
+        return f"cordoned by the agent ({cordon.by}), which takes it off itself"
+    if node.cordoner != manager:
+        return f"cordoned by {node.cordoner or 'somebody'}, not by the drain in this guest"
+    return "cordoned by a drain in this very boot" if cordon.boot_id == boot_id else ""

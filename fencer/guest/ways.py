@@ -1,0 +1,127 @@
+"""What each way of stopping a machine does to the pods on it. Pure.
+
+Two things can act in time: the drain unit, whenever systemd stops its units in order; and the kubelet's
+graceful node shutdown, whenever logind announces the shutdown to the holders of its locks. The lock comes
+first: a kubelet that holds one has ended all pods before any unit is stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fencer.guest.facts import Facts
+from fencer.guest.spans import told
+
+LEGACY_ASKS_LOGIND = 251
+"""From this version on `shutdown`, `halt`, `poweroff`, `reboot` ask logind as root too. Source:
+systemd#22058, commit adefc8789b63; before it they told only systemd, and no lock was asked."""
+SYSTEMCTL_ASKS_LOGIND = 239
+"""The oldest systemd that we know to ask logind for `systemctl poweroff` as root (RHEL 8's); 208 did not."""
+
+_HARD = (
+    "halt -f, reboot -f, poweroff -f, sysrq",
+    "hard stop (qm stop, virsh destroy, VBoxManage poweroff)",
+    "crash of the guest or of its host",
+)
+_CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"
+
+
+class Outcome(str, Enum):
+    """What happens to the pods."""
+
+    DRAINED = "drained"
+    ENDED_BY_KUBELET = "ended-by-kubelet"
+    UNTOLD = "untold"
+    """Everything is stopped in order, and nobody tells the cluster."""
+    CUT = "cut"
+    """Nothing in here runs any more."""
+    IGNORED = "ignored"
+    """The machine does not stop at all."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of stopping this machine.
+
+    Attributes:
+        how: What somebody types or does.
+        outcome: What happens to the pods.
+        text: The same in words.
+    """
+
+    how: str
+    outcome: Outcome
+    text: str
+
+
+def ways(facts: Facts) -> list[Way]:
+    """Tell for every way of stopping what will happen to the pods on this machine as it is now."""
+    new = facts.systemd >= SYSTEMCTL_ASKS_LOGIND and facts.logind.running
+    legacy = facts.systemd >= LEGACY_ASKS_LOGIND and facts.logind.running
+    scheduled = facts.logind.running
+    return [
+        _orderly("systemctl poweroff, systemctl reboot", facts, announced=new),
+        _orderly("shutdown now, poweroff, reboot, halt", facts, announced=legacy),
+        _orderly("shutdown +1", facts, announced=scheduled),
+        _by_acpi(facts),
+        _by_agent(facts, announced=scheduled),
+        *(Way(how, Outcome.CUT, _CUT) for how in _HARD),
+    ]
+
+
+def lock_held(facts: Facts) -> bool:
+    """Whether the kubelet holds a lock that delays shutdowns."""
+    return any(lock.on_shutdown("delay") and lock.who == "kubelet" for lock in facts.logind.locks)
+
+
+def drain_works(facts: Facts) -> bool:
+    """Whether the drain unit would run before the kubelet is stopped, and reach the cluster."""
+    unit = facts.drain
+    in_order = facts.kubelet.unit in unit.after
+    return unit.loaded and unit.active and in_order and not facts.connection.trouble
+
+
+def _orderly(how: str, facts: Facts, *, announced: bool) -> Way:
+    if announced and lock_held(facts):
+        return Way(how, Outcome.ENDED_BY_KUBELET, _ended_by_kubelet(facts))
+    if drain_works(facts):
+        limit = facts.drain.drain_timeout_s
+        within = f", within {told(limit)}" if limit is not None else ""
+        return Way(how, Outcome.DRAINED, f"evicted first{within}, as budgets allow; they start elsewhere")
+    return Way(
+        how,
+        Outcome.UNTOLD,
+        "killed late in the shutdown, and the cluster is not told: they read Ready until the node is "
+        "NotReady, and those with volumes hang until somebody fences",
+    )
+
+
+def _ended_by_kubelet(facts: Facts) -> str:
+    critical_s = facts.kubelet.critical_s
+    last = f" (critical ones in the last {told(critical_s)})" if critical_s else ""
+    grace_s = facts.kubelet.grace_s
+    within = f"within {told(grace_s)}{last}" if grace_s else "within its grace period"
+    text = f"ended by the kubelet {within}, whatever budgets say, and replaced after"
+    return text + ("; the drain comes too late" if drain_works(facts) else "")
+
+
+def _by_acpi(facts: Facts) -> Way:
+    how = "ACPI power button (qm shutdown, virsh shutdown, host shutdown)"
+    why = ""
+    if not facts.button:
+        why = "the kernel shows no power button (modules button and evdev)"
+    elif not facts.logind.running:
+        why = "no logind runs that would hear it"
+    elif facts.logind.power_key not in ("poweroff", "reboot", "halt", "kexec"):
+        why = f"logind is told to answer it with `{facts.logind.power_key or 'nothing'}` (HandlePowerKey)"
+    if why:
+        return Way(how, Outcome.IGNORED, f"the machine runs on: {why}; then it is stopped hard, if at all")
+    return _orderly(how, facts, announced=True)
+
+
+def _by_agent(facts: Facts, *, announced: bool) -> Way:
+    how = "guest agent (qm shutdown with agent, virsh shutdown --mode agent)"
+    if not facts.agent:
+        return Way(how, Outcome.IGNORED, "no guest agent runs: the hypervisor must use the power button")
+    return _orderly(f"{how}: {facts.agent}", facts, announced=announced)

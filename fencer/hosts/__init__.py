@@ -1,0 +1,1 @@
+"""Witnesses of a host's power: status only, never an action."""

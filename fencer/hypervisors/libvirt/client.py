@@ -1,0 +1,257 @@
+"""`LibvirtHypervisor`: the port `Hypervisor` over one libvirt URI.
+
+Reading goes over one read-only connection with an event subscription, made anew at the next call when it was
+lost. Each power action has a read-write connection of its own, so that nothing that hangs there touches the
+reading. Only calls that libvirtd answers from its own memory are used to read: a frozen QEMU blocks for ever
+whatever asks its monitor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorError
+from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
+from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT
+from fencer.hypervisors.libvirt.link import Link, LinkKeeper
+from fencer.hypervisors.libvirt.parse import read_power
+from fencer.ports import EndpointInfo
+
+_OFF = -1
+_NO_NUMBER = -1  # in no table: reads UNKNOWN
+
+
+class LibvirtHypervisor:
+    """One libvirt URI as an endpoint. Implements `fencer.ports.Hypervisor`; safe from any thread.
+
+    Every call may hang, because opening a connection has no time limit in libvirt: have an `Asker` run them.
+    A call that was abandoned on the way harms none that comes after it.
+
+    Args:
+        settings: Of the endpoint.
+        now_s: The agent's monotonic clock.
+
+    Raises:
+        ConfigError: libvirt's binding is not installed.
+    """
+
+    def __init__(self, settings: LibvirtSettings, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._connector = Connector(settings)
+        self._links = LinkKeeper(self._connector)
+        self._now_s = now_s
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name in the configuration."""
+        return self._settings.endpoint
+
+    def describe(self) -> EndpointInfo:
+        """Ask libvirt for its versions, and whether a connection with full rights opens.
+
+        Where fine-grained access control is on, such a connection opens and may still be refused the power
+        action itself.
+
+        Raises:
+            As the port.
+        """
+        with self._links.link() as link, self._connector.translated("cannot ask for its version"):
+            connection, host = link.connection, link.host
+            driver, version = connection.getType(), _dotted(connection.getVersion())
+            library = _dotted(connection.getLibVersion())
+        can_power, remarks = self._try_power()
+        return EndpointInfo(
+            kind="libvirt",
+            version=f"{driver} {version}, libvirt {library}",
+            detail=f"{self._settings.uri} on {host}",
+            can_power=can_power,
+            remarks=remarks,
+        )
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Read all guests: two calls, whatever their number, and none that asks a QEMU.
+
+        Raises:
+            As the port.
+        """
+        libvirt = self._connector.libvirt
+        with self._look() as look, self._connector.translated("cannot list its guests"):
+            connection = look.link.connection
+            # Images before states: a guest that is saved in between reads as saved either way.
+            saved = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
+            images = {domain.UUIDString() for domain in saved}
+            records = connection.getAllDomainStats(
+                libvirt.VIR_DOMAIN_STATS_STATE, libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
+            )
+            return [
+                look.evidence(domain, stats, has_saved_image=domain.UUIDString() in images)
+                for domain, stats in records
+            ]
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Read one guest by its UUID.
+
+        Raises:
+            As the port.
+        """
+        with self._look() as look:
+            try:
+                return self._read(look, guest)
+            except GuestNotFound:
+                absent = look.absent(guest)
+                if absent is None:
+                    raise
+                return absent
+
+    def shutdown(self, guest: GuestRef) -> None:
+        """Press the ACPI power button. An agent inside is not asked: libvirt waits for one that hangs.
+
+        Raises:
+            As the port.
+        """
+        libvirt = self._connector.libvirt
+        with self._power(guest, "shut down") as domain:
+            try:
+                domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
+            except libvirt.libvirtError as error:
+                if error.get_error_code() != INVALID_ARGUMENT:
+                    raise
+                domain.shutdown()  # a driver that knows one way only
+
+    def stop(self, guest: GuestRef) -> None:
+        """Cut the power: SIGTERM to QEMU, 10 s later SIGKILL. An error does not say that it failed.
+
+        Raises:
+            As the port.
+        """
+        with self._power(guest, "stop") as domain:
+            domain.destroy()
+
+    def discard(self, guest: GuestRef) -> None:
+        """Remove the managed save image. One that `virsh save FILE` wrote is unknown to libvirt, and stays.
+
+        Raises:
+            As the port.
+        """
+        with self._power(guest, "discard the saved state of") as domain:
+            domain.managedSaveRemove()
+
+    def start(self, guest: GuestRef) -> None:
+        """Power on. A guest with a saved image comes back with its old memory.
+
+        Raises:
+            As the port.
+        """
+        with self._power(guest, "start") as domain:
+            domain.create()
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called at lifecycle events and at the loss of the connection, once there is one."""
+        self._links.subscribe(wake)
+
+    def nudge(self, guest: str) -> None:
+        """Do nothing: every sweep reads every guest live."""
+
+    def close(self) -> None:
+        """Give the connection back; one that hangs is left to itself. Later calls read unreachable."""
+        self._links.close()
+
+    @contextmanager
+    def _look(self) -> Iterator[_Look]:
+        with self._links.link() as link:
+            yield _Look(self.endpoint, link, self._now_s(), link.chronicle.moment())
+
+    def _read(self, look: _Look, guest: GuestRef) -> Evidence:
+        libvirt, connection = self._connector.libvirt, look.link.connection
+        with self._connector.translated(f"cannot read {guest}", guest=guest.uuid):
+            domain = connection.lookupByUUIDString(guest.uuid)
+            has_saved_image = bool(domain.hasManagedSaveImage())
+            # Id and state of the same instant: the id in the handle is as old as the handle.
+            records = connection.domainListGetStats(
+                [domain], libvirt.VIR_DOMAIN_STATS_STATE, libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
+            )
+            if not records:
+                raise GuestNotFound(
+                    f"{self.endpoint} ({self._settings.uri}): {guest} vanished while it was read"
+                )
+            fresh, stats = records[0]
+            return look.evidence(fresh, stats, has_saved_image=has_saved_image)
+
+    @contextmanager
+    def _power(self, guest: GuestRef, verb: str) -> Iterator[Any]:
+        """Give the guest's domain over a connection with full rights that serves this one action."""
+        self._links.refuse_if_closed()
+        connection = self._connector.open(read_only=False)
+        try:
+            with self._connector.translated(f"cannot {verb} {guest}", guest=guest.uuid):
+                yield connection.lookupByUUIDString(guest.uuid)
+        finally:
+            self._connector.retire(connection)
+
+    def _try_power(self) -> tuple[bool | None, tuple[str, ...]]:
+        try:
+            self._connector.retire(self._connector.open(read_only=False))
+        except HypervisorDenied as error:
+            return False, (f"No power actions: {error}",)
+        except HypervisorError as error:
+            return None, (f"Power actions could not be tried: {error}",)
+        return True, ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at an endpoint: when it began, over which link, and how its answers become evidence."""
+
+    endpoint: str
+    link: Link
+    began_s: float
+    moment: int
+
+    def evidence(self, domain: Any, stats: dict[str, Any], *, has_saved_image: bool) -> Evidence:
+        """Turn one domain's state into evidence, and into a line of the chronicle."""
+        uuid, domain_id, name = domain.UUIDString().lower(), domain.ID(), domain.name()
+        state, reason = stats.get("state.state", _NO_NUMBER), stats.get("state.reason", _NO_NUMBER)
+        reading = read_power(state, reason, has_saved_image=has_saved_image)
+        chronicle = self.link.chronicle
+        chronicle.read(uuid, domain_id, reading, self.moment)
+        restored = chronicle.began_with_old_memory(uuid, domain_id)
+        return Evidence(
+            guest=GuestRef(self.endpoint, id=uuid, uuid=uuid, name=name, host=self.link.host),
+            power_state=reading.power_state,
+            settled=reading.settled,
+            incarnation=chronicle.incarnation(uuid, domain_id, self.moment),
+            cold_start=False if restored else reading.cold_start,
+            raw=reading.raw,
+            source="domain state",
+            observed_at_s=self.began_s,
+            io_error=reading.io_error,
+        )
+
+    def absent(self, guest: GuestRef) -> Evidence | None:
+        """Turn "no such domain" into evidence, where the chronicle holds the guest's end; None otherwise."""
+        uuid = guest.uuid.lower()
+        end = self.link.chronicle.end_of(uuid)
+        if end is None:
+            return None
+        return Evidence(
+            guest=guest,
+            power_state=PowerState.ABSENT,
+            settled=True,
+            incarnation=self.link.chronicle.incarnation(uuid, _OFF, self.moment),
+            cold_start=None,
+            raw=f"no such domain (error 42); before that it was {end}",
+            source="domain lookup",
+            observed_at_s=self.began_s,
+            end_recorded=True,
+            proof=Proof.ABSENCE,
+        )
+
+
+def _dotted(version: int) -> str:
+    """Write a version number of libvirt (major * 1000000 + minor * 1000 + release) the usual way."""
+    return f"{version // 1_000_000}.{version // 1_000 % 1_000}.{version % 1_000}"

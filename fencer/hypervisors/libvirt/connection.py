@@ -1,0 +1,187 @@
+"""Connections to libvirt: opened so that silence is noticed, and given back without waiting for anybody.
+
+Whatever asks the other side may hang for as long as libvirtd does, `open` without any limit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fencer.errors import ConfigError, HypervisorError
+from fencer.hypervisors.libvirt.errors import NO_SUPPORT, translate
+
+_log = logging.getLogger(__name__)
+
+_LOOP_PAUSE_S = 1.0
+_LOOP_WAKES_S = 0.5
+_ENDS_WITHIN_S = 2.0
+_EVENTS, _CLOSE = "libvirt-events", "libvirt-close"
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtSettings:
+    """Which endpoint, and how to watch over its connections.
+
+    Attributes:
+        endpoint: The endpoint's name in the configuration.
+        uri: Any libvirt URI: ``qemu:///system``, ``qemu+ssh://fencer@lab1/system``, ``test:///default``.
+        keepalive_s: Seconds between two probes of a silent connection.
+        keepalive_count: Probes without an answer after which it is given up. 2 s and 3 make 7 s, well
+            within the 10 s that a call has.
+    """
+
+    endpoint: str
+    uri: str
+    keepalive_s: int = 2
+    keepalive_count: int = 3
+
+
+class _EventLoop:
+    """libvirt's own event loop, one per process: events, keepalive and close callbacks need it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = False
+        self._over = threading.Event()
+
+    def ensure(self, libvirt: Any) -> None:
+        """Start it, unless it runs. It has to be there before the first connection is opened."""
+        with self._lock:
+            if self._started:
+                return
+            libvirt.registerErrorHandler(_keep_quiet, None)
+            libvirt.virEventRegisterDefaultImpl()
+            # Now and then it has to look whether it is over; nothing else would wake it.
+            libvirt.virEventAddTimeout(round(_LOOP_WAKES_S * 1000), _only_wake, None)
+            threading.Thread(target=self._run, args=(libvirt,), name=_EVENTS, daemon=True).start()
+            atexit.register(self._end)
+            self._started = True
+
+    def _run(self, libvirt: Any) -> None:
+        while not self._over.is_set():
+            try:
+                libvirt.virEventRunDefaultImpl()
+            except libvirt.libvirtError:
+                _log.exception("libvirt's event loop stumbled")
+                self._over.wait(_LOOP_PAUSE_S)
+
+    def _end(self) -> None:
+        """Let nobody be in libvirt's code when the interpreter goes: what calls back then, crashes.
+
+        Connections are given back first, while their events still run. One that hangs is left to itself.
+        """
+        until_s = time.monotonic() + _ENDS_WITHIN_S
+        for name in (_CLOSE, _EVENTS):
+            if name == _EVENTS:
+                self._over.set()
+            for thread in threading.enumerate():
+                if thread.name == name:
+                    thread.join(max(0.0, until_s - time.monotonic()))
+
+
+_EVENT_LOOP = _EventLoop()
+
+
+class Connector:
+    """Opens connections to one endpoint, and translates what libvirt raises there.
+
+    Args:
+        settings: Of the endpoint.
+
+    Raises:
+        ConfigError: The binding is missing.
+    """
+
+    def __init__(self, settings: LibvirtSettings) -> None:
+        self.settings = settings
+        self.libvirt = _load_binding(settings.endpoint)
+        self._uri = without_questions(settings.uri)
+
+    def open(self, *, read_only: bool) -> Any:
+        """Open a connection that breaks when the other side falls silent. May hang for ever itself.
+
+        Raises:
+            HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        """
+        _EVENT_LOOP.ensure(self.libvirt)
+        with self.translated("cannot connect", opening=True):
+            connection = (self.libvirt.openReadOnly if read_only else self.libvirt.open)(self._uri)
+        try:
+            with self.translated("cannot watch over the connection", opening=True):
+                self._keep_alive(connection)
+        except HypervisorError:
+            self.retire(connection)
+            raise
+        return connection
+
+    def retire(self, connection: Any, *goodbyes: Callable[[], object]) -> None:
+        """Close a connection, after taking leave, in a thread of its own. Never blocks, never raises."""
+        steps = (*goodbyes, connection.close)
+        threading.Thread(target=self._close, args=(steps,), name=_CLOSE, daemon=True).start()
+
+    @contextmanager
+    def translated(self, doing: str, *, guest: str = "", opening: bool = False) -> Iterator[None]:
+        """Turn libvirt's errors within into fencer's; the arguments are those of `translate`."""
+        try:
+            yield
+        except self.libvirt.libvirtError as error:
+            where = self.settings.endpoint, self.settings.uri
+            raise translate(error, doing, *where, guest=guest, opening=opening) from error
+
+    def _keep_alive(self, connection: Any) -> None:
+        try:
+            connection.setKeepAlive(self.settings.keepalive_s, self.settings.keepalive_count)
+        except self.libvirt.libvirtError as error:
+            if error.get_error_code() != NO_SUPPORT:  # a driver without a daemon has nobody to lose
+                raise
+
+    def _close(self, steps: tuple[Callable[[], object], ...]) -> None:
+        for step in steps:
+            try:
+                step()
+            except self.libvirt.libvirtError as error:  # broken already: nothing is left to give back
+                _log.debug("endpoint=%s closing: %s", self.settings.endpoint, error)
+
+
+def without_questions(uri: str) -> str:
+    """Keep ssh from asking for a password or a host key on the terminal, where an agent would wait for ever.
+
+    Source: libvirt, docs/uri.rst, parameter ``no_tty``.
+    """
+    scheme, _, rest = uri.partition("://")
+    if not scheme.endswith("+ssh") or "no_tty=" in rest:
+        return uri
+    return f"{uri}{'&' if '?' in rest else '?'}no_tty=1"
+
+
+def _load_binding(endpoint: str) -> Any:
+    """Import libvirt's binding. It is an extra, because installing it takes a compiler.
+
+    Raises:
+        ConfigError: It is not there; the message says how to get it.
+    """
+    try:
+        import libvirt  # noqa: PLC0415 - only those who configure a libvirt endpoint need it
+    except ImportError as missing:
+        raise ConfigError(
+            f"endpoint {endpoint} needs libvirt's Python binding, which cannot be loaded ({missing}). "
+            "Install fencer with its extra: `uv tool install 'fencer[libvirt]'` or "
+            "`pipx install 'fencer[libvirt]'`. It is compiled on the spot; Debian and Ubuntu need "
+            "`apt-get install gcc pkg-config python3-dev libvirt-dev` before"
+        ) from missing
+    return libvirt
+
+
+def _only_wake(_timer: int, _opaque: object) -> None:
+    """Do nothing: the loop is awake by now."""
+
+
+def _keep_quiet(_context: object, _error: object) -> None:
+    """Stand in for libvirt's printing on stderr: every error is raised anyway."""

@@ -1,0 +1,111 @@
+"""From libvirt's errors to fencer's. The kind is pure; only `translate` looks into the foreign exception.
+
+The same code means different things from different parts of libvirt: 38 from its transport is a lost
+connection, 38 from its storage is a missing disk. So code and origin are judged together.
+
+Source: libvirt, include/libvirt/virterror.h, virErrorNumber and virErrorDomain.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from fencer.errors import (
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+
+NO_SUPPORT = 3
+INVALID_ARGUMENT = 8
+_SYSTEM_ERROR = 38
+_NO_DOMAIN = 42
+
+_DENIED = {
+    29,  # operation denied: a read-only connection, or no right
+    45,  # authentication failed
+    79,  # authentication cancelled
+    88,  # access denied (fine-grained access control)
+    94,  # no authentication agent
+}
+_LATE = {68}  # operation timed out: something else holds the guest, whatever part of libvirt says so
+_BROKEN = {
+    1,  # internal error: what the transport calls a closed socket or a keepalive timeout
+    4,  # unknown host
+    6,  # invalid connection
+    _SYSTEM_ERROR,  # refused, no such socket, reset, unresolved
+    39,  # RPC
+    40,  # TLS
+    85,  # ssh
+    98,  # libssh
+}
+_TRANSPORT = {
+    7,  # RPC
+    13,  # remote driver
+    38,  # streams
+    50,  # ssh
+    61,  # threads
+    66,  # libssh
+}
+_URI = 45
+_NO_RIGHT = {errno.EACCES, errno.EPERM}
+
+
+def kind_of(code: int, origin: int, system_errno: int, text: str, *, opening: bool) -> type[HypervisorError]:
+    """Tell what an error of libvirt means for fencer.
+
+    Args:
+        code: A virErrorNumber.
+        origin: A virErrorDomain: which part of libvirt says so.
+        system_errno: The error's first number, which is an errno for system errors.
+        text: Its message; ssh's refusal is only to be told by it.
+        opening: It came from opening a connection, when there is no guest yet that it could be about.
+    """
+    if code == _NO_DOMAIN:
+        return GuestNotFound
+    refused = code == _SYSTEM_ERROR and (system_errno in _NO_RIGHT or "Permission denied (" in text)
+    if code in _DENIED or (refused and (opening or origin in _TRANSPORT)):
+        return HypervisorDenied
+    if code in _LATE or (code in _BROKEN and (origin in _TRANSPORT or (opening and origin != _URI))):
+        return HypervisorUnreachable
+    return HypervisorProtocol
+
+
+def translate(
+    error: Any, doing: str, endpoint: str, uri: str, *, guest: str = "", opening: bool = False
+) -> HypervisorError:
+    """Build fencer's error for a `libvirtError`, for ``raise … from``.
+
+    Args:
+        error: The `libvirtError`.
+        doing: What was tried, like ``cannot stop lab/k8s-1``.
+        endpoint: The endpoint's name.
+        uri: Its URI.
+        guest: UUID of the guest it was about, if it was about one.
+        opening: It came from opening a connection.
+    """
+    code, origin, text = error.get_error_code(), error.get_error_domain(), error.get_error_message() or ""
+    kind = kind_of(code, origin, error.get_int1() or 0, text, opening=opening)
+    said = f"{endpoint} ({uri}): {doing}: {text} (libvirt error {code}, from {origin})"
+    return kind(f"{said}. {_way_out(kind, uri, guest, late=code in _LATE)}")
+
+
+def _way_out(kind: type[HypervisorError], uri: str, guest: str, *, late: bool) -> str:
+    if kind is GuestNotFound:
+        return (
+            f"That alone does not prove guest {guest} off: its end was not seen over the present connection, "
+            "and it may be another user's, another host's, or have been moved"
+        )
+    if kind is HypervisorDenied:
+        return (
+            f"Try `virsh -c '{uri}' list --all` as the same user; it may need the group libvirt, "
+            "a key or polkit's consent"
+        )
+    if late:
+        return f"Another operation holds the guest; `virsh -c '{uri}' domcontrol {guest}` tells for how long"
+    if kind is HypervisorUnreachable:
+        return f"Is libvirtd up and reachable there? Try `virsh -c '{uri}' list --all` as the same user"
+    return f"Try the same with `virsh -c '{uri}'`"

@@ -1,0 +1,183 @@
+"""The reading connection of an endpoint with its event subscription, and its renewal when it is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fencer.errors import HypervisorError, HypervisorUnreachable
+from fencer.hypervisors.libvirt.connection import Connector
+from fencer.hypervisors.libvirt.events import Chronicle
+
+
+class Link:
+    """A read-only connection, subscribed to lifecycle events before anything is read over it.
+
+    Args:
+        connector: Opens it; may hang for ever.
+        epoch: Number of this attempt, unique within its keeper.
+        wake: Called after each event and when the connection is lost, from libvirt's thread.
+
+    Attributes:
+        connection: libvirt's connection; to be used within `used`.
+        chronicle: What its events and readings have shown so far.
+        host: The host's name, as it tells it itself.
+
+    Raises:
+        HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+    """
+
+    def __init__(self, connector: Connector, epoch: int, wake: Callable[[], None]) -> None:
+        self.chronicle = Chronicle(epoch)
+        self._connector = connector
+        self._wake = wake
+        self._broken = threading.Event()
+        self._lock = threading.Lock()
+        self._users_count = 0
+        self._retired = False
+        self._goodbyes: list[Callable[[], object]] = []
+        self.connection = connector.open(read_only=True)
+        try:
+            with connector.translated("cannot subscribe to its events", opening=True):
+                self._subscribe(connector.libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE)
+                self.host = str(self.connection.getHostname())
+        except HypervisorError:
+            self.retire()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection is broken, as far as this side knows: the other is not asked."""
+        return self._broken.is_set() or self.connection.isAlive() != 1
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Keep the connection from being closed within: libvirt touches freed memory if it is.
+
+        Raises:
+            HypervisorUnreachable: It was given back already.
+        """
+        with self._lock:
+            if self._retired:
+                endpoint = self._connector.settings.endpoint
+                raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
+            self._users_count += 1
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def retire(self) -> None:
+        """Give it back, once nobody uses it any more. Never blocks."""
+        with self._lock:
+            idle = not self._retired and not self._users_count
+            self._retired = True
+        self._broken.set()
+        if idle:
+            self._close()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users_count -= 1
+            last = self._retired and not self._users_count
+        if last:
+            self._close()
+
+    def _close(self) -> None:
+        self._connector.retire(self.connection, *self._goodbyes)
+
+    def _subscribe(self, lifecycle: int) -> None:
+        connection = self.connection
+        connection.registerCloseCallback(self._on_close, None)
+        self._goodbyes.append(connection.unregisterCloseCallback)
+        subscription = connection.domainEventRegisterAny(None, lifecycle, self._on_event, None)
+        # A subscription keeps its connection open: it goes first.
+        self._goodbyes.insert(0, lambda: connection.domainEventDeregisterAny(subscription))
+
+    def _on_event(self, _connection: Any, domain: Any, event: int, detail: int, _: object) -> None:
+        self.chronicle.heard(domain.UUIDString().lower(), domain.ID(), event, detail)
+        self._wake()
+
+    def _on_close(self, _connection: Any, _reason: int, _: object) -> None:
+        self._broken.set()
+        self._wake()
+
+
+class LinkKeeper:
+    """Lends the endpoint's link, and makes a new one when there is none or it is lost.
+
+    Safe from any thread. No lock is held while a link is made, and each attempt has its own, so that a thread
+    that hangs in one stands in nobody's way; the first to come back installs its link.
+
+    Args:
+        connector: Of the endpoint.
+    """
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._lock = threading.Lock()
+        self._link: Link | None = None
+        self._attempts_count = 0
+        self._wakes: tuple[Callable[[], None], ...] = ()
+        self._closed = False
+
+    @contextmanager
+    def link(self) -> Iterator[Link]:
+        """Lend a link that is not known to be lost. May hang for ever.
+
+        Raises:
+            HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        """
+        link = self._present() or self._renewed()
+        with link.used():
+            yield link
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called by all links, present and to come."""
+        with self._lock:
+            self._wakes = (*self._wakes, wake)
+
+    def close(self) -> None:
+        """Give the link back; from now on there is none. Never blocks."""
+        with self._lock:
+            self._closed = True
+            link, self._link = self._link, None
+        if link is not None:
+            link.retire()
+
+    def refuse_if_closed(self) -> None:
+        """Refuse to go on after `close`.
+
+        Raises:
+            HypervisorUnreachable: It was closed.
+        """
+        if self._closed:
+            endpoint = self._connector.settings.endpoint
+            raise HypervisorUnreachable(f"{endpoint}: its connections were given back, fencer is closing")
+
+    def _present(self) -> Link | None:
+        with self._lock:
+            self.refuse_if_closed()
+            return None if self._link is None or self._link.lost else self._link
+
+    def _renewed(self) -> Link:
+        with self._lock:
+            self._attempts_count += 1
+            attempt = self._attempts_count
+        fresh = Link(self._connector, attempt, self._wake_all)
+        with self._lock:
+            present = self._link
+            if self._closed or (present is not None and not present.lost):
+                superfluous: Link | None = fresh
+            else:
+                self._link, superfluous = fresh, present
+            chosen = self._link
+        if superfluous is not None:
+            superfluous.retire()
+        return chosen or fresh  # fresh and retired where all was closed meanwhile: it refuses to be used
+
+    def _wake_all(self) -> None:
+        for wake in self._wakes:
+            wake()

@@ -1,0 +1,148 @@
+"""What libvirt's numbers mean: the table from (state, reason) to a power state. Pure.
+
+Numbers instead of the binding's names, so that the table is there without the binding, and an older binding
+does not forget the newer ones.
+
+Source: libvirt, include/libvirt/libvirt-domain.h, virDomainState and the enums virDomain*Reason, up to 12.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fencer.core.model import PowerState
+
+RUNNING: Final = 1
+BLOCKED: Final = 2
+PAUSED: Final = 3
+SHUTDOWN: Final = 4
+SHUTOFF: Final = 5
+CRASHED: Final = 6
+PMSUSPENDED: Final = 7
+
+_STATE_WORDS = {
+    0: "no state",
+    RUNNING: "running",
+    BLOCKED: "blocked",
+    PAUSED: "paused",
+    SHUTDOWN: "in shutdown",
+    SHUTOFF: "shut off",
+    CRASHED: "crashed",
+    PMSUSPENDED: "suspended by itself",
+}
+
+TABLE: Final[dict[int, dict[int, tuple[str, PowerState]]]] = {
+    RUNNING: {
+        0: ("unknown", PowerState.RUNNING),
+        1: ("booted", PowerState.RUNNING),
+        2: ("migrated", PowerState.RUNNING),
+        3: ("restored", PowerState.RUNNING),
+        4: ("from snapshot", PowerState.RUNNING),
+        5: ("unpaused", PowerState.RUNNING),
+        6: ("migration canceled", PowerState.RUNNING),
+        7: ("save canceled", PowerState.RUNNING),
+        8: ("wakeup", PowerState.RUNNING),
+        9: ("crashed", PowerState.RUNNING),
+        10: ("post-copy", PowerState.RUNNING),
+        11: ("post-copy failed", PowerState.RUNNING),
+    },
+    BLOCKED: {0: ("unknown", PowerState.RUNNING)},
+    PAUSED: {
+        0: ("unknown", PowerState.PAUSED),
+        1: ("user", PowerState.PAUSED),
+        2: ("migration", PowerState.STOPPING),
+        3: ("save", PowerState.STOPPING),
+        4: ("dump", PowerState.STOPPING),
+        5: ("ioerror", PowerState.PAUSED),
+        6: ("watchdog", PowerState.PAUSED),
+        7: ("from snapshot", PowerState.PAUSED),  # reverted to a paused state, and stays so
+        8: ("shutting down", PowerState.STOPPING),
+        9: ("snapshot", PowerState.STOPPING),
+        10: ("crashed", PowerState.PAUSED),
+        11: ("starting up", PowerState.STOPPING),
+        12: ("post-copy", PowerState.STOPPING),
+        13: ("post-copy failed", PowerState.UNKNOWN),  # its memory is on two hosts
+        14: ("api error", PowerState.UNKNOWN),
+    },
+    SHUTDOWN: {0: ("unknown", PowerState.STOPPING), 1: ("user", PowerState.STOPPING)},
+    SHUTOFF: {
+        # A domain is loaded as (shut off, unknown) when host or daemon have restarted. Whether this endpoint
+        # was the last to run it is not in these numbers: the binding on the Node has it, and core judges.
+        0: ("unknown", PowerState.STOPPED),
+        1: ("shutdown", PowerState.STOPPED),
+        2: ("destroyed", PowerState.STOPPED),
+        3: ("crashed", PowerState.STOPPED),
+        4: ("migrated", PowerState.UNKNOWN),  # it runs on elsewhere
+        5: ("saved", PowerState.SAVED),
+        6: ("failed", PowerState.STOPPED),  # its start failed: there is no process
+        7: ("from snapshot", PowerState.STOPPED),
+        8: ("daemon", PowerState.STOPPED),
+    },
+    # QEMU still lives (on_crash=preserve).
+    CRASHED: {0: ("unknown", PowerState.PAUSED), 1: ("panicked", PowerState.PAUSED)},
+    PMSUSPENDED: {0: ("unknown", PowerState.PAUSED)},
+}
+
+_IMAGE_WORDS = {True: ", with a saved image", False: "", None: ", unknown whether with a saved image"}
+
+_WHATEVER_THE_REASON = {
+    RUNNING: PowerState.RUNNING,
+    BLOCKED: PowerState.RUNNING,
+    SHUTDOWN: PowerState.STOPPING,
+}
+"""States that permit nothing: a reason nobody has heard of does not make them less certain."""
+
+_COLD_START = {
+    (RUNNING, 1): True,
+    (RUNNING, 3): False,
+    (RUNNING, 4): False,
+    (PAUSED, 7): False,
+}
+"""Reasons that tell how the run began. All others came later in the run and say nothing about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerReading:
+    """What one pair of numbers says.
+
+    Attributes:
+        power_state: UNKNOWN for every number that is not in the table.
+        settled: False while the domain is on its way to another state.
+        cold_start: True: the run began with a boot; False: with old memory; None: these numbers do not tell.
+        raw: libvirt's own words and numbers, for people.
+        io_error: Paused because its storage failed.
+    """
+
+    power_state: PowerState
+    settled: bool
+    cold_start: bool | None
+    raw: str
+    io_error: bool = False
+
+
+def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> PowerReading:
+    """Read libvirt's numbers by the table.
+
+    Args:
+        state: A virDomainState.
+        reason: From the enum that belongs to the state.
+        has_saved_image: libvirt holds a managed save image of the domain. None: could not be asked, and then
+            no domain that is off counts as stopped.
+    """
+    unheard_of = ("", _WHATEVER_THE_REASON.get(state, PowerState.UNKNOWN))
+    reason_word, power_state = TABLE.get(state, {}).get(reason, unheard_of)
+    if power_state is PowerState.STOPPED and has_saved_image is not False:
+        power_state = PowerState.SAVED if has_saved_image else PowerState.UNKNOWN
+    return PowerReading(
+        power_state=power_state,
+        settled=power_state not in {PowerState.STOPPING, PowerState.UNKNOWN},
+        cold_start=_COLD_START.get((state, reason)),
+        raw=_words(state, reason, reason_word) + _IMAGE_WORDS[has_saved_image],
+        io_error=(state, reason) == (PAUSED, 5),
+    )
+
+
+def _words(state: int, reason: int, reason_word: str) -> str:
+    word = _STATE_WORDS.get(state, "a state that fencer does not know")
+    return f"{word} (state {state}, reason {f'{reason} {reason_word}'.strip()})"

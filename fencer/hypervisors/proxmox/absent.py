@@ -1,0 +1,125 @@
+"""A guest that is not listed: whether that is known for certain, and whether its end is on record.
+
+Proxmox leaves out of its lists, without a word, what a token may not see. And a guest can vanish while it
+runs on: moved into another cluster, or its configuration removed by hand. So "not there" needs proof that we
+would see it, and its end needs the task that destroyed it: Proxmox destroys no guest that runs on that host.
+"""
+
+from __future__ import annotations
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol
+from fencer.hypervisors.proxmox.errors import HostSilent
+from fencer.hypervisors.proxmox.look import Look
+from fencer.hypervisors.proxmox.memory import Memory
+from fencer.hypervisors.proxmox.moves import explained
+from fencer.hypervisors.proxmox.parse import Task, read_rights
+from fencer.hypervisors.proxmox.rights import sees_all_guests
+from fencer.hypervisors.proxmox.tasks import CONSOLES, newest, off_token
+
+_DESTROY = "qmdestroy"
+
+
+def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused: bool) -> Evidence:
+    """Return the evidence that a guest is gone for good.
+
+    Args:
+        look: At the endpoint, which does not list it.
+        memory: Where it was seen running.
+        guest: The guest.
+        token_id: Who asks, for people.
+        reused: Its number is another guest's now.
+
+    Raises:
+        HypervisorDenied: we might just not see it.
+        GuestNotFound: it is not there, and there is no record of its end.
+        HypervisorError: something could not be asked.
+    """
+    if not reused:
+        _make_sure(look, guest, token_id)
+    vmid = int(guest.id)
+    with memory.lock:
+        elsewhere = [
+            number for number, known in memory.guests.items() if number != vmid and known.uuid == guest.uuid
+        ]
+    if guest.uuid and any(number in look.listing.rows for number in elsewhere):
+        raise GuestNotFound(
+            f"{look.api.where}: no guest {guest.id} with UUID {guest.uuid}; guest {elsewhere[0]} has that "
+            "UUID. Was it restored under another number?"
+        )
+    tasks = _tasks(look, vmid)
+    end = _destroyed(tasks, memory, guest, reused=reused)
+    if end is None:
+        raise GuestNotFound(
+            f"{look.api.where}: no guest {guest.id} with UUID {guest.uuid}, and no task that destroyed it. "
+            "That alone does not prove it off: it may have been moved to another cluster, or its "
+            "configuration removed by hand, while it runs on"
+        )
+    here = [task for task in tasks if task.host == end.host]
+    return Evidence(
+        guest=GuestRef(guest.endpoint, guest.id, guest.uuid, guest.name, end.host),
+        power_state=PowerState.ABSENT,
+        settled=True,
+        incarnation=off_token(here, end.host),
+        cold_start=None,
+        raw=f"not listed; destroyed on {end.host} by {end.upid}",
+        source="cluster/resources, tasks",
+        observed_at_s=look.began_s,
+        end_recorded=True,
+        moved_from=explained(look, memory, vmid, end.host),
+        proof=Proof.ABSENCE,
+    )
+
+
+def _make_sure(look: Look, guest: GuestRef, token_id: str) -> None:
+    """Refuse to call a guest missing that we might just not see.
+
+    Raises:
+        HypervisorDenied: so it is.
+    """
+    if not sees_all_guests(read_rights(look.api.get("access", "permissions").data)):
+        raise HypervisorDenied(
+            f"{look.api.where}: guest {guest.id} is not listed, but the token {token_id} lacks VM.Audit on "
+            "/vms and would not see every guest"
+        )
+    try:
+        free = look.api.get("cluster", "nextid", vmid=guest.id).data
+    except HypervisorProtocol as error:
+        if "already exists" in str(error):
+            raise HypervisorDenied(
+                f"{look.api.where}: guest {guest.id} exists and is not listed: the token {token_id} may not "
+                "see it"
+            ) from error
+        raise
+    if str(free) != guest.id:
+        raise HypervisorProtocol(f"{look.api.where}: cluster/nextid did not tell whether {guest.id} is free")
+
+
+def _tasks(look: Look, vmid: int) -> list[Task]:
+    found: list[Task] = []
+    for host, online in look.members.online.items():
+        if online:
+            try:
+                found.extend(look.tasks(host, vmid))
+            except HostSilent:
+                continue  # a task that is not seen proves nothing
+    return found
+
+
+def _destroyed(tasks: list[Task], memory: Memory, guest: GuestRef, *, reused: bool) -> Task | None:
+    """Return the task that ended this guest, later than its last run; None: there is none for certain.
+
+    Without another guest under its number, it must be the last task with that number. With one, our memory
+    must tell which of the tasks are whose.
+    """
+    vmid = int(guest.id)
+    with memory.lock:
+        seen = memory.former.get((vmid, guest.uuid)) if reused else memory.of(vmid).sighting
+    last = newest(task for task in tasks if task.kind not in CONSOLES)
+    if reused:
+        last = newest(task for task in tasks if task.kind == _DESTROY) if seen is not None else None
+    if last is None or last.kind != _DESTROY or not last.ok:
+        return None
+    if seen is not None and (seen.utc_s is None or last.ended_s is None or last.ended_s < seen.utc_s):
+        return None
+    return last

@@ -1,0 +1,187 @@
+"""`ProxmoxHypervisor`: the port `Hypervisor` over the API of one Proxmox cluster, or of one host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from fencer.core.model import Evidence, GuestRef
+from fencer.errors import HypervisorDenied, HypervisorError
+from fencer.hypervisors.proxmox import fields
+from fencer.hypervisors.proxmox.api import Api
+from fencer.hypervisors.proxmox.errors import shown
+from fencer.hypervisors.proxmox.look import look_around, refuse_strangers
+from fencer.hypervisors.proxmox.memory import Memory
+from fencer.hypervisors.proxmox.parse import Members, read_members, read_rights
+from fencer.hypervisors.proxmox.power import PowerSwitch
+from fencer.hypervisors.proxmox.proof import Prover
+from fencer.hypervisors.proxmox.rights import Verdict, compare
+from fencer.hypervisors.proxmox.servers import Servers
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings
+from fencer.hypervisors.proxmox.sweep import Sweeper
+from fencer.ports import EndpointInfo
+
+
+class ProxmoxHypervisor:
+    """One Proxmox cluster, or one standalone host, as `fencer.ports.Hypervisor`. Safe from any thread.
+
+    Any call may take as long as `ProxmoxSettings` allows, a server after the other: have an `Asker` run them.
+
+    Args:
+        settings: Of the endpoint.
+        now_s: The agent's monotonic clock.
+        rest: Waits so many of its seconds.
+
+    Raises:
+        ConfigError: the token's file cannot be read.
+    """
+
+    def __init__(
+        self,
+        settings: ProxmoxSettings,
+        now_s: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._servers = Servers(settings)
+        self._now_s = now_s
+        self._memory = Memory()
+        self._prover = Prover(settings, self._memory)
+        self._sweeper = Sweeper(self._prover)
+        self._power = PowerSwitch(settings, self._servers, now_s, rest)
+        self._wakes: list[Callable[[], None]] = []
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name in the configuration."""
+        return self._settings.endpoint
+
+    def describe(self) -> EndpointInfo:
+        """Ask for version, members and quorum, and read the token's rights back.
+
+        Raises:
+            As the port.
+        """
+        return self._servers.work(self._describe)
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Read all guests, most of them from the cluster's cache; see `fencer.hypervisors.proxmox.sweep`.
+
+        Raises:
+            As the port.
+        """
+        return self._servers.work(
+            lambda api: self._sweeper.sweep(look_around(api, self._settings, self._now_s()))
+        )
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Read one guest by number and UUID; see `fencer.hypervisors.proxmox.proof`.
+
+        Raises:
+            As the port.
+        """
+        return self._servers.work(
+            lambda api: self._prover.prove(look_around(api, self._settings, self._now_s()), guest)
+        )
+
+    def shutdown(self, guest: GuestRef) -> None:
+        """Ask the guest's agent, or press the ACPI power button; never by force. Under HA, HA forces it.
+
+        Raises:
+            As the port.
+        """
+        self._power.order(guest, "shutdown")
+
+    def stop(self, guest: GuestRef) -> None:
+        """Cut the power: SIGTERM to QEMU, 10 s later SIGKILL. Under HA the wish is queued, and kept.
+
+        Raises:
+            As the port.
+        """
+        self._power.order(guest, "stop")
+
+    def discard(self, guest: GuestRef) -> None:
+        """Refuse: Proxmox lets no token take the lock off a hibernated guest.
+
+        Raises:
+            HypervisorDenied: always.
+        """
+        raise HypervisorDenied(
+            f"{self.endpoint}: no token may discard the saved memory of {guest.name}; only root can take its "
+            f"lock off: `qm unlock {guest.id}` on {guest.host or 'its host'}"
+        )
+
+    def start(self, guest: GuestRef) -> None:
+        """Power on. A hibernated guest comes back with its old memory.
+
+        Raises:
+            As the port.
+        """
+        self._power.order(guest, "start")
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called when somebody nudges; Proxmox itself tells nobody anything."""
+        self._wakes.append(wake)
+
+    def nudge(self, guest: str) -> None:
+        """Take a hint that something happened to a guest: the next sweep reads it live.
+
+        Args:
+            guest: Its number; any other text only wakes.
+        """
+        if guest.isascii() and guest.isdigit():
+            with self._memory.lock:
+                if int(guest) in self._memory.guests:
+                    self._memory.of(int(guest)).nudged = True
+        for wake in tuple(self._wakes):
+            wake()
+
+    def close(self) -> None:
+        """Give idle connections back."""
+        self._servers.close()
+
+    def _describe(self, api: Api) -> EndpointInfo:
+        version = fields.text(fields.record(api.get("version").data, "version"), "version", "version")
+        rights = compare(read_rights(api.get("access", "permissions").data), power=self._settings.power)
+        detail, problems, remarks = f"asked at {api.where}", list(rights.missing), _about(rights)
+        with suppress(HypervisorDenied):  # then a right is missing, and named above
+            members = read_members(api.get("cluster", "status").data)
+            detail = _detail(api, members)
+            remarks += _offline(members)
+            try:
+                refuse_strangers(api, self._settings, members)
+            except HypervisorError as error:
+                problems.append(f"{error}.".replace("?.", "?"))
+        return EndpointInfo(
+            kind="proxmox",
+            version=f"Proxmox VE {shown(version)}",
+            detail=detail,
+            can_power=rights.can_power,
+            problems=tuple(problems),
+            remarks=remarks,
+        )
+
+
+def _about(rights: Verdict) -> tuple[str, ...]:
+    """Say what the token may do too much, and how it gets exactly what it needs."""
+    excess = f"The token may do more than this configuration needs: {', '.join(rights.excess)}."
+    way = "`fencer setup proxmox` prints the lines that grant what fencer needs, and no more."
+    return (*([excess] if rights.excess else []), *([way] if rights.excess or rights.missing else []))
+
+
+def _offline(members: Members) -> tuple[str, ...]:
+    names = [shown(name) for name, online in members.online.items() if not online]
+    if not names or not members.quorate:
+        return ()
+    return (f"Offline: {', '.join(names)}. Guests there cannot be read, nor found by their UUID.",)
+
+
+def _detail(api: Api, members: Members) -> str:
+    online = sum(members.online.values())
+    if members.name is None:
+        told = f"standalone host {', '.join(members.online)}"
+    else:
+        quorum = "quorate" if members.quorate else "no quorum"
+        told = f"cluster {members.name}, {quorum}, {online} of {len(members.online)} hosts"
+    return shown(f"{told}, asked at {api.where}")

@@ -1,0 +1,76 @@
+"""A guest whose host is not there: that proves nothing by itself, unless HA has recovered the guest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.hypervisors.proxmox.errors import shown
+from fencer.hypervisors.proxmox.ha import read_armed, standing
+from fencer.hypervisors.proxmox.look import Look, look_at_ha
+from fencer.hypervisors.proxmox.memory import Memory
+from fencer.hypervisors.proxmox.parse import Row
+from fencer.hypervisors.proxmox.states import ends_with_host
+
+
+def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evidence:
+    """Return what is known of a guest whose configuration is on a host that corosync does not count in.
+
+    Args:
+        look: At the endpoint.
+        memory: What HA did, and which UUID the guest had while its host could be asked.
+        guest: The guest.
+        row: Where it is.
+
+    Raises:
+        HypervisorError: HA could not be asked.
+    """
+    there = replace(guest, host=row.host)
+    proven, words = _by_ha(look, memory, row)
+    with memory.lock:
+        uuid = memory.of(row.vmid).uuid
+    if proven and uuid != guest.uuid:
+        proven = False
+        words += ", but its UUID cannot be read there, and this agent had not read it before"
+    if not proven:
+        lock = f", lock {row.lock}" if row.lock else ""
+        reading = unknown(look, there, shown(f"{row.host} is offline; {words}{lock}"))
+        # Under this number, another guest may have been seen since the one that is asked for.
+        same = uuid in {None, guest.uuid}
+        return replace(reading, host_silent=same, settled=ends_with_host(row.lock))
+    return Evidence(
+        guest=there,
+        power_state=PowerState.STOPPED,
+        settled=True,
+        incarnation=f"off, {row.host} fenced by HA",
+        cold_start=None,
+        raw=shown(f"{row.host} is offline; {words}"),
+        source="ha/status/manager_status",
+        observed_at_s=look.began_s,
+        proof=Proof.HA_RECOVERY,
+    )
+
+
+def unknown(look: Look, guest: GuestRef, words: str) -> Evidence:
+    """Return the evidence that something was asked and cannot be told."""
+    return Evidence(
+        guest=guest,
+        power_state=PowerState.UNKNOWN,
+        settled=False,
+        incarnation=None,
+        cold_start=None,
+        raw=words,
+        source="cluster/status, cluster/resources",
+        observed_at_s=look.began_s,
+    )
+
+
+def _by_ha(look: Look, memory: Memory, row: Row) -> tuple[bool, str]:
+    if row.hastate is None:
+        return False, "HA does not manage the guest"
+    view = look_at_ha(look, memory)
+    with memory.lock:
+        proven, words = standing(memory.ha, view, f"vm:{row.vmid}", row.host)
+    if proven and read_armed(look.api.get("cluster", "ha", "status", "current").data) is False:
+        return False, f"{words}, but HA is not armed by now"
+    return proven, words

@@ -1,0 +1,295 @@
+"""What Proxmox's HA stack proves about a host that died: a fold over what its manager and agents write.
+
+HA's manager calls a host fenced once it holds the lock of that host's agent. That alone proves nothing: an
+agent without services holds no lock and arms no watchdog, and its host may live. It does prove that a guest's
+old run is over when that guest had been started by that agent while it was active: its watchdog was armed
+then, and must have reset the host before the lock ran out.
+
+So `fold` remembers which guests are *guarded* (seen started by an active agent), and calls a guarded guest
+recovered when its service reaches the state `recovery`, or is taken off a host that was being fenced. Pure.
+
+Source: pve-ha-manager, PVE/HA/Manager.pm, LRM.pm, NodeStatus.pm; upstream simulator's traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencer.hypervisors.proxmox import fields
+from fencer.hypervisors.proxmox.fields import flag, number, record, text
+
+GAP_S = 30.0
+"""Guards older than three rounds of HA's daemons (10 s each) are forgotten: too much may have happened."""
+
+WATCHDOG_S = 60.0
+"""So long after its agent's last word, a host whose watchdog was armed has been reset."""
+
+_GUARDING_MODES = frozenset({"active", "shutdown"})
+"""Modes in which an active agent keeps its watchdog until its services are stopped. Not `restart`: then it
+leaves them running, and lets go of both."""
+
+_UNDER_WAY = frozenset({"started", "request_stop", "fence", "recovery"})
+"""States of a service in which its guest runs, or ran, on the very host that the service names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service as the manager has it."""
+
+    state: str
+    host: str
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A host's agent (LRM), as it last wrote.
+
+    Attributes:
+        started: Services that it reported as started.
+        written: When, by its own clock; only its change means anything.
+    """
+
+    state: str
+    mode: str
+    started: frozenset[str]
+    written: int = 0
+
+    @property
+    def guards(self) -> bool:
+        """Its watchdog is armed, and stays so while its services run."""
+        return self.state == "active" and self.mode in _GUARDING_MODES
+
+
+@dataclass(frozen=True, slots=True)
+class HaView:
+    """One answer of `ha/status/manager_status`.
+
+    Attributes:
+        quorate: The answering host belongs to a majority.
+        disarmed: HA is being disarmed, or is.
+        hosts: Host → what the manager takes it for: online, maintenance, unknown, fence, gone.
+        services: Service, like ``vm:102`` → what the manager has of it.
+        agents: Host → its agent.
+    """
+
+    quorate: bool
+    disarmed: bool = False
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    services: Mapping[str, Service] = field(default_factory=dict)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """HA fenced a host for good, and took this guest off it.
+
+    Attributes:
+        left: The host on which its old run is over.
+        moved_to: Where its configuration went; None: nowhere yet.
+        at_s: When it was seen, on the agent's monotonic clock.
+    """
+
+    left: str
+    moved_to: str | None
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guest that an agent with an armed watchdog had started.
+
+    Attributes:
+        host: Where.
+        fenced: The manager was seen to fence that host since.
+    """
+
+    host: str
+    fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HaState:
+    """What the fold remembers.
+
+    Attributes:
+        at_s: When the last answer was folded in, on the agent's monotonic clock.
+        guarded: Service → its guard.
+        recovered: Service → its last recovery.
+        heard: Host → its agent's last word, and when that was first seen.
+    """
+
+    at_s: float = 0.0
+    guarded: Mapping[str, Guard] = field(default_factory=dict)
+    recovered: Mapping[str, Recovery] = field(default_factory=dict)
+    heard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+
+def fold(before: HaState, view: HaView, now_s: float) -> HaState:
+    """Take in one answer. One without quorum changes nothing.
+
+    Args:
+        before: What was known.
+        view: The answer.
+        now_s: When its call began, on the agent's monotonic clock.
+    """
+    if not view.quorate or now_s < before.at_s:
+        return before
+    heard = {
+        host: before.heard[host]
+        if host in before.heard and before.heard[host][0] == agent.written
+        else (agent.written, now_s)
+        for host, agent in view.agents.items()
+    }
+    guarded: dict[str, Guard] = {}
+    recovered = dict(before.recovered)
+    for sid, guard in before.guarded.items() if now_s - before.at_s <= GAP_S else ():
+        kept = _kept(view, sid, guard)
+        silent_s = now_s - heard.get(guard.host, (0, now_s))[1]
+        seen = _recovery(view, sid, kept or guard, now_s, silent_s)
+        known = recovered.get(sid)
+        if seen is not None and (known is None or (known.left, known.moved_to) != (seen.left, seen.moved_to)):
+            recovered[sid] = seen
+        if kept is not None:
+            guarded[sid] = kept
+    for sid, service in view.services.items():
+        if not _begins(view, sid, service):
+            continue
+        guarded.setdefault(sid, Guard(service.host, fenced=service.state in {"fence", "recovery"}))
+        known = recovered.get(sid)
+        if known is not None and service.state == "started" and service.host != known.moved_to:
+            del recovered[sid]  # it ran on since, elsewhere
+    return HaState(now_s, guarded, recovered, heard)
+
+
+def standing(state: HaState, view: HaView, sid: str, host: str) -> tuple[bool, str]:
+    """Judge a guest whose configuration is on a host that is not there.
+
+    Args:
+        state: With `view` folded in.
+        view: The newest answer.
+        sid: The guest's service.
+        host: Where its configuration is.
+
+    Returns:
+        Whether its old run there is proven over, and the reason, for people.
+    """
+    service, agent = view.services.get(sid), view.agents.get(host)
+    if service is None:
+        return False, "HA does not manage it"
+    words = f"HA has it as {service.state} on {service.host}"
+    known = state.recovered.get(sid)
+    if view.disarmed:
+        return False, f"{words}, but HA is disarmed: no watchdog has reset {host}"
+    if service.state == "recovery" and known is not None and (known.left, known.moved_to) == (host, None):
+        return True, f"{words}: {host} is fenced, and its watchdog was armed"
+    if service.state in {"started", "request_stop", "fence"} and _guards(state, sid, host):
+        return False, f"{words}; fencing {host} takes HA two to three minutes"
+    if agent is None or not agent.guards:
+        mode = f"{agent.state}, {agent.mode}" if agent else "never seen"
+        return False, f"{words}, but the agent of {host} (last {mode}) had no watchdog armed"
+    return False, f"{words}, which proves nothing about {host}"
+
+
+def moved_from(state: HaState, sid: str, host: str) -> Recovery | None:
+    """Return the recovery that brought a guest to where its configuration is now; None where none did."""
+    known = state.recovered.get(sid)
+    return known if known is not None and known.moved_to == host else None
+
+
+def read_ha(data: Any) -> HaView:
+    """Read `ha/status/manager_status`.
+
+    Raises:
+        HypervisorProtocol: it cannot be read.
+    """
+    what = "manager_status"
+    of = record(data, what)
+    manager = record(of.get("manager_status") or {}, what)
+    hosts = record(manager.get("node_status") or {}, f"{what}: node_status")
+    services = record(manager.get("service_status") or {}, f"{what}: service_status")
+    agents = record(of.get("lrm_status") or {}, f"{what}: lrm_status")
+    return HaView(
+        quorate=flag(record(of.get("quorum") or {}, f"{what}: quorum"), "quorate", f"{what}: quorum"),
+        disarmed="disarm" in manager,
+        hosts={host: text(hosts, host, what) for host in hosts},
+        services={sid: _service(record(entry, f"{what}: {sid}"), sid) for sid, entry in services.items()},
+        agents={host: _agent(record(entry, f"lrm_status: {host}")) for host, entry in agents.items()},
+    )
+
+
+def read_armed(data: Any) -> bool | None:
+    """Read from `ha/status/current` whether HA is armed; None: this version does not tell.
+
+    Raises:
+        HypervisorProtocol: it cannot be read.
+    """
+    for entry in fields.items(data, "ha/status/current"):
+        of = record(entry, "ha/status/current")
+        if of.get("type") == "fencing":
+            return text(of, "armed-state", "ha/status/current") == "armed"
+    return None
+
+
+def _recovery(view: HaView, sid: str, guard: Guard, now_s: float, silent_s: float) -> Recovery | None:
+    """Return the recovery that this answer shows of a guarded guest, if it shows one."""
+    service = view.services.get(sid)
+    if service is None:
+        return None
+    if service.host == guard.host:
+        return Recovery(guard.host, None, now_s) if service.state == "recovery" else None
+    # Off a host that is there, a service is migrated or relocated. Off one that is not, HA takes it only
+    # after fencing; what was not seen of that must show in the silence of the host's agent.
+    there = view.hosts.get(guard.host) in {"online", "maintenance"}
+    if guard.fenced or (not there and silent_s >= WATCHDOG_S):
+        return Recovery(guard.host, service.host, now_s)
+    return None
+
+
+def _kept(view: HaView, sid: str, guard: Guard) -> Guard | None:
+    """Return the guard as it stands after this answer; None: it ended."""
+    service, agent = view.services.get(sid), view.agents.get(guard.host)
+    if service is None or view.disarmed or service.host != guard.host or service.state not in _UNDER_WAY:
+        return None
+    if service.state in {"fence", "recovery"}:
+        # From here on the agent may write again: its host was reset, and has come back.
+        return Guard(guard.host, fenced=True)
+    return guard if agent is not None and agent.guards else None
+
+
+def _begins(view: HaView, sid: str, service: Service) -> bool:
+    """Whether a guest is guarded by what this answer alone says.
+
+    An agent's last words outlive it, so that an agent of ours that is started amid an incident knows too.
+    """
+    agent = view.agents.get(service.host)
+    if view.disarmed or agent is None or not agent.guards or sid not in agent.started:
+        return False
+    return service.state in {"fence", "recovery"} or (service.state == "started" and service.running)
+
+
+def _guards(state: HaState, sid: str, host: str) -> bool:
+    return sid in state.guarded and state.guarded[sid].host == host
+
+
+def _service(of: dict[str, Any], sid: str) -> Service:
+    return Service(text(of, "state", sid), text(of, "node", sid), flag(of, "running", sid))
+
+
+def _agent(of: dict[str, Any]) -> Agent:
+    what = "lrm_status"
+    results = record(of.get("results") or {}, what).values()
+    reported = [record(result, what) for result in results]
+    started = frozenset(
+        text(result, "sid", what)
+        for result in reported
+        if result.get("state") == "started" and number(result, "exit_code", what, default=1) == 0
+    )
+    return Agent(
+        state=text(of, "state", what, default=""),
+        mode=text(of, "mode", what, default="active"),
+        started=started,
+        written=number(of, "timestamp", what, default=0),
+    )

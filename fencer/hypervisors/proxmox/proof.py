@@ -1,0 +1,197 @@
+"""Read one guest well enough to act upon: what its own host says of its process, and why that is final.
+
+For a guest that runs, that is all. For one that is off: the answering server is quorate and of the expected
+cluster, the configuration was on that host before and after, there is no lock, task, reboot or HA in the way,
+and its memory is not on disk. Core asks for all of it again after `confirm_s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.errors import GuestNotFound, HypervisorProtocol
+from fencer.hypervisors.proxmox.absent import absent
+from fencer.hypervisors.proxmox.deadhost import on_dead_host, unknown
+from fencer.hypervisors.proxmox.errors import NotThere, shown
+from fencer.hypervisors.proxmox.ha import moved_from
+from fencer.hypervisors.proxmox.look import Look, look_at_ha
+from fencer.hypervisors.proxmox.memory import Memory, Run, Sighting
+from fencer.hypervisors.proxmox.moves import LOG_LINES, explained
+from fencer.hypervisors.proxmox.parse import Config, Row, Status, Task, read_listing, read_log
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings
+from fencer.hypervisors.proxmox.states import PowerReading, read_power
+from fencer.hypervisors.proxmox.tasks import goes_on, last_start, off_token, reboots
+
+HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
+"""States of a service whose guest HA starts, as soon as its agent comes round to it."""
+HA_MOVES = frozenset({"migrate", "relocate", "fence", "recovery"})
+
+_START_PLAY_S = 120
+"""So long before its process, a guest's start task may have begun: hooks and storage take their time."""
+_RESUMED = "Resuming suspended VM"
+
+
+@dataclass(frozen=True, slots=True)
+class Prover:
+    """Reads guests through a look.
+
+    Attributes:
+        settings: Of the endpoint.
+        memory: Of its guests.
+    """
+
+    settings: ProxmoxSettings
+    memory: Memory
+
+    def prove(self, look: Look, guest: GuestRef) -> Evidence:
+        """Read one guest by number and UUID.
+
+        Raises:
+            As `fencer.ports.Hypervisor.read`.
+        """
+        if not guest.id.isascii() or not guest.id.isdigit():
+            raise GuestNotFound(
+                f"{look.api.where}: no guest {guest.id}: numbers are asked for (UUID {guest.uuid})"
+            )
+        vmid = int(guest.id)
+        row = look.listing.rows.get(vmid)
+        if row is None and vmid in look.listing.unreadable:
+            raise HypervisorProtocol(f"{look.api.where}: {look.listing.unreadable[vmid]}")
+        if row is None:
+            return absent(look, self.memory, guest, self.settings.token_id, reused=False)
+        refuse_non_guests(look, row)
+        if not look.online(row.host):
+            return self.memory.keep(vmid, on_dead_host(look, self.memory, guest, row))
+        try:
+            evidence = self.examine(look, row, deeply=True)
+        except NotThere as error:
+            return unknown(look, replace(guest, host=row.host), f"{error}: it is being moved or deleted")
+        if evidence.guest.uuid != guest.uuid:
+            return absent(look, self.memory, guest, self.settings.token_id, reused=True)
+        return evidence
+
+    def examine(self, look: Look, row: Row, *, deeply: bool = False) -> Evidence:
+        """Read whichever guest has a row's number now, on the row's host.
+
+        Args:
+            look: At the endpoint.
+            row: Where the guest is.
+            deeply: Find out as well how its present run began.
+
+        Raises:
+            NotThere: its configuration is not there any more.
+            HypervisorError: something could not be asked.
+        """
+        status = look.status(row.host, row.vmid)
+        config = look.config(row.host, row.vmid)
+        self.memory.learn(row.vmid, config, look.began_s)
+        name = config.name or status.name
+        found = GuestRef(self.settings.endpoint, str(row.vmid), config.uuid, name, row.host)
+        reading = read_power(status, config)
+        if reading.power_state is PowerState.STOPPED:
+            return self.memory.keep(row.vmid, self._stopped(look, found, row, status, config, reading))
+        run = self._present(look, row, status, reading)
+        if run is not None and not run.judged and deeply:
+            self._judge(look, row, status, config, run)
+        return self.memory.keep(row.vmid, evidence_of(look, found, reading, run))
+
+    def _present(self, look: Look, row: Row, status: Status, reading: PowerReading) -> Run | None:
+        """Take in a guest that is not off: it has a process, or its memory is on disk, or nobody knows."""
+        if status.pid is None:
+            if reading.power_state is PowerState.SAVED:
+                self.memory.is_off(row.vmid, PowerState.SAVED, None, look.began_s)
+            return None
+        run = self.memory.runs(row.vmid, row.host, status, look.began_s)
+        self.memory.sighted(row.vmid, Sighting(row.host, look.began_s, look.utc_s))
+        return run
+
+    def _stopped(
+        self, look: Look, guest: GuestRef, row: Row, status: Status, config: Config, reading: PowerReading
+    ) -> Evidence:
+        vmid, host = row.vmid, row.host
+        tasks, lock = look.tasks(host, vmid), status.lock or config.lock
+        task = goes_on(look.active_tasks(host), vmid, lock)
+        due = self._due(look, vmid, status, tasks)
+        if row.hastate is not None:
+            look_at_ha(look, self.memory)
+        moved = explained(look, self.memory, vmid, host)
+        again = read_listing(look.api.get("cluster", "resources", type="vm").data).rows.get(vmid)
+        if again is None or (again.host, again.template) != (host, False):
+            where = again.host if again else "nowhere"
+            return unknown(look, guest, f"{reading.raw} on {host}, but its configuration is on {where} now")
+        token = off_token(tasks, host)
+        self.memory.is_off(vmid, PowerState.STOPPED, token, look.began_s)
+        with self.memory.lock:
+            recovery = moved_from(self.memory.ha, f"vm:{vmid}", host)
+        by_ha = recovery is not None and recovery.left in moved
+        words = [f"{host} status/current: {reading.raw}", "quorate" if look.members.name else "standalone"]
+        words.append("UUID equal")
+        words.extend(f"moved here from {left}" for left in moved)
+        words.extend([f"{task.kind} is at work"] if task else [due] if due else [])
+        return Evidence(
+            guest=guest,
+            power_state=PowerState.STOPPED,
+            settled=reading.settled and task is None and due is None and again.lock in {None, lock},
+            incarnation=token,
+            cold_start=None,
+            raw=shown("; ".join(words)),
+            source="status/current, config, tasks, cluster/resources",
+            observed_at_s=look.began_s,
+            moved_from=moved,
+            proof=Proof.HA_RECOVERY if by_ha else Proof.POWER,
+        )
+
+    def _due(self, look: Look, vmid: int, status: Status, tasks: tuple[Task, ...]) -> str | None:
+        """Say what is going to start the guest again; None: nothing, or it has been due for too long."""
+        why = None
+        if status.ha_state in HA_RESTARTS:
+            why = f"HA is to start it (service {status.ha_state})"
+        elif status.ha_state in HA_MOVES:
+            why = f"HA is to move it (service {status.ha_state})"
+        elif reboots(tasks, look.utc_s):
+            why = "its reboot is to start it"
+        return why if self.memory.still_due(vmid, why, look.began_s) else None
+
+    def _judge(self, look: Look, row: Row, status: Status, config: Config, run: Run) -> None:
+        """Find out once for each run whether it began with old memory: resumed from disk, or rolled back."""
+        start = last_start(look.tasks(row.host, row.vmid))
+        if start is not None and look.utc_s is not None:
+            began_utc_s = look.utc_s - status.uptime_s
+            ended_s = start.ended_s or began_utc_s
+            if start.kind == "qmrollback" and start.started_s - 1 <= began_utc_s <= ended_s + 1:
+                if config.parent and look.config(row.host, row.vmid, config.parent).saved:
+                    run.cold_start = False
+            elif start.kind == "qmstart" and -1 <= began_utc_s - start.started_s <= _START_PLAY_S:
+                log = look.api.get("nodes", start.host, "tasks", start.upid, "log", limit=LOG_LINES)
+                if _RESUMED in read_log(log.data):
+                    run.cold_start = False
+        run.judged = True
+
+
+def refuse_non_guests(look: Look, row: Row) -> None:
+    """Refuse containers and templates by name.
+
+    Raises:
+        HypervisorProtocol: it is one.
+    """
+    who = f"{look.api.where}: {row.vmid} ({shown(row.name)})"
+    if row.kind != "qemu":
+        raise HypervisorProtocol(f"{who} is a container; fencer fences only virtual machines")
+    if row.template:
+        raise HypervisorProtocol(f"{who} is a template, and never runs")
+
+
+def evidence_of(look: Look, guest: GuestRef, reading: PowerReading, run: Run | None) -> Evidence:
+    """Return the evidence of a guest that is not off."""
+    return Evidence(
+        guest=guest,
+        power_state=reading.power_state,
+        settled=reading.settled,
+        incarnation=run.token if run else None,
+        cold_start=run.cold_start if run else None,
+        raw=f"{guest.host} status/current: {reading.raw}",
+        source="status/current",
+        observed_at_s=look.began_s,
+        io_error=reading.io_error,
+    )

@@ -1,0 +1,77 @@
+"""What the token may do, against what fencer needs: what is missing, and what is too much. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Rights = Mapping[str, Mapping[str, bool]]
+"""Path → privilege → whether it holds below that path as well."""
+
+_SYSTEM = "Sys.Audit"
+_GUESTS = "VM.Audit"
+_POWER = "VM.PowerMgmt"
+_WANTED = frozenset({_SYSTEM, _GUESTS})
+_HARMLESS = frozenset({"VM.GuestAgent.Audit", "VM.Monitor"})
+"""Reading what a guest's agent says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of the comparison.
+
+    Attributes:
+        missing: What fencer cannot do without, a sentence each. Power is not among it: see `can_power`.
+        excess: Privileges that it never uses.
+        can_power: Some guest may be powered.
+    """
+
+    missing: tuple[str, ...]
+    excess: tuple[str, ...]
+    can_power: bool
+
+
+def compare(rights: Rights, *, power: bool) -> Verdict:
+    """Hold the token's rights against what is needed.
+
+    Args:
+        rights: As `access/permissions` has them.
+        power: The token is meant to power guests.
+    """
+    missing = []
+    if not _holds(rights, "/", _SYSTEM):
+        missing.append(
+            "The token lacks Sys.Audit on /: quorum, HA and tasks cannot be read, so that no guest can be "
+            "proven off."
+        )
+    elif not _covers(rights, "/nodes", _SYSTEM):
+        missing.append("The token lacks Sys.Audit on /nodes: the tasks of others cannot be seen.")
+    if not any(_GUESTS in granted for granted in rights.values()):
+        missing.append("The token lacks VM.Audit on /vms: it sees no guest.")
+    elif not sees_all_guests(rights):
+        missing.append("The token lacks VM.Audit on /vms: it overlooks guests, and no deletion can be told.")
+    can_power = any(_POWER in granted for path, granted in rights.items() if _about_guests(path))
+    wanted = _WANTED | _HARMLESS | ({_POWER} if power else set())
+    held = {privilege for granted in rights.values() for privilege in granted}
+    excess = sorted(privilege for privilege in held - wanted if not privilege.endswith(".Audit"))
+    return Verdict(tuple(missing), tuple(excess), can_power)
+
+
+def sees_all_guests(rights: Rights) -> bool:
+    """Whether no guest is left out of lists without a word."""
+    return _covers(rights, "/vms", _GUESTS)
+
+
+def _holds(rights: Rights, path: str, privilege: str) -> bool:
+    return privilege in rights.get(path, {})
+
+
+def _covers(rights: Rights, path: str, privilege: str) -> bool:
+    """Whether a privilege holds on a path and below it."""
+    if path in rights:
+        return rights[path].get(privilege, False)
+    return rights.get("/", {}).get(privilege, False)
+
+
+def _about_guests(path: str) -> bool:
+    return path == "/" or path.startswith(("/vms", "/pool"))

@@ -1,0 +1,124 @@
+"""Where a Proxmox endpoint is, who we are there, and how long its calls may take."""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fencer.errors import ConfigError
+
+_TOKEN_ID = re.compile(r"[^\s!@/:]+@[^\s!@/:]+![A-Za-z][A-Za-z0-9._-]*")
+_SHA256_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ProxmoxSettings:
+    """A Proxmox cluster, or a single host, as an endpoint. TLS is always verified; there is no way not to.
+
+    Attributes:
+        endpoint: What fencer calls it.
+        servers: API hosts of the same cluster as ``https://HOST:8006``, tried in turn.
+        cluster: The cluster's name, as ``pvecm status`` prints it. None: a standalone host. Every look holds
+            it against the answer, because a broken cluster file system makes a member look standalone.
+        token_id: ``USER@REALM!ID``.
+        token_file: File with the token's secret and nothing else; read again when it is refused.
+        ca_file: CA that signed the servers' certificates, such as ``/etc/pve/pve-root-ca.pem``. None: the
+            usual public ones, where no fingerprints are given.
+        fingerprints: Instead of a CA: the SHA-256 of each server's certificate, in the order of `servers`.
+        power: The token is meant to power guests; `describe` then misses the right for it.
+        connect_timeout_s: Longest wait for a connection, TLS included.
+        call_timeout_s: For calls that the asked server answers by itself.
+        proof_timeout_s: For calls that it passes on to the guest's host: longer than its own 30 s, so that
+            what it says of that host is heard. Source: pve-http-server, AnyEvent.pm, proxy_request.
+        task_wait_s: How long a power action waits for its task to end, before it is left to itself.
+    """
+
+    endpoint: str
+    servers: tuple[str, ...]
+    cluster: str | None
+    token_id: str
+    token_file: Path
+    ca_file: Path | None = None
+    fingerprints: tuple[str, ...] = ()
+    power: bool = False
+    connect_timeout_s: float = 3.0
+    call_timeout_s: float = 8.0
+    proof_timeout_s: float = 35.0
+    task_wait_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work.
+
+        Raises:
+            ConfigError: with what is wrong.
+        """
+        if not self.servers:
+            raise ConfigError(f"{self.endpoint}: servers: name one at least, like https://pve1:8006")
+        for server in self.servers:
+            parts = urlsplit(server)
+            if parts.scheme != "https" or not parts.hostname or parts.path.strip("/") or parts.username:
+                raise ConfigError(f"{self.endpoint}: servers: {server!r} is not like https://pve1:8006")
+        if not _TOKEN_ID.fullmatch(self.token_id):
+            raise ConfigError(f"{self.endpoint}: token_id: {self.token_id!r} is not like fencer@pve!agent")
+        if self.ca_file is not None and not os.access(self.ca_file, os.R_OK):
+            raise ConfigError(f"{self.endpoint}: ca_file {self.ca_file}: is not there, or cannot be read")
+        if self.fingerprints and self.ca_file is not None:
+            raise ConfigError(f"{self.endpoint}: ca_file or fingerprints, one of the two")
+        if self.fingerprints and len(self.fingerprints) != len(self.servers):
+            raise ConfigError(
+                f"{self.endpoint}: fingerprints: {len(self.fingerprints)} for {len(self.servers)} servers; "
+                "each server has a certificate of its own"
+            )
+        for fingerprint in self.fingerprints:
+            digits = fingerprint.replace(":", "")
+            if len(digits) != 2 * _SHA256_BYTES or not set(digits) <= set(string.hexdigits):
+                raise ConfigError(
+                    f"{self.endpoint}: fingerprints: {fingerprint!r} is no SHA-256: 32 bytes like 87:9D:…"
+                )
+
+
+class Token:
+    """The API token's secret, from its file. Never shown.
+
+    Args:
+        settings: For the file's name.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds something else.
+    """
+
+    def __init__(self, settings: ProxmoxSettings) -> None:
+        self._settings = settings
+        self.user, _, self.name = settings.token_id.partition("!")
+        self.secret = self._read()
+
+    def reread(self) -> bool:
+        """Read the file anew; whether there is another secret in it now.
+
+        Raises:
+            ConfigError: as at first.
+        """
+        before, self.secret = self.secret, self._read()
+        return self.secret != before
+
+    def __repr__(self) -> str:
+        """Name the token, not its secret."""
+        return f"Token({self._settings.token_id})"
+
+    def _read(self) -> str:
+        path = self._settings.token_file
+        where = f"{self._settings.endpoint}: token_file {path}"
+        try:
+            text = path.read_text(encoding="ascii").strip()
+        except OSError as error:
+            raise ConfigError(f"{where}: cannot be read: {error.strerror or error}") from error
+        except ValueError as error:
+            raise ConfigError(f"{where}: is no text in ASCII") from error
+        secret = text.removeprefix(f"{self._settings.token_id}=")
+        if not secret or not secret.isprintable() or " " in secret:
+            raise ConfigError(f"{where}: must hold the token's secret, one line, and nothing else")
+        return secret

@@ -1,0 +1,71 @@
+"""What a guest's tasks tell: what still goes on, what started it last, how it came to where it is. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from fencer.hypervisors.proxmox.parse import Task
+
+CONSOLES = frozenset({"vncproxy", "termproxy", "spiceproxy", "vncshell", "spiceshell"})
+"""Tasks that last as long as somebody looks at a screen."""
+
+STARTS = frozenset({"qmstart", "qmrollback"})
+"""Tasks that begin a run of a guest; whatever else does (HA, reboot, a host's boot) goes through qmstart."""
+
+POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qmrollback", "qmdestroy"})
+
+BACKUP = "vzdump"
+_TARGET = re.compile(r"starting migration of VM \d+ to node '([^']+)'")
+_REBOOT_S = 120
+"""After so long, a finished reboot starts its guest no more."""
+
+
+def goes_on(active: Iterable[Task], vmid: int, lock: str | None) -> Task | None:
+    """Return a task that is at work on a guest; None: there is none.
+
+    Args:
+        active: What runs on its host.
+        vmid: The guest's number.
+        lock: Of its configuration: a backup's task may carry no guest's number.
+    """
+    for task in active:
+        backs_up = task.kind == BACKUP and lock == "backup"
+        if task.runs and (task.guest == str(vmid) or backs_up) and task.kind not in CONSOLES:
+            return task
+    return None
+
+
+def reboots(tasks: Sequence[Task], utc_s: float | None) -> bool:
+    """Whether the last thing done to a guest's power was a reboot: what starts it again is no task yet.
+
+    Args:
+        tasks: Of the guest, on its host.
+        utc_s: The server's clock; None: not known.
+    """
+    last = newest(task for task in tasks if task.kind in POWER)
+    if last is None or last.kind != "qmreboot" or not last.ok:
+        return False
+    return utc_s is None or utc_s - (last.ended_s or 0) <= _REBOOT_S
+
+
+def last_start(tasks: Iterable[Task]) -> Task | None:
+    """Return the task that last started a guest, or tried to."""
+    return newest(task for task in tasks if task.kind in STARTS)
+
+
+def off_token(tasks: Iterable[Task], host: str) -> str:
+    """Name the time since a guest's last start."""
+    started = last_start(tasks)
+    return f"off since {started.upid}" if started else f"off, no start on record on {host}"
+
+
+def newest(tasks: Iterable[Task]) -> Task | None:
+    """Return the task that began last."""
+    return max(tasks, key=lambda task: (task.started_s, task.upid), default=None)
+
+
+def migration_target(log: str) -> str | None:
+    """Return the host to which a migration went, by its log."""
+    found = _TARGET.search(log)
+    return found[1] if found else None

@@ -1,0 +1,283 @@
+"""`VirtualBoxHypervisor`: the port `Hypervisor` over VBoxManage.
+
+A sweep is ``list vms`` and one ``showvminfo --machinereadable`` for each machine, some at a time, 0.04 s
+each. (``list --long vms`` would be one call, but prints sentences, in which descriptions stand unescaped.
+``list runningvms`` leaves out machines that run: those that start, save, restore, take snapshots.) A machine
+whose process is frozen hangs its own reading alone, and is left in peace for a while.
+
+Source: VirtualBox 7.2.22 with its processes stopped one by one: a frozen VBoxHeadless hangs ``showvminfo``,
+``pause`` and ``poweroff`` of its machine for ever, and neither the lists, nor ``--log``, nor
+``emergencystop``; a frozen VBoxSVC hangs all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from fencer.core.identity import canonical
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.core.text import printable
+from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol
+from fencer.hypervisors.virtualbox.chronicle import Chronicle
+from fencer.hypervisors.virtualbox.errors import Locked
+from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed
+from fencer.hypervisors.virtualbox.run import Late
+from fencer.hypervisors.virtualbox.tool import Budget, Tool, VirtualBoxSettings
+from fencer.ports import EndpointInfo
+
+UNLOCKED_S = 0.5
+"""Between two attempts to start a machine that its last run has not let go of yet."""
+START_TAKES_S = 2.0
+"""With less time than that left, no further attempt."""
+
+
+class VirtualBoxHypervisor:
+    """The machines of one OS user on one host. Implements `fencer.ports.Hypervisor`; safe from any thread.
+
+    A guest's `id` is its machine's UUID in the registry, and its `uuid` what the guest sees in its SMBIOS
+    (``hardwareuuid``), in VirtualBox's own byte order: `fencer.core.identity` turns it round. No host is
+    told: an endpoint is one. That a machine is paused because its storage failed is not told either.
+
+    Args:
+        settings: Of the endpoint.
+        now_s: The agent's monotonic clock.
+    """
+
+    def __init__(self, settings: VirtualBoxSettings, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._now_s = now_s
+        self._tool = Tool(settings)
+        self._chronicle = Chronicle()
+        self._silent_since_s: dict[str, float] = {}
+        self._wakes: tuple[Callable[[], None], ...] = ()
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name in the configuration."""
+        return self._settings.endpoint
+
+    def describe(self) -> EndpointInfo:
+        """Ask VBoxManage for its version and all machines.
+
+        VirtualBox has no rights below a user's: who sees a machine may power it.
+
+        Raises:
+            As the port.
+        """
+        budget = Budget(self._settings)
+        version = self._tool.version(budget)
+        machines = self._sweep(budget)
+        return EndpointInfo(
+            kind="virtualbox",
+            version=f"VirtualBox {version}",
+            detail=f"{self._settings.tool}: {len(machines)} machine{'' if len(machines) == 1 else 's'}",
+            can_power=True if machines else None,
+            problems=self._problems(machines),
+        )
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Read all machines; one that cannot be read is UNKNOWN.
+
+        Raises:
+            As the port.
+        """
+        return self._sweep(Budget(self._settings))
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Read one machine by its UUID in the registry.
+
+        Raises:
+            As the port.
+        """
+        budget, began_s, uuid = Budget(self._settings), self._now_s(), self._uuid(guest)
+        try:
+            return self._look(Listed(uuid, guest.name), budget)
+        except GuestNotFound:
+            absent = self._absent(guest, uuid, began_s, budget)
+            if absent is None:
+                raise
+            return absent
+
+    def shutdown(self, guest: GuestRef) -> None:
+        """Press the ACPI power button. VirtualBox reports success also where the guest does not care.
+
+        Raises:
+            As the port.
+        """
+        uuid = self._uuid(guest)
+        doing = f"shut down {printable(str(guest))}"
+        self._tool.order(doing, uuid, self._settings.off_s, "controlvm", uuid, "acpipowerbutton")
+
+    def stop(self, guest: GuestRef) -> None:
+        """Cut the power; where that hangs, have VBoxSVC kill the machine's process.
+
+        Raises:
+            As the port.
+        """
+        uuid, name = self._uuid(guest), printable(str(guest))
+        try:
+            self._tool.order(f"stop {name}", uuid, self._settings.off_s, "controlvm", uuid, "poweroff")
+        except Late:
+            # Its process obeys no more, and only VBoxSVC can end it.
+            words = ("startvm", uuid, "--type", "emergencystop")
+            self._tool.order(f"kill {name}, which does not obey", uuid, self._settings.kill_s, *words)
+
+    def discard(self, guest: GuestRef) -> None:
+        """Throw the machine's saved state away.
+
+        Raises:
+            As the port.
+        """
+        uuid, off_s = self._uuid(guest), self._settings.off_s
+        self._tool.order(
+            f"discard the saved state of {printable(str(guest))}", uuid, off_s, "discardstate", uuid
+        )
+
+    def start(self, guest: GuestRef) -> None:
+        """Power on. A saved machine comes back with its old memory.
+
+        Raises:
+            As the port.
+        """
+        uuid, until_s = self._uuid(guest), time.monotonic() + self._settings.start_s
+        doing, words = f"start {printable(str(guest))}", ("startvm", uuid, "--type", "headless")
+        while True:
+            try:
+                self._tool.order(doing, uuid, until_s - time.monotonic(), *words)
+            except Locked:
+                # A machine reads off before the process that ran it has let go of it.
+                if not self._reads_off(guest):
+                    raise
+                self._tool.rest(UNLOCKED_S)
+                if time.monotonic() + START_TAKES_S > until_s:
+                    raise
+            else:
+                return
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called by the look that finds a machine in another state: VirtualBox tells nobody."""
+        self._wakes = (*self._wakes, wake)
+
+    def nudge(self, guest: str) -> None:
+        """Do nothing: every sweep reads every guest live."""
+
+    def close(self) -> None:
+        """End what runs. Later calls read unreachable."""
+        self._tool.close()
+
+    def _reads_off(self, guest: GuestRef) -> bool:
+        return self.read(guest).power_state in {PowerState.STOPPED, PowerState.STOPPING, PowerState.SAVED}
+
+    def _sweep(self, budget: Budget) -> list[Evidence]:
+        listed = self._tool.machines(budget)
+        if not listed:
+            return []
+        with ThreadPoolExecutor(min(len(listed), self._settings.parallel), "fencer-vboxmanage") as pool:
+            found = list(pool.map(lambda one: self._glance(one, budget), listed))
+        return [evidence for evidence in found if evidence is not None]
+
+    def _glance(self, listed: Listed, budget: Budget) -> Evidence | None:
+        """Read one of many: whatever is wrong with it concerns it alone. None: it vanished meanwhile."""
+        began_s = self._now_s()
+        silent_s = began_s - self._silent_since_s.get(listed.uuid, began_s - self._settings.rest_s)
+        if silent_s < self._settings.rest_s:
+            return self._unknown(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
+        try:
+            return self._look(listed, budget)
+        except GuestNotFound:
+            return None
+        except HypervisorError as error:
+            return self._unknown(listed, str(error), began_s)
+
+    def _look(self, listed: Listed, budget: Budget) -> Evidence:
+        """Read one machine, with its log where that matters; raises as the port's `read`."""
+        began_s, uuid = self._now_s(), listed.uuid
+        try:
+            machine = self._tool.show(uuid, budget)
+        except Late:
+            self._silent_since_s[uuid] = self._now_s()
+            raise
+        self._silent_since_s.pop(uuid, None)
+        if isinstance(machine, str):
+            return self._unknown(listed, machine, began_s)
+        log = self._tool.log_head(uuid, budget) if self._chronicle.needs_log(machine) else None
+        reading, is_change = self._chronicle.take(machine, log, began_s)
+        if is_change:
+            for wake in self._wakes:
+                wake()
+        return Evidence(
+            guest=GuestRef(self.endpoint, machine.uuid, machine.hardware_uuid, machine.name),
+            power_state=reading.power_state,
+            settled=reading.settled,
+            incarnation=reading.incarnation,
+            cold_start=reading.cold_start,
+            raw=reading.raw,
+            source="VBoxManage showvminfo",
+            observed_at_s=began_s,
+        )
+
+    def _absent(self, guest: GuestRef, uuid: str, began_s: float, budget: Budget) -> Evidence | None:
+        """Turn "not found" into evidence where this process read the end; None otherwise.
+
+        And only in a registry that still has others of the machines that were read from it: an empty one is
+        what another user sees, and what is left while the home folder's disk is not mounted.
+        """
+        end = self._chronicle.end_of(uuid)
+        there = {listed.uuid for listed in self._tool.machines(budget)} if end else frozenset[str]()
+        if end is None or uuid in there or not any(map(self._chronicle.machine, there)):
+            return None
+        return Evidence(
+            guest=guest,
+            power_state=PowerState.ABSENT,
+            settled=True,
+            incarnation=end.incarnation,
+            cold_start=None,
+            raw=f"not registered any more; before that it was {end.raw}",
+            source="VBoxManage list vms",
+            observed_at_s=began_s,
+            end_recorded=True,
+            proof=Proof.ABSENCE,
+        )
+
+    def _unknown(self, listed: Listed, why: str, began_s: float) -> Evidence:
+        known = self._chronicle.machine(listed.uuid)
+        hardware_uuid = known.hardware_uuid if known else listed.uuid
+        name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
+        return Evidence(
+            guest=GuestRef(self.endpoint, listed.uuid, hardware_uuid, name),
+            power_state=PowerState.UNKNOWN,
+            settled=False,
+            incarnation=None,
+            cold_start=None,
+            raw=why,
+            source="VBoxManage showvminfo",
+            observed_at_s=began_s,
+        )
+
+    def _problems(self, machines: Sequence[Evidence]) -> tuple[str, ...]:
+        if not machines:
+            return (
+                f"`{self._settings.tool} list vms` names no machine. Every user of a host has machines of "
+                "their own: run it as the user who made them",
+            )
+        if names := ", ".join(self._chronicle.contradicted()):
+            return (
+                f"{names}: called off although a run began later. Has this user a second VBoxSVC? "
+                "A service with a private /tmp starts one, and so does whoever deletes /tmp/.vbox-USER-ipc",
+            )
+        return ()
+
+    def _uuid(self, guest: GuestRef) -> str:
+        """Return what may be given to a program as the name of a guest: a UUID.
+
+        Raises:
+            HypervisorProtocol: the guest's id is none.
+        """
+        uuid = canonical(guest.id)
+        if not uuid:
+            raise HypervisorProtocol(
+                f"{self.endpoint}: {printable(guest.id)!r} is no machine of VirtualBox's: these go by UUID"
+            )
+        return uuid

@@ -1,0 +1,121 @@
+"""From VBoxManage's failures to fencer's errors, by their codes and never by their sentences.
+
+Sentences hold names of machines, which hold what their owners like, and may be translated.
+
+Source: VirtualBox 7.2, src/VBox/Main/idl/VirtualBox.xidl (results), include/VBox/com/defs.h and nsError.h;
+and what 7.2.22 answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fencer.core.text import printable
+from fencer.errors import (
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+from fencer.hypervisors.virtualbox.run import Output
+
+INACCESSIBLE = "inaccessible: its settings file cannot be read"
+IN_BETWEEN = "between two states: its process comes or goes"
+_CALL_FAILED = 0x800706BE
+
+OF_ONE_MACHINE: Mapping[int | None, str] = {
+    0x80070005: INACCESSIBLE,  # E_ACCESSDENIED, which here is no matter of rights
+    0x8000FFFF: IN_BETWEEN,  # E_UNEXPECTED, "The object is not ready"
+    _CALL_FAILED: IN_BETWEEN,
+}
+"""Results of ``showvminfo`` that tell nothing of the machine, and nothing against the endpoint."""
+
+_OBJECT_NOT_FOUND = 0x80BB0001
+_INVALID_OBJECT_STATE = 0x80BB0007
+_CODE = re.compile(
+    r"^VBoxManage(?:\.bin)?: error: (Details: code|Code) \w+ \(0x([0-9a-fA-F]{1,8})\)", re.MULTILINE
+)
+"""What follows "Details" comes from VBoxSVC; a bare code tells why there was no answer from it."""
+
+_SHELL_CANNOT_RUN, _SHELL_CANNOT_FIND = 126, 127
+_SSH_FAILED = 255
+_SHOWN_CHARS = 200
+
+
+class Locked(HypervisorProtocol):
+    """Something holds the machine: it runs, or is about to start or to end; or nothing does, to be killed."""
+
+
+def code_of(output: Output) -> int | None:
+    """Return the result code of a failure; None where it gives none.
+
+    The last one counts: a name with line ends in it can only come before.
+    """
+    codes = _CODE.findall(output.stderr)
+    return int(codes[-1][1], 16) if codes else None
+
+
+def kind_of(output: Output) -> type[HypervisorError]:
+    """Tell what a failed run of VBoxManage means for fencer."""
+    code = code_of(output)
+    if code == _OBJECT_NOT_FOUND:
+        return GuestNotFound
+    if output.code < 0 or output.code == _SHELL_CANNOT_FIND or _has_no_server(output):
+        return HypervisorUnreachable
+    if code == _INVALID_OBJECT_STATE:
+        return Locked
+    if output.code == _SHELL_CANNOT_RUN:
+        return HypervisorDenied
+    if output.code == _SSH_FAILED and code is None:
+        refused = "Permission denied (" in output.stderr or "Host key verification failed" in output.stderr
+        return HypervisorDenied if refused else HypervisorUnreachable
+    return HypervisorProtocol
+
+
+def _has_no_server(output: Output) -> bool:
+    codes = _CODE.findall(output.stderr)
+    return bool(codes) and (codes[-1][0] == "Code" or int(codes[-1][1], 16) == _CALL_FAILED)
+
+
+def failure(output: Output, doing: str, endpoint: str, tool: str, guest: str = "") -> HypervisorError:
+    """Build fencer's error for a run that failed.
+
+    Args:
+        output: What it left.
+        doing: What was tried, like ``cannot stop lab/k8s-1``.
+        endpoint: The endpoint's name.
+        tool: The endpoint's command, as people would type it.
+        guest: UUID of the machine it was about, if it was about one.
+    """
+    kind = kind_of(output)
+    said = f"{endpoint} ({tool}): {doing}: {_first_words(output)} ({_ending(output)})"
+    return kind(f"{said}. {_way_out(kind, output, tool, guest)}")
+
+
+def _first_words(output: Output) -> str:
+    lines = (line.strip() for line in f"{output.stderr}\n{output.stdout}".split("\n"))
+    first = next((line for line in lines if line), "it said nothing")
+    return printable(first.removeprefix("VBoxManage: error: "))[:_SHOWN_CHARS]
+
+
+def _ending(output: Output) -> str:
+    ended = f"exit code {output.code}" if output.code >= 0 else f"killed by signal {-output.code}"
+    code = code_of(output)
+    return ended if code is None else f"{ended}, result 0x{code:08x}"
+
+
+def _way_out(kind: type[HypervisorError], output: Output, tool: str, guest: str) -> str:
+    if kind is GuestNotFound:
+        return (
+            f"That alone does not prove machine {guest} off: every user of a host has machines of their own, "
+            f"and sees no others. Try `{tool} list vms` as the user who made it"
+        )
+    if output.code in {_SHELL_CANNOT_FIND, _SHELL_CANNOT_RUN}:
+        return "Is VirtualBox installed there? Name the program with its path in `command`"
+    if kind is HypervisorDenied:
+        return f"Try `{tool} list vms` as the user that fencer runs as; it must end without a question"
+    if kind is HypervisorUnreachable:
+        return f"Try `{tool} list vms`; does VBoxSVC run there?"
+    return f"Try `{tool} showvminfo {guest}`" if guest else f"Try `{tool} list vms`"

@@ -1,0 +1,238 @@
+"""What VBoxManage prints, as values. Pure.
+
+Only the forms made for programs are read, and of them nothing is guessed: an answer that does not have its
+form is `Malformed`. Names, snapshots and descriptions are chosen by people and may hold quotes, line ends and
+whole copies of other lines.
+
+Source: VirtualBox 7.2, src/VBox/Frontends/VBoxManage/VBoxManageInfo.cpp and VBoxManageList.cpp, and what
+7.2.22 printed. Names of states and not their numbers, which changed in 7.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fencer.core.identity import canonical
+from fencer.core.model import PowerState
+from fencer.core.text import printable
+
+STATES: Final[dict[str, PowerState]] = {
+    "running": PowerState.RUNNING,
+    "livesnapshotting": PowerState.RUNNING,
+    "deletingsnapshotlive": PowerState.RUNNING,
+    "paused": PowerState.PAUSED,
+    "gurumeditation": PowerState.PAUSED,  # its process lives and holds the disks
+    "saved": PowerState.SAVED,
+    "aborted-saved": PowerState.SAVED,
+    "starting": PowerState.STOPPING,
+    "stopping": PowerState.STOPPING,
+    "saving": PowerState.STOPPING,
+    "restoring": PowerState.STOPPING,
+    "teleporting": PowerState.STOPPING,
+    "teleportingpausedvm": PowerState.STOPPING,
+    "teleportingin": PowerState.STOPPING,
+    "onlinesnapshotting": PowerState.STOPPING,
+    "deletingsnapshotlivepaused": PowerState.STOPPING,
+    "restoringsnapshot": PowerState.STOPPING,
+    "deletingsnapshot": PowerState.STOPPING,
+    "settingup": PowerState.STOPPING,
+    "snapshotting": PowerState.STOPPING,
+    "poweroff": PowerState.STOPPED,
+    "aborted": PowerState.STOPPED,  # once it is old enough: `fencer.hypervisors.virtualbox.chronicle`
+    "teleported": PowerState.UNKNOWN,  # it runs on elsewhere
+}
+"""VMState → power state. Every other word is UNKNOWN."""
+
+NAME_OF_INACCESSIBLE: Final = "<inaccessible>"
+"""What stands for the name of a machine whose settings file cannot be read."""
+
+_UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_LISTED = re.compile(rf'" \{{({_UUID})\}}$')
+_PAIR = re.compile(r'"?([^"=]+)"?=(.*)')
+_ESCAPED = re.compile(r'\\([\\"])')
+_VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
+_OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
+_FIRST_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
+_BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
+_NEEDED = ("name", "UUID", "hardwareuuid", "VMState", "VMStateChangeTime")
+_SHOWN_CHARS = 80
+
+
+class Malformed(ValueError):
+    """An answer without the form that it should have; the text says what was seen instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A line of ``list vms``."""
+
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What ``showvminfo --machinereadable`` says of a machine.
+
+    Attributes:
+        uuid: Its UUID in the registry, lower case.
+        hardware_uuid: The UUID that the guest sees, lower case, in VirtualBox's own byte order.
+        name: For people.
+        state: Its VMState, as it was printed.
+        changed: VMStateChangeTime, see `moment`.
+    """
+
+    uuid: str
+    hardware_uuid: str
+    name: str
+    state: str
+    changed: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """What the head of a machine's newest log says of the run that wrote it.
+
+    Attributes:
+        opened: When the log was opened and the run began, see `moment`.
+        cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
+    """
+
+    opened: str
+    cold_start: bool | None
+
+
+def parse_version(text: str) -> str:
+    """Read the answer to ``--version``.
+
+    Raises:
+        Malformed: it is something else.
+    """
+    version = text.strip()
+    if not _VERSION.fullmatch(version):
+        raise Malformed(f"no version but {_shown(text)}")
+    return version
+
+
+def parse_list(text: str) -> tuple[Listed, ...]:
+    """Read the answer to ``list vms``. Quotes and line ends in a name are printed as they are.
+
+    Raises:
+        Malformed: some of it is no machine.
+    """
+    found: list[Listed] = []
+    name: list[str] = []  # its lines so far; empty between two machines
+    for line in text.removesuffix("\n").split("\n") if text else ():
+        if not name and not line.startswith('"'):
+            raise Malformed(f"no list of machines but {_shown(line)}")
+        rest = line if name else line[1:]
+        listed = _LISTED.search(rest)
+        name.append(rest[: listed.start()] if listed else rest)
+        if listed:
+            found.append(Listed(listed[1].lower(), "\n".join(name)))
+            name = []
+    if name:
+        raise Malformed(f"a list of machines that ends with {_shown(name[0])}")
+    return tuple(found)
+
+
+def parse_machine(text: str, uuid: str) -> Machine | None:
+    """Read the answer to ``showvminfo UUID --machinereadable``.
+
+    Args:
+        text: The answer.
+        uuid: Whom it was asked about, in lower case.
+
+    Returns:
+        The machine; None if it is inaccessible.
+
+    Raises:
+        Malformed: something is missing, said twice and differently, or about another machine.
+    """
+    pairs = _pairs(text)
+    if pairs.get("name") == NAME_OF_INACCESSIBLE and "VMState" not in pairs:
+        return None
+    missing = [key for key in _NEEDED if key not in pairs]
+    if missing:
+        raise Malformed(f"an answer without {' and '.join(missing)}: {_shown(text)}")
+    answered, hardware = canonical(pairs["UUID"]), canonical(pairs["hardwareuuid"])
+    if answered != uuid:
+        raise Malformed(f"an answer about {_shown(pairs['UUID'])} instead of {uuid}")
+    if not hardware:
+        raise Malformed(f"a hardwareuuid that is none: {_shown(pairs['hardwareuuid'])}")
+    return Machine(answered, hardware, pairs["name"], pairs["VMState"], moment(pairs["VMStateChangeTime"]))
+
+
+def parse_log_head(text: str) -> LogHead:
+    """Read the head of a log, ``showvminfo UUID --log 0``. Each run begins its own.
+
+    Raises:
+        Malformed: it does not say when it was opened.
+
+    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes.
+    """
+    opened, state = _OPENED.search(text), _FIRST_STATE.search(text)
+    if opened is None:
+        raise Malformed(f"no log but {_shown(text)}")
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(state[1]) if state else None)
+
+
+def moment(text: str) -> str:
+    """Return a time of VirtualBox's so that texts compare as times do: UTC, nine decimals, no zone.
+
+    Raises:
+        Malformed: it is none.
+    """
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise Malformed(f"a time that is none: {_shown(text)}")
+    return f"{found[1]}.{(found[2] or ''):0<9}"
+
+
+def same_moment(first: str, second: str) -> bool:
+    """Whether two times of VirtualBox's may be one: a restart of VBoxSVC forgets the fraction of a second."""
+    return first == second or (first[:19] == second[:19] and ".000000000" in {first[19:], second[19:]})
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Take the lines apart that a `Machine` needs.
+
+    The text of a value may go on over many lines, which are then no keys. Quotes in it are escaped, except in
+    the names and descriptions of snapshots: these can look like anything, and come last.
+    """
+    found: dict[str, str] = {}
+    lines = iter(text.split("\n"))
+    for line in lines:
+        pair = _PAIR.fullmatch(line)
+        if pair is None:
+            continue
+        key, value = pair[1], pair[2]
+        if value.startswith('"'):
+            value = _quoted(value[1:], lines)
+        if key in _NEEDED and found.setdefault(key, value) != value:
+            raise Malformed(f"{key} twice: {_shown(found[key])} and {_shown(value)}")
+    return found
+
+
+def _quoted(first: str, more: Iterator[str]) -> str:
+    """Read a text from behind its opening quote to the line that ends with one that is not escaped."""
+    parts = [first]
+    while not _closes(parts[-1]) and (line := next(more, None)) is not None:
+        parts.append(line)
+    return _ESCAPED.sub(r"\1", "\n".join(parts).removesuffix('"'))
+
+
+def _closes(line: str) -> bool:
+    before = line.removesuffix('"')
+    escapes = len(before) - len(before.rstrip("\\"))
+    return before != line and escapes % 2 == 0
+
+
+def _shown(text: str) -> str:
+    """Cut and escape what was seen, for people."""
+    plain = text.strip()
+    return repr(printable(plain[:_SHOWN_CHARS])) + ("…" if len(plain) > _SHOWN_CHARS else "")

@@ -1,0 +1,43 @@
+"""One wording for log, journal and Events: what is told of a decision and of an action, and how loudly.
+
+Names in it come from outside: whoever writes it anywhere escapes it for that place.
+"""
+
+from __future__ import annotations
+
+from fencer.core.model import Action, Alarm, Decision, Reason, Verdict
+from fencer.core.reasons import change, says
+
+LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
+"""Verdicts that a person should look at: something is wrong, or about to be done."""
+
+PLANNED = frozenset({Reason.SHUTDOWN_DUE, Reason.START_DUE})
+"""What a person asked for: nothing is wrong."""
+
+
+def decision_text(decision: Decision) -> str:
+    """Return what is told of a decision: why, what was seen and, for a refusal, what would change it."""
+    text = says(decision)
+    if decision.verdict is Verdict.REFUSE:
+        text += f"; what would change this: {change(decision)}"
+    return text
+
+
+def is_loud(decision: Decision) -> bool:
+    """Whether a decision is told as a warning."""
+    return decision.verdict in LOUD and decision.reason not in PLANNED
+
+
+def is_alarming(action: Action, *, ok: bool) -> bool:
+    """Whether an action is told as a warning: it failed, or it is an alarm itself."""
+    return not ok or isinstance(action, Alarm)
+
+
+def reason_word(reason: Reason) -> str:
+    """Return a reason as Kubernetes writes reasons: ``GuestRunning``."""
+    return "".join(word.capitalize() for word in reason.value.split("_"))
+
+
+def action_word(action: Action, *, ok: bool) -> str:
+    """Return an action as Kubernetes writes reasons: ``TaintNode``, ``TaintNodeFailed``."""
+    return type(action).__name__ + ("" if ok else "Failed")

@@ -1,0 +1,1 @@
+"""The pass and the loop: observe, decide, execute, observe again."""

@@ -1,0 +1,268 @@
+"""Drain one node, a step at a time: cordon, evict in parallel, wait until pods and volumes are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fencer.core.drain import (
+    DRAIN,
+    Filters,
+    Lot,
+    Next,
+    cordon_for,
+    cordoned_by_drain,
+    lot,
+    next_step,
+    of_lot,
+)
+from fencer.core.evictions import Evictions, unanswered, understand
+from fencer.core.model import Action, AttachmentView, EvictPods, NodeView, Observation, PodView, Uncordon
+from fencer.core.rungs import age
+from fencer.errors import ClusterDenied, ClusterError, FencerError
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+
+LOOK_EVERY_S = 1.0
+"""As kubectl does."""
+BATCH = 8
+"""Evictions asked for in one go: what a budget answers to these spares asking for the rest."""
+NAMED = 6
+"""So many pods are named in one line."""
+CORDON_TRIES = 5
+"""The kubelet writes the node's status every 10 s, the agent perhaps: a conflict is looked at again."""
+
+Tell = Callable[[str, str, str], None]
+"""Shows a step: the node's name, what it is, and its details."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainOptions:
+    """How to drain.
+
+    Attributes:
+        filters: Which pods go.
+        grace_s: How long each pod may take to end; None: as long as its own spec says.
+        timeout_s: For all of it.
+        keep_cordon: Leave the node cordoned if the drain fails.
+        by: Who cordons: `DRAIN`, or `HOOK`.
+    """
+
+    filters: Filters = field(default_factory=Filters)
+    grace_s: float | None = None
+    timeout_s: float = float("inf")
+    keep_cordon: bool = False
+    by: str = DRAIN
+
+
+class NodeDrain:
+    """The drain of one node.
+
+    Args:
+        world: The ports.
+        agent: Whose observer and executor are used.
+        name: The node.
+        options: How to drain.
+        tell: Shows the way.
+
+    Attributes:
+        over: Nothing is left to do.
+        failed: Why it failed; empty: it did not, or goes on.
+        cordoned: The node is cordoned by a drain of fencer's.
+        state: How far it came.
+    """
+
+    def __init__(self, world: World, agent: Agent, name: str, options: DrainOptions, tell: Tell) -> None:
+        self.name = name
+        self.over = False
+        self.failed = ""
+        self.cordoned = False
+        self.state = Evictions()
+        self._world = world
+        self._agent = agent
+        self._options = options
+        self._tell = tell
+        self._node: NodeView | None = None
+        self._pods: Sequence[PodView] = ()
+        self._attachments: Sequence[AttachmentView] = ()
+        self._since_s: float | None = None
+        self._next_look_s = 0.0
+        self._trouble = ""
+        self._counted = False
+
+    def begin(self) -> None:
+        """Cordon the node, unless that was done; its drain may come later.
+
+        Raises:
+            ClusterError: it could not begin; nothing was changed.
+        """
+        if self._node is None:
+            self._begin()
+
+    def advance(self) -> float:
+        """Do what is due now.
+
+        Returns:
+            In how many seconds to come again.
+
+        Raises:
+            ClusterError: it could not begin; nothing was changed.
+        """
+        self.begin()
+        if not self.over:
+            self._work()
+        now_s = self._world.clock.now_s()
+        due_s = self.state.next_s()
+        times = [self._next_look_s, *([] if due_s is None else [due_s])]
+        return max(0.0, min(times) - now_s)
+
+    def give_back(self) -> bool:
+        """Take our cordon off again, after a failure here or on another node; tell whether it is off."""
+        try:
+            node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
+            if not cordoned_by_drain(node):
+                return False
+            self._agent.observer.api(lambda: self._world.cluster.uncordon(node))
+        except ClusterError as error:
+            self._tell(self.name, "trouble", f"not uncordoned: {error}")
+            return False
+        self.cordoned = False
+        why = "its drain failed" if self.failed else "its drain did not begin"
+        self._record(Uncordon(), f"uncordoned: {why}", ok=True)
+        return True
+
+    def progress(self) -> str:
+        """Say how far it came."""
+        gone, left = len(self.state.gone), len(self.state.left())
+        return f"{gone} of {gone + left} pods are gone"
+
+    # -- the beginning -------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        for tries_left in reversed(range(CORDON_TRIES)):
+            observation = self._observe()
+            filters = self._options.filters
+            barred = of_lot(observation.pods or (), filters, filters.forbidden)
+            self._node, self._pods = observation.node, observation.pods or ()
+            if barred:
+                self._refuse(barred)
+                return
+            action = cordon_for(observation.node, observation.utc, self._options.by)
+            if action is None:
+                self.cordoned = cordoned_by_drain(observation.node)
+                whose = "by a drain of fencer's" if self.cordoned else "by somebody else: it stays so"
+                self._tell(self.name, "cordoned", f"already, {whose}")
+                return
+            step = self._agent.executor.carry_out(observation, action)
+            if step.ok:
+                self.cordoned = action.cordon is not None
+                self._record(action, step.text, ok=True)
+                return
+            if not tries_left:
+                self._fail(f"it could not be cordoned: {step.text}")
+
+    def _observe(self) -> Observation:
+        observer = self._agent.observer
+        scene = observer.look()
+        observation = observer.observation(scene, self._agent.named(scene, self.name))
+        return observer.closer(scene, observation)
+
+    def _refuse(self, barred: Sequence[PodView]) -> None:
+        ways = {
+            Lot.UNMANAGED: "no controller would make it anew (--force evicts it, for good)",
+            Lot.LOCAL_DATA: "its emptyDir would be lost (--delete-emptydir-data evicts it)",
+        }
+        for pod in barred:
+            self._tell(self.name, "in the way", f"{pod}: {ways[lot(pod, self._options.filters)]}")
+        needs = "needs" if len(barred) == 1 else "need"
+        self._fail(f"{_count(barred)} {needs} an option that was not given; nothing was changed")
+
+    # -- the way -------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        now_s = self._world.clock.now_s()
+        self._since_s = now_s if self._since_s is None else self._since_s
+        if now_s < self._next_look_s or self._look():
+            self._take_next_step(now_s, now_s - self._since_s)
+        if not self.over and now_s - self._since_s >= self._options.timeout_s:
+            self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
+
+    def _take_next_step(self, now_s: float, took_s: float) -> None:
+        match next_step(self.state, self._pods, self._attachments, self._options.filters, now_s):
+            case Next.EVICT:
+                self._evict(self.state.due(now_s)[:BATCH])
+            case Next.DONE:
+                self.over = True
+                text = f"{_count(self.state.gone)} gone in {age(round(took_s))}, no volume left attached"
+                self._tell(self.name, "drained", text)
+            case Next.HOPELESS:
+                self._fail("what is left is refused for good")
+            case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
+                pass
+
+    def _look(self) -> bool:
+        """Look at the pods and, once they are gone, at the volumes; tell whether both could be seen."""
+        observer, cluster = self._agent.observer, self._world.cluster
+        self._next_look_s = self._world.clock.now_s() + LOOK_EVERY_S
+        try:
+            self._pods = observer.api(lambda: cluster.pods(self.name))
+            self._sort()
+            if self.state.done:
+                self._attachments = observer.api(lambda: cluster.attachments(self.name))
+        except ClusterDenied:
+            raise
+        except ClusterError as error:
+            if str(error) != self._trouble:
+                self._tell(self.name, "trouble", str(error))
+            self._trouble = str(error)
+            return False
+        self._trouble = ""
+        return True
+
+    def _sort(self) -> None:
+        evict, leaving, barred = (
+            of_lot(self._pods, self._options.filters, lots)
+            for lots in ({Lot.EVICT}, {Lot.LEAVING}, self._options.filters.forbidden)
+        )
+        self.state.saw(evict, leaving, barred)
+        if not self._counted:
+            self._tell(self.name, "to go", _named([*evict, *leaving]))
+        self._counted = True
+
+    def _evict(self, pods: Sequence[PodView]) -> None:
+        action = EvictPods(tuple(pods), self._options.grace_s)
+        accepted = []
+        for pod, answer in self._agent.executor.evict(action.pods, action.grace_s):
+            reply = unanswered(str(answer)) if isinstance(answer, FencerError) else understand(answer)
+            if self.state.answered(pod, reply, self._world.clock.now_s()):
+                self._tell(self.name, "blocked", f"{pod}: {reply.text}")
+            if not reply.text:
+                accepted.append(pod)
+        if accepted:
+            self._record(EvictPods(tuple(accepted), self._options.grace_s), _named(accepted), ok=True)
+
+    def _in_the_way(self) -> str:
+        left = self.state.left()
+        if not left:
+            volumes = ", ".join(item.volume for item in self._attachments[:4])
+            return f"{len(self._attachments)} still attached: {volumes}"
+        named = "; ".join(f"{pod}: {why}" for pod, why in left[:NAMED])
+        return f"{named}; and {len(left) - NAMED} more" if len(left) > NAMED else named
+
+    def _fail(self, why: str) -> None:
+        self.over, self.failed = True, why
+
+    def _record(self, action: Action, text: str, *, ok: bool) -> None:
+        if self._node is not None:
+            self._world.reporter.acted(self._node, action, text, ok=ok)
+
+
+def _count(pods: Sequence[object]) -> str:
+    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+
+
+def _named(pods: Sequence[PodView]) -> str:
+    """Return how many, and the first of them by name."""
+    names = ", ".join(str(pod) for pod in pods[:NAMED])
+    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
+    return f"{_count(pods)}: {names}{more}" if pods else "no pod"

@@ -1,0 +1,65 @@
+"""What an agent keeps in its head: from pass to pass (memory), and within one pass (the scene)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fencer.core.history import LeaseTrack
+from fencer.core.identity import Directory
+from fencer.core.model import Evidence, Fleet, GuestHistory, NodeView
+
+
+@dataclass(slots=True)
+class Memory:
+    """What this process remembers. Losing it only delays.
+
+    Attributes:
+        leases: By the UID of the node.
+        guests: By the UID of the node.
+        last_stop_s: When this agent last cut a guest's power.
+        killed: Guests, by key, that it stopped: whether their process must have been killed for that.
+        started: Incidents in which it started the guest again: once is enough.
+        asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
+        stalls: When each endpoint's storage was last seen stalled.
+        fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
+    """
+
+    leases: dict[str, LeaseTrack] = field(default_factory=dict)
+    guests: dict[str, GuestHistory] = field(default_factory=dict)
+    last_stop_s: float | None = None
+    killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
+    asked: dict[tuple[str, str], float] = field(default_factory=dict)
+    stalls: dict[str, float] = field(default_factory=dict)
+    fenced: dict[str, NodeView] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Scene:
+    """One pass as seen from afar: every node, every guest.
+
+    Attributes:
+        nodes: By name, with lease data.
+        evidence: The newest reading of each guest, by its key.
+        errors: Endpoint → why it did not answer.
+        malformed: Nodes that could not be read, each with why.
+        directory: Who may be who.
+        utc: The API server's clock.
+        now_s: The agent's clock when the cluster had answered.
+        paused_why: Set when fencing is paused for the whole cluster.
+        fleet: The summary; None: to be made anew.
+        lost: Endpoints of one host each that do not answer, while all others do.
+        waited: A guest whose reading had hung was asked again in this pass: once is enough.
+    """
+
+    nodes: dict[str, NodeView]
+    evidence: dict[tuple[str, str, str], Evidence]
+    errors: dict[str, str]
+    malformed: tuple[str, ...]
+    directory: Directory
+    utc: str
+    now_s: float
+    paused_why: str | None
+    fleet: Fleet | None = None
+    lost: frozenset[str] = frozenset()
+    waited: bool = False

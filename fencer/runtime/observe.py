@@ -1,0 +1,282 @@
+"""Observe: gather what one decision may know, from afar for all nodes, and closely for one.
+
+The order is part of the proof: hypervisors are read first and the cluster afterwards, so that a lease renewal
+which shows up in a later look than a reading really happened after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from fencer.core.fleet import STALL_REMEMBERED_S, quorum_without, stalls, survey
+from fencer.core.history import aged, remember, track
+from fencer.core.identity import Directory, Rules
+from fencer.core.model import (
+    Candidate,
+    Evidence,
+    FenceMark,
+    Fleet,
+    GuestHistory,
+    Intent,
+    NodeView,
+    Observation,
+    PowerState,
+    Word,
+)
+from fencer.core.policy import Policy
+from fencer.errors import (
+    ClusterNotFound,
+    ClusterUnreachable,
+    FencerError,
+    HypervisorError,
+)
+from fencer.ports import Fact
+from fencer.runtime.memory import Memory, Scene
+from fencer.runtime.readings import Reader
+from fencer.runtime.world import API, World
+
+__all__ = ["API", "Observer", "World"]
+
+T = TypeVar("T")
+
+
+class Observer:
+    """Looks, and remembers.
+
+    Args:
+        world: The ports.
+        rules: What the configuration says of identity.
+        policy: Deadlines, and what counts as silent.
+    """
+
+    def __init__(self, world: World, rules: Rules, policy: Policy) -> None:
+        self._world = world
+        self._rules = rules
+        self._policy = policy
+        self.memory = Memory()
+        self._reader = Reader(world, policy)
+
+    def look(self) -> Scene:
+        """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
+
+        Raises:
+            ClusterError: without nodes there is nothing to decide.
+        """
+        sweeps = self._reader.sweep()
+        roster = self.api(self._world.cluster.roster)
+        now_s = self._world.clock.now_s()
+        readings = {
+            reading.guest.key: reading
+            for answer in sweeps.values()
+            if not isinstance(answer, FencerError)
+            for reading in answer
+        }
+        nodes = {fact.node.name: self._aged(fact, now_s) for fact in roster.facts}
+        scene = Scene(
+            nodes=nodes | self._deleted(nodes, now_s),
+            evidence=readings,
+            errors={name: str(answer) for name, answer in sweeps.items() if isinstance(answer, FencerError)},
+            malformed=roster.malformed,
+            directory=Directory(
+                (reading.guest for reading in readings.values()), nodes.values(), self._rules
+            ),
+            utc=roster.utc,
+            now_s=now_s,
+            paused_why=roster.paused_why,
+            lost=self._reader.lost(sweeps),
+        )
+        self._remember_all(scene)
+        return scene
+
+    def observation(
+        self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
+    ) -> Observation:
+        """Put together what is known of one node from afar."""
+        candidates = scene.directory.candidates(node)
+        evidence, error = self._reader.from_afar(scene, candidates)
+        evidence = self._by_host_power(node, evidence)
+        return Observation(
+            node=node,
+            candidates=candidates,
+            evidence=evidence,
+            history=self.memory.guests.get(node.uid, GuestHistory()),
+            fleet=self.fleet(scene),
+            intent=intent,
+            now_s=scene.now_s,
+            utc=scene.utc,
+            rivals=scene.directory.rivals(node),
+            evidence_error=error,
+            others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
+            killed=self.memory.killed.get(candidates[0].guest.key) if candidates else None,
+            fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
+            started=_incident(node) in self.memory.started,
+            asked_s=self._asked_s(node, scene.now_s),
+            word=word or Word(),
+        )
+
+    def closer(self, scene: Scene, before: Observation) -> Observation:
+        """Read guest, node, lease, pods and attachments live, in this order, for one node alone.
+
+        Raises:
+            ClusterError: the node could not be read; nothing may be done.
+        """
+        guest = before.candidates[0].guest if before.candidates else None
+        evidence, error = (
+            self._reader.read(scene, guest) if guest is not None else (None, before.evidence_error)
+        )
+        cluster, name = self._world.cluster, before.node.name
+        fact = self._fact(before.node)
+        pods = self.api(lambda: cluster.pods(name))
+        attachments = self.api(lambda: cluster.attachments(name))
+        now_s = self._world.clock.now_s()
+        node = self._aged(fact, now_s)
+        evidence = self._by_host_power(node, evidence)
+        self._remember(node, evidence, now_s)
+        scene.nodes[name], scene.fleet = node, None
+        if evidence is not None:
+            scene.evidence[evidence.guest.key] = evidence
+        key = guest.key if guest is not None else None
+        candidates = scene.directory.candidates(node)
+        return replace(
+            before,
+            node=node,
+            candidates=candidates,
+            evidence=evidence,
+            evidence_error=error,
+            history=self.memory.guests[node.uid],
+            fleet=self.fleet(scene),
+            now_s=now_s,
+            utc=fact.utc,
+            pods=tuple(pods),
+            attachments=tuple(attachments),
+            killed=None if key is None else self.memory.killed.get(key),
+            fenced_guest=self._reader.read_fenced(scene, node, candidates),
+            started=_incident(node) in self.memory.started,
+            asked_s=self._asked_s(node, now_s),
+            close=True,
+        )
+
+    def fleet(self, scene: Scene) -> Fleet:
+        """Sum up the scene, once per change."""
+        if scene.fleet is None:
+            last_stop_s, now_s = self.memory.last_stop_s, self._world.clock.now_s()
+            self.memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
+            fleet = survey(
+                scene.nodes.values(),
+                scene.evidence.values(),
+                self._histories(scene),
+                self._policy,
+                scene.utc,
+                None if last_stop_s is None else now_s - last_stop_s,
+                scene.paused_why,
+                frozenset(name for name, s in self.memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
+            )
+            without = quorum_without(scene.nodes.values(), self._policy, self.down(scene))
+            scene.fleet = replace(fleet, quorum_without=without)
+        return scene.fleet
+
+    def down(self, scene: Scene) -> frozenset[str]:
+        """Name the nodes whose guests do not run, by their hypervisor's newest word."""
+        states = {
+            node.name: scene.evidence[candidates[0].guest.key].power_state
+            for node in scene.nodes.values()
+            if (candidates := scene.directory.candidates(node)) and candidates[0].guest.key in scene.evidence
+        }
+        up = {PowerState.RUNNING, PowerState.UNKNOWN}
+        return frozenset(name for name, state in states.items() if state not in up)
+
+    def api(self, call: Callable[[], T]) -> T:
+        """Ask the cluster, under the deadline of an ordinary call.
+
+        Raises:
+            ClusterError: what the call raised, or that it came too late.
+        """
+        try:
+            return self._world.asker.ask(API, call, self._policy.call_deadline_s)
+        except HypervisorError as error:
+            raise ClusterUnreachable(str(error)) from error
+
+    def _by_host_power(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
+        history = self.memory.guests.get(node.uid, GuestHistory())
+        return self._reader.by_host_power(node, evidence, history)
+
+    def _state_of(self, scene: Scene, candidate: Candidate) -> PowerState:
+        reading = scene.evidence.get(candidate.guest.key)
+        return reading.power_state if reading else PowerState.UNKNOWN
+
+    def forget(self, node: NodeView) -> None:
+        """Forget a deleted node for which nothing is left to do."""
+        self.memory.fenced.pop(node.uid, None)
+
+    def _fact(self, node: NodeView) -> Fact:
+        """Read the node live; one that was deleted while we fenced it stays as it was last seen."""
+        try:
+            return self.api(lambda: self._world.cluster.fact(node.name))
+        except ClusterNotFound:
+            if node.uid not in self.memory.fenced:
+                raise
+            deleted = replace(self.memory.fenced[node.uid], gone=True)
+            return Fact(deleted, renew_time=None, utc=self.api(self._world.cluster.roster).utc)
+
+    def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
+        """Return the nodes whose objects were deleted while we fenced them, and were not made anew since."""
+        uids = {node.uid for node in nodes.values()}
+        lost = [node for uid, node in self.memory.fenced.items() if uid not in uids]
+        for node in lost:
+            if node.name in nodes:
+                self.forget(node)
+        return {
+            node.name: aged(replace(node, gone=True), self.memory.leases[node.uid], now_s)
+            for node in lost
+            if node.name not in nodes
+        }
+
+    def _aged(self, fact: Fact, now_s: float) -> NodeView:
+        uid = fact.node.uid
+        lease = track(
+            self.memory.leases.get(uid), fact.renew_time, ready=fact.node.ready is True, now_s=now_s
+        )
+        self.memory.leases[uid] = lease
+        return aged(fact.node, lease, now_s)
+
+    def _asked_s(self, node: NodeView, now_s: float) -> float | None:
+        at_s = self.memory.asked.get((node.uid, node.boot_id))
+        return None if at_s is None else now_s - at_s
+
+    def _remember(self, node: NodeView, evidence: Evidence | None, now_s: float) -> None:
+        if evidence is not None and evidence.power_state is PowerState.RUNNING:
+            self.memory.killed.pop(evidence.guest.key, None)
+        if isinstance(node.mark, FenceMark) and node.out_of_service is not None:
+            self.memory.fenced[node.uid] = node
+        else:
+            self.forget(node)
+        before = self.memory.guests.get(node.uid, GuestHistory())
+        self.memory.guests[node.uid] = remember(
+            before, node, evidence, now_s, self._policy.evidence_max_age_s
+        )
+
+    def _remember_all(self, scene: Scene) -> None:
+        uids = set()
+        for node in scene.nodes.values():
+            uids.add(node.uid)
+            candidates = scene.directory.candidates(node)
+            reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
+            reading = self._by_host_power(node, reading)
+            self._remember(node, reading, scene.now_s)
+        for forgotten in self.memory.leases.keys() - uids:
+            del self.memory.leases[forgotten]
+        for forgotten in self.memory.guests.keys() - uids:
+            del self.memory.guests[forgotten]
+
+    def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
+        return [
+            (node, self.memory.guests[node.uid], candidates[0].guest.endpoint)
+            for node in scene.nodes.values()
+            if node.uid in self.memory.guests and (candidates := scene.directory.candidates(node))
+        ]
+
+
+def _incident(node: NodeView) -> str | None:
+    return node.mark.incident if isinstance(node.mark, FenceMark) else None

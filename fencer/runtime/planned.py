@@ -1,0 +1,180 @@
+"""Planned stops and starts of nodes: one after the other, or several at a time as far as all rules allow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from fencer.core.drain import Lot, of_lot
+from fencer.core.model import PodView
+from fencer.core.ordering import may_begin
+from fencer.core.rungs import age
+from fencer.runtime.drain import DrainOptions, Tell
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+from fencer.runtime.turns import Turn
+
+UNREPLACED = frozenset({"Job", "DaemonSet", "Node"})
+"""Kinds whose pods come anew elsewhere perhaps never, or on their own time."""
+
+
+class Replacements:
+    """Knows how many pods of each controller were Ready before any was evicted, and who is short of that.
+
+    Args:
+        world: The ports.
+        agent: Its observer holds calls to their deadlines.
+    """
+
+    def __init__(self, world: World, agent: Agent) -> None:
+        self._world = world
+        self._agent = agent
+        self._before: Counter[tuple[str, str]] = Counter()
+
+    def expect(self, node: str, options: DrainOptions) -> None:
+        """Take note of the controllers of the pods that a drain of this node will evict.
+
+        Raises:
+            ClusterError: they could not be listed.
+        """
+        pods = self._agent.observer.api(lambda: self._world.cluster.pods(node))
+        going = of_lot(pods, options.filters, {Lot.EVICT})
+        keys = {key for pod in going if (key := _controller(pod)) is not None}
+        for key, count in self._ready({namespace for namespace, _ in keys}).items():
+            if key in keys:
+                self._before[key] = max(self._before[key], count)
+
+    def short(self) -> list[str]:
+        """Return who has fewer Ready pods than before, with how many of how many.
+
+        Raises:
+            ClusterError: the pods could not be listed.
+        """
+        now = self._ready({namespace for namespace, _ in self._before})
+        return [
+            f"{namespace}/{name.partition('/')[2]} has {now[namespace, name]} of {count} pods Ready"
+            for (namespace, name), count in sorted(self._before.items())
+            if now[namespace, name] < count
+        ]
+
+    def _ready(self, namespaces: Iterable[str]) -> Counter[tuple[str, str]]:
+        evictor = self._world.evictor
+        assert evictor is not None  # noqa: S101 - whoever drains has one
+        found: Counter[tuple[str, str]] = Counter()
+        for namespace in sorted(namespaces):
+            for pod in self._agent.observer.api(lambda space=namespace: evictor.pods_in(space)):  # type: ignore[misc]
+                key = _controller(pod)
+                if key is not None and pod.ready and not pod.terminating:
+                    found[key] += 1
+        return found
+
+
+class Campaign:
+    """Several turns: as many at a time as may be, and the next one only when the pods of the last are back.
+
+    Args:
+        world: The ports.
+        turns: In order.
+        parallel: How many at a time.
+        tell: Shows the way.
+        replacements: Who must be whole before the next turn begins; None: nobody.
+        drain: How nodes are drained, for `replacements`.
+        patience_s: How long the replacements are waited for.
+        ordered: Control-plane nodes go one at a time, and a failure keeps the next turn from beginning.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        turns: Sequence[Turn],
+        parallel: int,
+        tell: Tell,
+        replacements: Replacements | None = None,
+        drain: DrainOptions | None = None,
+        patience_s: float = float("inf"),
+        *,
+        ordered: bool = True,
+    ) -> None:
+        self.waiting = list(turns)
+        self.under_way: list[Turn] = []
+        self.ended: list[Turn] = []
+        self.stuck = ""
+        """Why the next turn did not begin."""
+        self._world = world
+        self._parallel = parallel
+        self._tell = tell
+        self._replacements = replacements
+        self._drain = drain
+        self._patience_s = patience_s
+        self._ordered = ordered
+        self._short_since_s: float | None = None
+        self._told = ""
+
+    def prepare(self) -> None:
+        """Cordon all nodes before the first is drained, so that no pod is evicted twice.
+
+        Raises:
+            ClusterError: one could not be.
+        """
+        for turn in self.waiting:
+            turn.prepare()
+
+    def run(self) -> bool:
+        """Work until all is done, or one has failed; return whether all went well.
+
+        Raises:
+            ClusterError: a turn could not begin.
+        """
+        while self.waiting or self.under_way:
+            failed = self._ordered and any(turn.failed for turn in self.ended)
+            if (failed or self.stuck) and not self.under_way:
+                for turn in self.waiting:
+                    turn.withdraw()
+                return False
+            wait_s = 1.0
+            if not failed and not self.stuck:
+                self._begin_next()
+            for turn in tuple(self.under_way):
+                wait_s = min(wait_s, turn.advance())
+                if turn.over:
+                    self.under_way.remove(turn)
+                    self.ended.append(turn)
+                    wait_s = 0.0
+            if wait_s > 0:
+                self._world.clock.wait(wait_s)
+        return not any(turn.failed for turn in self.ended)
+
+    def _begin_next(self) -> None:
+        while self.waiting:
+            turn = self.waiting[0]
+            under_way = [other.node for other in self.under_way]
+            if self._ordered and not may_begin(turn.node, under_way, self._parallel):
+                return
+            if not self._whole():
+                return
+            if self._replacements is not None and self._drain is not None and len(self.waiting) > 1:
+                self._replacements.expect(turn.node.name, self._drain)
+            self.under_way.append(self.waiting.pop(0))
+
+    def _whole(self) -> bool:
+        """Whether the pods of earlier turns are back; while others are under way, that is not asked."""
+        if self._replacements is None or not self.ended or self.under_way:
+            return True
+        short = self._replacements.short()
+        now_s = self._world.clock.now_s()
+        if not short:
+            self._short_since_s = None
+            return True
+        self._short_since_s = now_s if self._short_since_s is None else self._short_since_s
+        text = "; ".join(short)
+        if text != self._told:
+            self._told = text
+            self._tell(self.waiting[0].node.name, "waiting", text)
+        if now_s - self._short_since_s >= self._patience_s:
+            self.stuck = f"after {age(self._patience_s)}, {text}"
+        return False
+
+
+def _controller(pod: PodView) -> tuple[str, str] | None:
+    kind = pod.controller.partition("/")[0]
+    return None if not pod.controller or kind in UNREPLACED else (pod.namespace, pod.controller)

@@ -1,0 +1,239 @@
+"""Reconcile: observe, decide, execute one action, observe again. Every door comes through here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fencer.core.decide import decide
+from fencer.core.identity import Rules
+from fencer.core.model import (
+    Action,
+    Alarm,
+    BindNode,
+    Decision,
+    FenceMark,
+    ForgetMark,
+    Intent,
+    NodeView,
+    Observation,
+    Reason,
+    Uncordon,
+    Verdict,
+    Word,
+)
+from fencer.core.policy import Policy
+from fencer.core.text import printable
+from fencer.errors import ClusterError, ClusterNotFound
+from fencer.runtime.execute import Executor
+from fencer.runtime.memory import Scene
+from fencer.runtime.observe import Observer, World
+
+STEPS = 64
+"""Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""
+
+FROM_AFAR = (Alarm, BindNode, ForgetMark, Uncordon)
+"""Words, and actions on a healthy node, guarded by its version: they need no closer look."""
+
+WORTH_WAITING = frozenset(
+    {Verdict.WAIT, Verdict.STOP_FIRST, Verdict.FENCE, Verdict.FENCED, Verdict.RECOVERING}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One node after a pass: what it was last seen as, and what was decided."""
+
+    observation: Observation
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over all nodes.
+
+    Attributes:
+        scene: What was seen from afar.
+        judged: By node name.
+        recheck_s: When to come again, at the latest.
+    """
+
+    scene: Scene
+    judged: dict[str, Judged]
+    recheck_s: float
+
+
+class Agent:
+    """Runs the pipeline.
+
+    Args:
+        world: The ports.
+        policy: How careful to be.
+        rules: What the configuration says of identity.
+        by: Who acts, for marks and events.
+    """
+
+    def __init__(self, world: World, policy: Policy, rules: Rules | None = None, by: str = "fencer") -> None:
+        self._world = world
+        self._policy = policy
+        self._by = by
+        self._told: dict[str, tuple[Verdict, Reason]] = {}
+        self._alarmed: set[tuple[str, Alarm]] = set()
+        self.observer = Observer(world, rules or Rules(), policy)
+        self.executor = Executor(world, self.observer, policy)
+
+    def tick(self) -> Pass:
+        """Judge every node once, and do what follows.
+
+        Raises:
+            ClusterError: the cluster could not be read at all.
+        """
+        scene = self.observer.look()
+        judged = {}
+        for node in tuple(scene.nodes.values()):
+            judged[node.name] = self._settle(scene, self.observer.observation(scene, node))
+        recheck_s = min(
+            (item.decision.recheck_s for item in judged.values() if item.decision.recheck_s is not None),
+            default=self._policy.poll_s,
+        )
+        return Pass(scene, judged, min(self._policy.poll_s, recheck_s))
+
+    def survey(
+        self, name: str | None = None, intent: Intent = Intent.WATCH, word: Word | None = None
+    ) -> Pass:
+        """Judge every node (or one) without doing anything, looking closely where a decision asks for it.
+
+        Raises:
+            ClusterNotFound: there is no node of that name.
+            ClusterError: the cluster could not be read.
+        """
+        scene = self.observer.look()
+        nodes = tuple(scene.nodes.values()) if name is None else (self.named(scene, name),)
+        judged = {
+            node.name: self._settle(scene, self.observer.observation(scene, node, intent, word), act=False)
+            for node in nodes
+        }
+        return Pass(scene, judged, self._policy.poll_s)
+
+    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float, *, act: bool = True) -> Judged:
+        """Follow one node until its intent is fulfilled, refused, or patience ends.
+
+        Args:
+            name: The node.
+            intent: FENCE or UNFENCE.
+            word: What the operator said.
+            patience_s: How long to wait for what only time can bring.
+            act: False: stop where something would be done.
+
+        Raises:
+            ClusterNotFound: there is no node of that name.
+            ClusterError: the cluster could not be read.
+        """
+        until_s = self._world.clock.now_s() + patience_s
+        while True:
+            judged = self.step(name, intent, word, act=act)
+            decision = judged.decision
+            over = decision.verdict not in WORTH_WAITING or decision.reason is Reason.PODS_CLEARED
+            if over or (decision.actions and not act) or self._world.clock.now_s() >= until_s:
+                return judged
+            recheck_s = self._policy.poll_s if decision.recheck_s is None else decision.recheck_s
+            self._world.clock.wait(min(self._policy.poll_s, max(0.05, recheck_s)))
+
+    def step(self, name: str, intent: Intent, word: Word, *, act: bool = True) -> Judged:
+        """Look at one node once, and do what follows now.
+
+        Args:
+            name: The node.
+            intent: On whose behalf.
+            word: What the operator said.
+            act: False: stop where something would be done.
+
+        Raises:
+            ClusterNotFound: there is no node of that name.
+            ClusterError: the cluster could not be read.
+        """
+        scene = self.observer.look()
+        observation = self.observer.observation(scene, self.named(scene, name), intent, word)
+        return self._settle(scene, observation, act=act)
+
+    def _settle(self, scene: Scene, observation: Observation, *, act: bool = True) -> Judged:
+        """Take one node as far as it goes now: one action at a time, everything observed anew after each."""
+        observation = self._signed(observation)
+        decision = decide(observation, self._policy)
+        try:
+            for _ in range(STEPS):
+                due = self._due(observation, decision)
+                if self._wants_closer(observation, decision, due):
+                    observation = self._signed(self.observer.closer(scene, observation))
+                elif not due or not act or not self._act(observation, decision, due[0]):
+                    break
+                else:
+                    observation = self._signed(self.observer.closer(scene, observation))
+                decision = decide(observation, self._policy)
+        except ClusterError as error:
+            self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
+        self._tell(observation.node, decision)
+        if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
+            self.observer.forget(observation.node)
+        return Judged(observation, decision)
+
+    def _due(self, observation: Observation, decision: Decision) -> list[Action]:
+        """Return the actions to carry out: all of them, but an alarm only once."""
+        return [
+            action
+            for action in decision.actions
+            if not (isinstance(action, Alarm) and (observation.incident, action) in self._alarmed)
+        ]
+
+    def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:
+        """Never act from afar; and take the second of two readings at once where no wait is asked for."""
+        if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
+            run = observation.history.run
+            return not observation.close or (decision.reason is Reason.NOT_HELD and run is not None)
+        far = [action for action in due if not isinstance(action, FROM_AFAR)]
+        return bool(far) and not observation.close
+
+    def _act(self, observation: Observation, decision: Decision, action: Action) -> bool:
+        self._tell(observation.node, decision)
+        if isinstance(action, Alarm):
+            self._alarmed.add((observation.incident, action))
+        step = self.executor.carry_out(observation, action)
+        self._world.reporter.acted(observation.node, action, step.text, ok=step.ok)
+        return step.ok
+
+    def _tell(self, node: NodeView, decision: Decision) -> None:
+        now = (decision.verdict, decision.reason)
+        if decision.reason is Reason.CLOSER_LOOK or self._told.get(node.uid) == now:
+            return
+        first = node.uid not in self._told
+        self._told[node.uid] = now
+        if not (first and decision.verdict is Verdict.HEALTHY):
+            self._world.reporter.decided(node, decision)
+
+    def _signed(self, observation: Observation) -> Observation:
+        """Add under which incident an action would be recorded, and by whom."""
+        mark = observation.node.mark
+        if isinstance(mark, FenceMark) and observation.node.out_of_service is not None:
+            incident = mark.incident
+        else:
+            incident = incident_id(observation.node)
+        if observation.intent is Intent.SHUTDOWN:  # a guest that was stopped for this is not started again
+            incident = f"{incident}-shutdown"
+        return replace(observation, incident=incident, by=self._by)
+
+    def named(self, scene: Scene, name: str) -> NodeView:
+        """Return a node of a scene by its name.
+
+        Raises:
+            ClusterNotFound: there is none.
+        """
+        if name not in scene.nodes:
+            known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
+            raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
+        return scene.nodes[name]
+
+
+def incident_id(node: NodeView) -> str:
+    """Return the id of an incident: the same for every agent that sees this node end in this boot."""
+    return hashlib.sha256(f"{node.uid}/{node.boot_id}".encode()).hexdigest()[:8]

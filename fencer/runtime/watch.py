@@ -1,0 +1,58 @@
+"""Watch: pass after pass, until told to stop. A pass that fails is said once, and tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fencer.errors import ClusterError
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.systemd import notify
+
+
+def watch(agent: Agent, world: World, poll_s: float, stopped: Callable[[], bool]) -> None:
+    """Run passes until `stopped` says so.
+
+    Args:
+        agent: Whose passes.
+        world: For clock, reporter and wake-ups.
+        poll_s: Seconds between passes that nothing asks to come sooner.
+        stopped: Asked after every pass.
+    """
+    for port in world.hypervisors.values():
+        port.subscribe(world.clock.wake)
+    troubles: dict[str, str] = {}
+    while not stopped():
+        notify("WATCHDOG=1")
+        wait_s = _one_pass(agent, world, poll_s, troubles)
+        if not stopped():
+            world.clock.wait(max(0.05, wait_s))
+
+
+def _one_pass(agent: Agent, world: World, poll_s: float, troubles: dict[str, str]) -> float:
+    """Run one pass and say what is new; return when to come again. What was seen is forgotten with it."""
+    try:
+        done = agent.tick()
+    except ClusterError as error:
+        _tell(world, troubles, {"kubernetes": str(error)}, {"kubernetes"})
+        return poll_s
+    _tell(world, troubles, _troubles(done), {"kubernetes", "nodes", *world.hypervisors})
+    return done.recheck_s
+
+
+def _troubles(done: Pass) -> dict[str, str]:
+    found = dict(done.scene.errors)
+    if done.scene.malformed:
+        found["nodes"] = "nodes that cannot be read: " + "; ".join(done.scene.malformed)
+    return found
+
+
+def _tell(world: World, troubles: dict[str, str], now: dict[str, str], asked: set[str]) -> None:
+    """Say what is new about endpoints, and what is over; nothing twice."""
+    for name, text in now.items():
+        if name not in troubles:
+            world.reporter.said(text, warning=True)
+    for name in asked - now.keys():
+        if troubles.pop(name, None) is not None:
+            world.reporter.said(f"{name}: answers again", warning=False)
+    troubles.update(now)

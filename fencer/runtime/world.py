@@ -1,0 +1,36 @@
+"""Everything outside of an agent: the ports that it works through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter
+
+API = "kubernetes"
+"""Name of the cluster's worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything outside: the ports that one agent works through.
+
+    Attributes:
+        cluster: The Kubernetes API.
+        hypervisors: Endpoint's name → port.
+        asker: Runs calls under deadlines.
+        clock: Time.
+        reporter: Tells people.
+        evictor: What a drain needs beyond the cluster; None: nothing is drained here.
+        witnesses: Which power witness watches which host of which endpoint.
+        one_host: Endpoints that are one host each: where they do not answer, their host is silent.
+    """
+
+    cluster: Cluster
+    hypervisors: Mapping[str, Hypervisor]
+    asker: Asker
+    clock: Clock
+    reporter: Reporter
+    evictor: Evictor | None = None
+    witnesses: Mapping[tuple[str, str], HostPower] = field(default_factory=dict)
+    one_host: frozenset[str] = frozenset()

@@ -1,0 +1,1 @@
+"""Writes or prints what an installation needs."""

@@ -1,0 +1,109 @@
+"""The `pveum` lines for fencer's own user and token on Proxmox VE, with no right too many. Pure.
+
+A token with privilege separation has the rights that its user *and* itself have, so each grant is made twice.
+A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone.
+
+Source: facts of Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens). The right
+VM.Monitor is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencer.errors import ConfigError
+
+AUDIT = "FencerAudit"
+POWER = "FencerPower"
+
+PRIVILEGES = {AUDIT: ("Sys.Audit", "VM.Audit"), POWER: ("VM.PowerMgmt",)}
+"""Role → privileges. The same on 8 and 9: what was renamed in between is nothing that fencer uses."""
+
+NOT_NEEDED = {
+    8: "VM.Monitor is not among them: it would open every guest's monitor, and is gone in 9.",
+    9: "VM.GuestAgent.* is not among them: fencer asks no guest agent, and 8 does not know it.",
+}
+
+_TOKEN_ID = re.compile(r"([^\s!@/:,]+@[A-Za-z][A-Za-z0-9._-]+)!([A-Za-z][A-Za-z0-9._-]+)")
+_POOL = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whom to make, and what for.
+
+    Attributes:
+        token_id: ``USER@REALM!ID``, as the configuration has it.
+        token_file: Where the configuration expects the token's secret.
+        power: May stop and start guests as well.
+        pool: Only those of this pool; None: all.
+        version: The major version of Proxmox VE, 8 or 9.
+    """
+
+    token_id: str
+    token_file: Path
+    power: bool = False
+    pool: str | None = None
+    version: int = 9
+
+
+def pveum_lines(account: Account) -> tuple[str, ...]:
+    """Return what root pastes once on any host of the cluster, or pipes into ``sh -e``.
+
+    Raises:
+        ConfigError: the token's id or the pool's name cannot be one.
+    """
+    user, token = _parts(account.token_id)
+    if account.pool is not None and not _POOL.fullmatch(account.pool):
+        raise ConfigError(f"--pool: {account.pool!r} cannot be the name of a pool")
+    roles = (AUDIT, POWER) if account.power else (AUDIT,)
+    return (
+        f"# Proxmox VE {account.version}: once, as root, on any host; pasted, or piped into `sh -e`.",
+        f"# {NOT_NEEDED[account.version]}",
+        *(f"pveum role add {role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}" for role in roles),
+        f"pveum user add {shlex.quote(user)} --comment 'fencer, no password'",
+        "# The secret is shown only now: it goes straight into the file, and nobody else may read that.",
+        *_token_lines(user, token, account.token_file),
+        "# A token has only rights that its user has as well: every grant is made to both.",
+        *_grants("/", (AUDIT,), user, account.token_id),
+        *(_power_lines(account, user) if account.power else ()),
+        "# What it may do in the end:",
+        f"pveum user token permissions {shlex.quote(user)} {shlex.quote(token)}",
+        "# To take all of it back: "
+        + "; ".join(
+            [f"pveum user delete {shlex.quote(user)}", *(f"pveum role delete {role}" for role in roles)]
+        ),
+    )
+
+
+def _parts(token_id: str) -> tuple[str, str]:
+    parts = _TOKEN_ID.fullmatch(token_id)
+    if parts is None:
+        raise ConfigError(f"--token-id: {token_id!r} is not like fencer@pve!agent")
+    return parts[1], parts[2]
+
+
+def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
+    # No jq on a fresh host; in this JSON the secret is the only UUID.
+    uuid = r"[0-9a-f]\{8\}-[0-9a-f-]\{27\}"
+    target, draft = shlex.quote(str(file)), shlex.quote(f"{file}.new")
+    yield f"install -d -m 0755 {shlex.quote(str(file.parent))}"
+    yield f"( umask 077; pveum user token add {shlex.quote(user)} {shlex.quote(token)} --privsep 1 \\"
+    yield f"    --output-format json | grep -o '{uuid}' > {draft} && mv {draft} {target} )"
+    yield "# Then give the file to the user that fencer runs as; on another machine, copy it there first:"
+    yield f"#     chown fencer: {target}"
+
+
+def _power_lines(account: Account, user: str) -> Iterator[str]:
+    path = "/vms" if account.pool is None else f"/pool/{account.pool}"
+    yield f"# On {path} these roles replace what is inherited from /: the first one must be named again."
+    yield from _grants(path, (AUDIT, POWER), user, account.token_id)
+
+
+def _grants(path: str, roles: tuple[str, ...], user: str, token_id: str) -> Iterator[str]:
+    for whom, name in (("--users", user), ("--tokens", token_id)):
+        yield f"pveum acl modify {path} {whom} {shlex.quote(name)} --roles {','.join(roles)}"

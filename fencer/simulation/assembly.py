@@ -1,0 +1,182 @@
+"""A whole simulated world, put together: guests, kubelets, control plane, and the ports over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fencer.core.identity import Admission, Rules
+from fencer.simulation.clock import InlineAsker, VirtualClock
+from fencer.simulation.cluster import SimulatedCluster
+from fencer.simulation.controllers import Timing
+from fencer.simulation.controlplane import ControlPlane
+from fencer.simulation.guests import Guest
+from fencer.simulation.hosts import SimulatedPower
+from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.kubelet import KubeletMemory, KubeletTiming
+from fencer.simulation.nodes import SimulatedNode
+from fencer.simulation.objects import Api, ApiNode, ApiObject
+from fencer.simulation.passages import revert, take_snapshot
+from fencer.simulation.surveyor import SimulatedSurveyor
+from fencer.simulation.timeline import Timeline
+from fencer.simulation.workloads import Workload
+from fencer.simulation.world import World
+
+API_DELAY_S = 0.005
+"""What a request to the API server takes here, where it goes through the `Asker`."""
+
+WARM_UP_S = 120.0
+"""All pods of a sound world are Ready long before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How big a world is.
+
+    Attributes:
+        nodes: Names of nodes and their guests.
+        endpoint: Name of the hypervisor's endpoint.
+        hosts: Names of hosts; the guests are dealt out to them in turn.
+        watched: A power witness watches each host.
+    """
+
+    nodes: tuple[str, ...] = ("k8s-1", "k8s-2", "k8s-3")
+    endpoint: str = "lab"
+    hosts: tuple[str, ...] = ("lab1",)
+    watched: bool = False
+
+    def host_of(self, node: str) -> str:
+        """Return the host of a node's guest."""
+        return self.hosts[self.nodes.index(node) % len(self.hosts)]
+
+
+class Simulation:
+    """The world with all its parts.
+
+    Args:
+        shape: How big.
+        workloads: What runs in the cluster; used up by it, so make new ones for each world.
+        seed: Of all chance.
+        strict: A double writer raises `DoubleWriter`; otherwise it is told and counted.
+        timing: How slow the control plane is.
+        kubelets: How quick the kubelets are.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        workloads: Sequence[Workload],
+        *,
+        seed: int = 0,
+        strict: bool = True,
+        timing: Timing | None = None,
+        kubelets: KubeletTiming | None = None,
+    ) -> None:
+        self.shape = shape
+        self.clock = VirtualClock()
+        self.timeline = Timeline(self.clock.now_s)
+        self.world = World(self.clock, self.timeline, seed=seed, strict=strict)
+        self.api = Api(self.clock, self.world.random)
+        self.control_plane = ControlPlane(self.api, workloads, timing or Timing(), self.timeline)
+        self.cluster = SimulatedCluster(self.api)
+        self.surveyor = SimulatedSurveyor(self.api, self.cluster)
+        self.hypervisors = {shape.endpoint: SimulatedHypervisor(shape.endpoint, self.world)}
+        self.witnesses = {
+            (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
+        }
+        self.asker = InlineAsker(self.clock, self._delay_s)
+        self.nodes: dict[str, SimulatedNode] = {}
+        """Node → the machine that is that node, the newest one where it was replaced."""
+        self._machines: dict[str, SimulatedNode] = {}
+        self._memories: dict[str, KubeletMemory] = {}
+        self._kubelets = kubelets or KubeletTiming()
+        for name in shape.nodes:
+            self._add_node(name, shape.host_of(name))
+        self.world.on_power.append(self.stir)
+        self.api.watchers.append(self._tell_kubelets)
+
+    @property
+    def hypervisor(self) -> SimulatedHypervisor:
+        """The only endpoint."""
+        return self.hypervisors[self.shape.endpoint]
+
+    def witness(self, host: str) -> SimulatedPower:
+        """Return the power witness of a host."""
+        return self.witnesses[self.shape.endpoint, host]
+
+    def stir(self, guest: Guest) -> None:
+        """Tick the kubelet of a guest to which something has happened, if it has one."""
+        if guest.name in self._machines:
+            self._machines[guest.name].stir()
+
+    def guest(self, name: str) -> Guest:
+        """Return a guest by name."""
+        return self.world.guests[name]
+
+    def rules(self) -> Rules:
+        """Admit power actions on every guest."""
+        uuids = frozenset(guest.uuid for guest in self.world.guests.values())
+        return Rules(admitted={self.shape.endpoint: Admission(uuids=uuids)})
+
+    def warm_up(self) -> None:
+        """Run until every pod is Ready; the story begins there.
+
+        Raises:
+            AssertionError: it never got there.
+        """
+        self.control_plane.start()
+        for node in self.nodes.values():
+            node.stir(self.world.random.uniform(0.0, 10.0))
+        while not self.control_plane.whole():
+            if self.clock.now_s() > WARM_UP_S:
+                raise AssertionError(f"not every pod is Ready after {WARM_UP_S:g} s")
+            self.clock.advance(1.0)
+        self.timeline.take()
+        self.timeline.began_s = self.clock.now_s()
+
+    def replace(self, node: str) -> Guest:
+        """Let a new guest join under a node's name, beside the one that is that node."""
+        old = self.nodes[node].guest
+        new = self.world.add_guest(f"{old.name}-new", endpoint=old.endpoint, host=old.host, node=node)
+        self._add_machine(new).stir()
+        return new
+
+    def take_snapshot(self, guest: Guest) -> bool:
+        """Keep a copy of a guest's memory, its kubelet's included."""
+        taken = take_snapshot(guest)
+        if taken and guest.name in self._machines:
+            self._memories[guest.name] = self._machines[guest.name].kubelet.remember()
+        return taken
+
+    def revert(self, guest: Guest) -> bool:
+        """Bring that memory back."""
+
+        def recall() -> None:
+            if guest.name in self._memories:
+                self._machines[guest.name].kubelet.recall(self._memories[guest.name])
+
+        return revert(self.world, guest, recall)
+
+    def _add_node(self, name: str, host: str) -> None:
+        guest = self.world.add_guest(name, endpoint=self.shape.endpoint, host=host)
+        node = ApiNode(name, self.api.new_uid(), guest.uuid, f"simulation://{name}", guest.boot_id)
+        self.api.add_node(node)
+        self._add_machine(guest)
+
+    def _add_machine(self, guest: Guest) -> SimulatedNode:
+        machine = SimulatedNode(self.api, guest, self._kubelets, self.world.random, self.timeline)
+        self.nodes[guest.node] = self._machines[guest.name] = machine
+        return machine
+
+    def _tell_kubelets(self, obj: ApiObject) -> None:
+        name = obj.name if isinstance(obj, ApiNode) else obj.node
+        for machine in self._machines.values():
+            if machine.guest.node == name:
+                machine.heard(obj)
+
+    def _delay_s(self, endpoint: str) -> float:
+        name, _, host = endpoint.partition("/")
+        if (name, host) in self.witnesses:
+            return self.witnesses[name, host].trouble.delay_s
+        hypervisor = self.hypervisors.get(endpoint)
+        return hypervisor.trouble.delay_s if hypervisor is not None else API_DELAY_S

@@ -1,0 +1,266 @@
+"""The `Cluster` port over objects in memory, with the real API's guards: versions, UIDs, finalizers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+from fencer.core import annotations as written
+from fencer.core.evictions import Answer
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    AttachmentView,
+    Binding,
+    Cordon,
+    FenceMark,
+    NodeView,
+    PodView,
+    Taint,
+)
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
+from fencer.ports import Cleared, ClusterInfo, Fact, Roster
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.evictions import evict
+from fencer.simulation.objects import Api, ApiNode, ApiPod
+
+RIGHTS = (
+    "list nodes",
+    "get nodes",
+    "patch nodes",
+    "list leases",
+    "get leases",
+    "list pods",
+    "patch pods/status",
+    "delete pods",
+    "list volumeattachments",
+    "create events",
+)
+
+
+class SimulatedCluster:
+    """The Kubernetes API as fencer sees it.
+
+    Args:
+        api: The objects.
+        missing: Rights that fencer does not have here, out of `RIGHTS`.
+    """
+
+    def __init__(self, api: Api, missing: Sequence[str] = ()) -> None:
+        self.missing = set(missing)
+        self.malformed: tuple[str, ...] = ()
+        self.cleared: Counter[str] = Counter()
+        """Pods that fencer cleared, by node."""
+        self.events: list[tuple[str, str, str, bool]] = []
+        """Events on nodes: node, reason, text, warning."""
+        self._api = api
+        self._views: dict[str, NodeView] = {}
+
+    def identity(self) -> ClusterInfo:
+        """Say which cluster this is."""
+        self._may()
+        return ClusterInfo(self._api.cluster_uid, "simulation", "v1.36.2", "fencer", self._api.paused_why)
+
+    def missing_rights(self) -> Sequence[str]:
+        """Name the rights that are missing."""
+        self._may()
+        return [right for right in RIGHTS if right in self.missing]
+
+    def missing_drain_rights(self) -> Sequence[str]:
+        """Name the rights that a drain misses."""
+        self._may()
+        return [right for right in ("create pods/eviction",) if right in self.missing]
+
+    def roster(self) -> Roster:
+        """List all nodes and leases."""
+        self._may("list nodes", "list leases")
+        utc = self._api.clock.utc()
+        facts = tuple(Fact(self._view(node), node.lease, utc) for node in self._api.nodes.values())
+        return Roster(facts, utc, self.malformed, self._api.paused_why)
+
+    def fact(self, node: str) -> Fact:
+        """Read one node and its lease."""
+        self._may("get nodes", "get leases")
+        found = self._api.nodes.get(node)
+        if found is None:
+            raise ClusterNotFound(f"no node {node}")
+        return Fact(self._view(found), found.lease, self._api.clock.utc())
+
+    def pods(self, node: str) -> Sequence[PodView]:
+        """List the pods of a node."""
+        self._may("list pods")
+        return [_pod_view(pod) for pod in self._api.pods_on(node)]
+
+    def attachments(self, node: str) -> Sequence[AttachmentView]:
+        """List the attachments of a node."""
+        self._may("list volumeattachments")
+        return [
+            AttachmentView(one.name, one.uid, one.node, one.volume, one.attached, one.terminating)
+            for one in self._api.attachments.values()
+            if one.node == node
+        ]
+
+    def bind(self, node: NodeView, binding: Binding) -> None:
+        """Write the binding."""
+        found = self._guarded(node)
+        found.annotations[written.BINDING] = written.write_binding(binding)
+        self._api.changed(found)
+
+    def claim(self, node: NodeView, incident: str, by: str) -> None:
+        """Write the claim on an incident."""
+        found = self._guarded(node)
+        found.annotations[written.INCIDENT] = written.write_claim(incident, by)
+        self._api.changed(found)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        """Write taint and mark."""
+        found = self._guarded(node)
+        found.annotations[written.MARK] = written.write_mark(mark)
+        found.annotations[written.APPLIED_BY] = "fencer"
+        others = (taint for taint in found.taints if taint.key != OUT_OF_SERVICE)
+        self._api.set_taints(found, (*others, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
+
+    def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
+        """Take taint and mark off, and cordon."""
+        found = self._guarded(node)
+        for key in (written.MARK, written.APPLIED_BY, written.INCIDENT):
+            found.annotations.pop(key, None)
+        if cordon is not None:
+            found.unschedulable, found.cordoner = True, "fencer"
+            found.annotations[written.CORDON] = written.write_cordon(cordon)
+        self._api.set_taints(found, (taint for taint in found.taints if taint.key != OUT_OF_SERVICE))
+        self._api.changed(found)
+
+    def forget_mark(self, node: NodeView) -> None:
+        """Take the mark off."""
+        found = self._guarded(node)
+        for key in (written.MARK, written.APPLIED_BY, written.INCIDENT):
+            found.annotations.pop(key, None)
+        self._api.changed(found)
+
+    def cordon(self, node: NodeView, cordon: Cordon | None) -> None:
+        """Cordon, and note that it was us."""
+        found = self._guarded(node)
+        found.unschedulable, found.cordoner = True, "fencer"
+        if cordon is not None:
+            found.annotations[written.CORDON] = written.write_cordon(cordon)
+        self._api.changed(found)
+
+    def uncordon(self, node: NodeView) -> None:
+        """Take our cordon off."""
+        found = self._guarded(node)
+        found.annotations.pop(written.CORDON, None)
+        found.unschedulable = False
+        self._api.changed(found)
+
+    def clear(self, pod: PodView, why: str) -> Cleared:
+        """Do to a pod what the pod garbage collector does."""
+        self._may("patch pods/status", "delete pods")
+        found = self._api.pods.get(pod.uid)
+        if found is None:
+            return Cleared(pod, gone=True)
+        if str(found.version) != pod.version:
+            raise ClusterConflict(f"{pod} changed since it was read")
+        self._api.fail_pod(found, why)
+        gone = self._api.delete_pod(found, force=True)
+        if found.node is not None:
+            self.cleared[found.node] += 1
+        return Cleared(pod, gone, "" if gone else f"held by {', '.join(found.finalizers)}")
+
+    def evict(self, pod: PodView, grace_s: float | None = None) -> Answer:
+        """Ask for the eviction of a pod."""
+        if "create pods/eviction" in self.missing:
+            return Answer(403, "fencer may not create pods/eviction")
+        self._may()
+        return evict(self._api, pod.namespace, pod.name, pod.uid, grace_s)
+
+    def pods_in(self, namespace: str) -> Sequence[PodView]:
+        """List the pods of a namespace."""
+        self._may("list pods")
+        return [_pod_view(pod) for pod in self._api.pods.values() if pod.namespace == namespace]
+
+    def delete_attachment(self, attachment: AttachmentView) -> None:
+        """Delete an attachment: its volume is detached, as the attacher does it."""
+        self._may("delete volumeattachments")
+        for found in list(self._api.attachments.values()):
+            if found.name == attachment.name:
+                if found.uid != attachment.uid:
+                    raise ClusterConflict(f"{attachment.name} is another attachment now")
+                self._api.remove_attachment(found)
+
+    def record_event(self, node: NodeView, reason: str, text: str, *, warning: bool) -> None:
+        """Leave an Event."""
+        self._may("create events")
+        self.events.append((node.name, reason, text, warning))
+
+    def _may(self, *rights: str) -> None:
+        if self._api.down_why is not None:
+            raise ClusterUnreachable(self._api.down_why)
+        for right in rights:
+            if right in self.missing:
+                raise ClusterDenied(f"fencer may not {right}")
+
+    def _guarded(self, node: NodeView) -> ApiNode:
+        self._may("patch nodes")
+        found = self._api.nodes.get(node.name)
+        if found is None:
+            raise ClusterNotFound(f"no node {node.name}")
+        if str(found.version) != node.version:
+            raise ClusterConflict(f"{node.name} changed since it was read")
+        return found
+
+    def _view(self, node: ApiNode) -> NodeView:
+        """Return the node as fencer sees it; built once per version."""
+        known = self._views.get(node.name)
+        version = str(node.version)
+        if known is None or known.version != version:
+            known = self._views[node.name] = _node_view(node, version)
+        return known
+
+
+def _node_view(node: ApiNode, version: str) -> NodeView:
+    notes = node.annotations
+    return NodeView(
+        name=node.name,
+        uid=node.uid,
+        system_uuid=node.system_uuid,
+        provider_id=node.provider_id,
+        boot_id=node.boot_id,
+        ready=node.ready,
+        version=version,
+        taints=node.taints,
+        unschedulable=node.unschedulable,
+        excluded=written.excluded(notes.get(written.EXCLUDE)),
+        roles=node.roles,
+        binding=written.read_binding(notes.get(written.BINDING)),
+        mark=written.read_mark(notes.get(written.MARK)),
+        claim=written.read_claim(notes.get(written.INCIDENT)),
+        cordon=written.read_cordon(notes.get(written.CORDON)),
+        cordoner=node.cordoner if written.CORDON in notes else "",
+        volumes_in_use=len(node.volumes_in_use),
+    )
+
+
+def _pod_view(pod: ApiPod) -> PodView:
+    return PodView(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        version=str(pod.version),
+        phase=pod.phase,
+        created_utc=f"{EPOCH + timedelta(seconds=pod.created_s):%Y-%m-%dT%H:%M:%SZ}",
+        terminating=pod.deleted_s is not None,
+        mirror=pod.mirror,
+        tolerates_out_of_service=pod.tolerates_out_of_service,
+        finalizers=pod.finalizers,
+        controller=pod.owner,
+        local_data=pod.local_data,
+        claims=(pod.volume,) if pod.volume else (),
+        grace_s=pod.grace_s,
+        ready=pod.ready,
+        labels=(("app", pod.owner.partition("/")[2]),) if pod.owner else (),
+        pre_stop=pod.pre_stop,
+        cpu_m=pod.cpu_m,
+        memory_b=pod.memory_b,
+        ports=pod.ports,
+    )

@@ -1,0 +1,186 @@
+"""What can go wrong, as data, and what each of it does to the world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum, auto
+
+from fencer.core.model import PowerState
+from fencer.simulation.assembly import Simulation
+from fencer.simulation.guests import Guest
+from fencer.simulation.hosts import WitnessTrouble, recover
+from fencer.simulation.passages import back_up, migrate
+
+LATE_S = 4.0
+"""An answer so late is still within an ordinary deadline."""
+TOO_LATE_S = 20.0
+"""An answer so late is not."""
+API_DOWN_WHY = "the API server does not answer: connection refused"
+
+
+class What(StrEnum):
+    """What happens, to a guest, its node, the endpoint, or the API."""
+
+    # power of a guest
+    POWER_OFF = auto()
+    CRASH = auto()
+    SHUTDOWN = auto()
+    PAUSE = auto()
+    IO_ERROR = auto()
+    RESUME = auto()
+    SAVE = auto()
+    START = auto()
+    DELETE = auto()
+    REBOOT = auto()
+    PANIC = auto()
+    # its memory and its place
+    SNAPSHOT = auto()
+    REVERT = auto()
+    MIGRATE = auto()
+    CLONE = auto()
+    BACK_UP = auto()
+    HA_RECOVER = auto()
+    # a guest that runs on
+    NIC_OFF = auto()
+    NIC_ON = auto()
+    KUBELET_STOP = auto()
+    KUBELET_START = auto()
+    # the Node object
+    DELETE_NODE = auto()
+    REPLACE = auto()
+    # a host (target: its name)
+    HOST_OFF = auto()
+    HOST_ON = auto()
+    HOST_CUT = auto()
+    HOST_JOINED = auto()
+    # its power witness
+    WITNESS_SILENT = auto()
+    WITNESS_SAYS_ON = auto()
+    WITNESS_SAYS_OFF = auto()
+    WITNESS_TRUTHFUL = auto()
+    # wrong answers of the endpoint about a guest
+    LIE_STOPPED = auto()
+    MISSING = auto()
+    UNSETTLED = auto()
+    CONFIG_MOVED = auto()
+    # wrong answers of the endpoint about all
+    ALL_STOPPED = auto()
+    STALE = auto()
+    LATE = auto()
+    TOO_LATE = auto()
+    HANG = auto()
+    DENIED = auto()
+    POWER_DENIED = auto()
+    STOP_RAISES = auto()
+    NO_QUORUM = auto()
+    TRUTHFUL = auto()
+    # the API
+    API_DOWN = auto()
+    API_UP = auto()
+
+
+class Cue(StrEnum):
+    """What a fault of a script may wait for."""
+
+    TAINTED = auto()
+    """The out-of-service taint is put on the node of its target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One line of a script.
+
+    Attributes:
+        at_s: When, in seconds since the story began; of a fault with a cue, since that.
+        what: What happens.
+        target: To whom: a guest, a host, or nobody in particular.
+        text: How it is told; empty: in plain words.
+        death: An incident begins here: what follows is measured from this moment.
+        cue: What it waits for; None: only the clock.
+    """
+
+    at_s: float
+    what: What
+    target: str = ""
+    text: str = ""
+    death: bool = False
+    cue: Cue | None = None
+
+
+def apply(fault: Fault, simulation: Simulation) -> None:
+    """Let a fault happen now, and tell it."""
+    guest = simulation.world.guests.get(fault.target)
+    text = fault.text or f"{fault.target} {fault.what.value.replace('_', ' ')}".strip()
+    node = guest.node or None if guest is not None else None
+    simulation.timeline.tell("world", node, fault.what.value, text, death=fault.death)
+    if guest is not None:
+        TO_GUEST[fault.what](simulation, guest)
+        simulation.stir(guest)
+    elif fault.target:
+        TO_HOST[fault.what](simulation, fault.target)
+    else:
+        TO_ALL[fault.what](simulation)
+
+
+def _elsewhere(simulation: Simulation, guest: Guest) -> str:
+    """Return another host than the guest's; of a world with one host, one that nobody has seen yet."""
+    hosts = simulation.shape.hosts
+    others = [*hosts[hosts.index(guest.host) + 1 :], *hosts]
+    return next((host for host in others if host != guest.host), "another-host")
+
+
+TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
+    What.POWER_OFF: lambda all_, guest: all_.world.power_off(guest),
+    What.CRASH: lambda all_, guest: all_.world.power_off(guest, "crashed"),
+    What.SHUTDOWN: lambda all_, guest: all_.world.shut_down(guest),
+    What.PAUSE: lambda all_, guest: all_.world.pause(guest),
+    What.IO_ERROR: lambda all_, guest: all_.world.pause(guest, "I/O error", io_error=True),
+    What.RESUME: lambda all_, guest: all_.world.resume(guest),
+    What.SAVE: lambda all_, guest: all_.world.save(guest),
+    What.START: lambda all_, guest: all_.world.start(guest),
+    What.DELETE: lambda all_, guest: all_.world.delete(guest),
+    What.REBOOT: lambda all_, guest: all_.world.reboot(guest),
+    What.PANIC: lambda all_, guest: all_.world.panic(guest),
+    What.SNAPSHOT: lambda all_, guest: all_.take_snapshot(guest),
+    What.REVERT: lambda all_, guest: all_.revert(guest),
+    What.MIGRATE: lambda all_, guest: migrate(all_.world, guest, _elsewhere(all_, guest)),
+    What.CLONE: lambda all_, guest: all_.world.copy_guest(guest),
+    What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
+    What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
+    What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
+    What.NIC_ON: lambda _, guest: setattr(guest, "nic_up", True),
+    What.KUBELET_STOP: lambda all_, guest: all_.nodes[guest.name].kubelet.stop(),
+    What.KUBELET_START: lambda all_, guest: all_.nodes[guest.name].kubelet.start(),
+    What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
+    What.REPLACE: lambda all_, guest: all_.replace(guest.node),
+    What.LIE_STOPPED: lambda all_, guest: all_.hypervisor.lie(guest.name, PowerState.STOPPED),
+    What.MISSING: lambda all_, guest: all_.hypervisor.trouble.missing.add(guest.name),
+    What.UNSETTLED: lambda all_, guest: all_.hypervisor.trouble.unsettled.add(guest.name),
+    What.CONFIG_MOVED: lambda all_, guest: all_.hypervisor.move_config(guest.name, _elsewhere(all_, guest)),
+}
+TO_HOST: dict[What, Callable[[Simulation, str], object]] = {
+    What.HOST_OFF: lambda all_, host: all_.world.kill_host(host),
+    What.HOST_ON: lambda all_, host: all_.world.revive_host(host),
+    What.HOST_CUT: lambda all_, host: all_.world.cut_host(host, off=True),
+    What.HOST_JOINED: lambda all_, host: all_.world.cut_host(host, off=False),
+    What.WITNESS_SILENT: lambda all_, host: setattr(all_.witness(host).trouble, "silent", True),
+    What.WITNESS_SAYS_ON: lambda all_, host: all_.witness(host).lie(answer=False),
+    What.WITNESS_SAYS_OFF: lambda all_, host: all_.witness(host).lie(answer=True),
+    What.WITNESS_TRUTHFUL: lambda all_, host: setattr(all_.witness(host), "trouble", WitnessTrouble()),
+}
+TO_ALL: dict[What, Callable[[Simulation], object]] = {
+    What.ALL_STOPPED: lambda all_: all_.hypervisor.lie_about_all(PowerState.STOPPED),
+    What.STALE: lambda all_: all_.hypervisor.freeze_sweeps(),
+    What.LATE: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", LATE_S),
+    What.TOO_LATE: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", TOO_LATE_S),
+    What.HANG: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", math.inf),
+    What.DENIED: lambda all_: setattr(all_.hypervisor.trouble, "denied", True),
+    What.POWER_DENIED: lambda all_: setattr(all_.hypervisor.trouble, "power_denied", True),
+    What.STOP_RAISES: lambda all_: setattr(all_.hypervisor.trouble, "stop_raises", True),
+    What.NO_QUORUM: lambda all_: setattr(all_.hypervisor.trouble, "quorate", False),
+    What.TRUTHFUL: lambda all_: all_.hypervisor.recover(),
+    What.API_DOWN: lambda all_: setattr(all_.api, "down_why", API_DOWN_WHY),
+    What.API_UP: lambda all_: setattr(all_.api, "down_why", None),
+}

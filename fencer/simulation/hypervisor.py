@@ -1,0 +1,222 @@
+"""A hypervisor's endpoint over the world: usually truthful, and every wrong way that the scripts ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.ports import EndpointInfo
+from fencer.simulation.guests import Guest, Passage
+from fencer.simulation.world import World
+
+EVENT_S = 0.02
+"""How long a lifecycle event takes to reach a subscriber."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What is wrong with an endpoint; nothing at first.
+
+    Attributes:
+        delay_s: How long it takes to answer; infinity: it hangs.
+        denied: It refuses our credentials.
+        power_denied: It refuses power actions.
+        stop_raises: A power-off is carried out, and raises.
+        missing: Guests (by name) that it does not list any more.
+        lies: Guests that it gives a wrong state for.
+        unsettled: Guests with a task in the way.
+        moved: Guests whose configuration somebody moved to another host (by name), where it reads stopped.
+        stale: Sweeps repeat this old answer, not conclusive; None: they do not.
+        quorate: Its hosts are a majority; what a minority says is not believed.
+    """
+
+    delay_s: float = 0.01
+    denied: bool = False
+    power_denied: bool = False
+    stop_raises: bool = False
+    missing: set[str] = field(default_factory=set)
+    lies: dict[str, PowerState] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+    moved: dict[str, str] = field(default_factory=dict)
+    stale: tuple[Evidence, ...] | None = None
+    quorate: bool = True
+
+
+class SimulatedHypervisor:
+    """The `Hypervisor` port over the guests of one endpoint.
+
+    Args:
+        endpoint: Its name.
+        world: The truth.
+    """
+
+    def __init__(self, endpoint: str, world: World) -> None:
+        self.trouble = Trouble()
+        self._endpoint = endpoint
+        self._world = world
+        self._wakes: list[Callable[[], None]] = []
+        world.on_power.append(self._notify)
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name."""
+        return self._endpoint
+
+    def describe(self) -> EndpointInfo:
+        """Say who it is."""
+        self._answer()
+        count = sum(1 for _ in self._guests())
+        hosts = {guest.host for guest in self._guests()}
+        detail = f"{count} guests on {len(hosts)} hosts, all of them in memory"
+        return EndpointInfo("simulation", "1", detail, can_power=not self.trouble.power_denied)
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Read all guests."""
+        self._answer()
+        if self.trouble.stale is not None:
+            return self.trouble.stale
+        missing = self.trouble.missing
+        return [
+            self._evidence(guest, "sweep")
+            for guest in self._guests()
+            if guest.power is not PowerState.ABSENT and guest.name not in missing
+        ]
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Read one guest."""
+        self._answer()
+        found = self._find(guest)
+        if found.power is PowerState.ABSENT and not found.ended:
+            raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {guest.uuid}")
+        return self._evidence(found, "read")
+
+    def shutdown(self, guest: GuestRef) -> None:
+        """Press the power button."""
+        self._world.shut_down(self._powered(guest, "shut down"))
+
+    def stop(self, guest: GuestRef) -> None:
+        """Cut the power."""
+        found = self._powered(guest, "stop")
+        done = self._world.power_off(found)
+        if self.trouble.stop_raises:
+            raise HypervisorProtocol(f"{guest}: the connection broke while it was being stopped")
+        if not done:
+            raise HypervisorProtocol(f"{guest}: cannot be stopped, it is {found.power}")
+
+    def discard(self, guest: GuestRef) -> None:
+        """Throw the saved memory away."""
+        found = self._powered(guest, "discard the saved state of")
+        if not self._world.discard(found):
+            raise HypervisorProtocol(f"{guest}: has no saved state, it is {found.power}")
+
+    def start(self, guest: GuestRef) -> None:
+        """Power on."""
+        found = self._powered(guest, "start")
+        if not self._world.start(found):
+            raise HypervisorProtocol(f"{guest}: cannot be started, it is {found.power}")
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called after each change of a guest's power."""
+        self._wakes.append(wake)
+
+    def nudge(self, guest: str) -> None:
+        """Do nothing: every sweep reads every guest live."""
+
+    def close(self) -> None:
+        """Forget the subscribers."""
+        self._wakes.clear()
+
+    def freeze_sweeps(self) -> None:
+        """From now on sweeps repeat what is true now, and admit that it may be old."""
+        self.trouble.stale = tuple(
+            self._evidence(guest, "cached sweep", conclusive=False)
+            for guest in self._guests()
+            if guest.power is not PowerState.ABSENT
+        )
+
+    def lie(self, guest: str, state: PowerState) -> None:
+        """From now on give this state for a guest, whatever is true."""
+        self.trouble.lies[guest] = state
+
+    def lie_about_all(self, state: PowerState) -> None:
+        """From now on give this state for every guest."""
+        for guest in self._guests():
+            self.lie(guest.name, state)
+
+    def move_config(self, guest: str, host: str) -> None:
+        """Show a guest's configuration on another host from now on, wherever the guest is."""
+        self.trouble.moved[guest] = host
+
+    def recover(self) -> None:
+        """Answer truthfully and at once again."""
+        self.trouble = Trouble()
+
+    def _guests(self) -> list[Guest]:
+        return [guest for guest in self._world.guests.values() if guest.endpoint == self._endpoint]
+
+    def _find(self, ref: GuestRef) -> Guest:
+        for guest in self._guests():
+            if guest.ref.key == ref.key and guest.name not in self.trouble.missing:
+                return guest
+        raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {ref.uuid}")
+
+    def _powered(self, ref: GuestRef, what: str) -> Guest:
+        self._answer()
+        if self.trouble.power_denied:
+            raise HypervisorDenied(f"{self._endpoint}: we may not {what} {ref.name}")
+        found = self._find(ref)
+        if found.power is PowerState.ABSENT:
+            raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {ref.uuid}")
+        if found.host in self._world.silent_hosts:
+            raise HypervisorUnreachable(f"{self._endpoint}: {found.host} does not answer")
+        return found
+
+    def _answer(self) -> None:
+        if math.isinf(self.trouble.delay_s):
+            raise HypervisorUnreachable(f"{self._endpoint}: no answer")
+        if self.trouble.denied:
+            raise HypervisorDenied(f"{self._endpoint}: our credentials were refused")
+        if not self.trouble.quorate:
+            raise HypervisorUnreachable(
+                f"{self._endpoint}: the host that answers has no quorum; what it says may be outdated"
+            )
+
+    def _evidence(self, guest: Guest, source: str, *, conclusive: bool = True) -> Evidence:
+        told, host = self._told(guest), self.trouble.moved.get(guest.name, guest.host)
+        return Evidence(
+            guest=replace(guest.ref, host=host),
+            power_state=told.state,
+            settled=told.settled and guest.name not in self.trouble.unsettled,
+            incarnation=str(guest.starts),
+            cold_start=guest.cold,
+            raw=told.words,
+            source=source,
+            observed_at_s=self._world.clock.now_s(),
+            conclusive=conclusive,
+            end_recorded=guest.ended,
+            io_error=guest.io_error,
+            moved_from=guest.came_from if host == guest.host else (),
+            host_silent=told.state is PowerState.UNKNOWN and host in self._world.silent_hosts,
+            proof=Proof.HA_RECOVERY if guest.recovered else Proof.POWER,
+        )
+
+    def _told(self, guest: Guest) -> Passage:
+        """Return what is said of a guest's power, in which words, and whether that is settled."""
+        if guest.name in self.trouble.moved:
+            return Passage(PowerState.STOPPED, "stopped (never started here)", settled=True)
+        if guest.host in self._world.silent_hosts:
+            # Locks outlive the host: of a migration, or of memory on disk.
+            at_rest = guest.passage is None and guest.power is not PowerState.SAVED
+            return Passage(PowerState.UNKNOWN, f"{guest.host} is offline", settled=at_rest)
+        lie = self.trouble.lies.get(guest.name)
+        if lie is not None:
+            return Passage(lie, f"{lie}", settled=True)
+        return guest.passage or Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)
+
+    def _notify(self, guest: Guest) -> None:
+        if guest.endpoint == self._endpoint:
+            for wake in self._wakes:
+                self._world.clock.after(EVENT_S, wake)

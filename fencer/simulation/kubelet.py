@@ -1,0 +1,244 @@
+"""One kubelet, reduced to what fencing depends on: who reports, who writes, and who learns what too late.
+
+The model knows neither the simulated world nor a real API: it talks to a `KubeletApi` (in memory for the
+simulation, REST for the end-to-end tests) and asks a `Machine` whether it runs and in which boot. All that it
+remembers is the machine's memory: gone with a cold start, and untouched by a pause.
+
+Source: facts of the real kubelet: it renews its lease every 10 s; it mounts a volume once that is attached
+and was reported in use; one that was paused and runs on renews its lease at once, but learns of deletions
+only when its watches are back, so that its old containers write on for seconds; stopped, it leaves its
+containers running.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from random import Random
+
+from fencer.errors import ClusterConflict, ClusterNotFound, ClusterUnreachable
+from fencer.simulation.machine import KubeletApi, KubeletPod, Machine, NodeReport
+
+__all__ = [
+    "Kubelet",
+    "KubeletApi",
+    "KubeletMemory",
+    "KubeletPod",
+    "KubeletTiming",
+    "Machine",
+    "NodeReport",
+]
+
+OVERTAKEN = (ClusterNotFound, ClusterConflict)
+"""The pod changed since it was listed: the next list will tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletTiming:
+    """How quick a kubelet is, in seconds.
+
+    Attributes:
+        renew_s: Period of lease renewals and status reports.
+        boot_s: From power on to the first report.
+        relist_s: From the return of a frozen or cut-off kubelet until its watches tell it the news, at most;
+            a tenth of it at least. Source: HTTP/2 pings find a dead connection after 30 + 15 s at worst.
+        start_s: Shortest and longest start of a container.
+        end_s: How long a container that is asked to end takes at most, its grace allowing; a tenth of it at
+            least.
+    """
+
+    renew_s: float = 10.0
+    boot_s: float = 25.0
+    relist_s: float = 20.0
+    start_s: tuple[float, float] = (0.3, 2.0)
+    end_s: float = 10.0
+
+
+@dataclass(slots=True)
+class _Container:
+    """One pod's containers in this machine's memory."""
+
+    pod: KubeletPod
+    mounted: bool = False
+    ready_at_s: float = math.inf
+    ends_at_s: float = math.inf
+
+
+@dataclass(slots=True)
+class KubeletMemory:
+    """All that a kubelet knows, in its machine's memory: empty after a cold start.
+
+    Attributes:
+        boot_id: Which boot of the machine this is the memory of.
+        up_at_s: When it is up.
+        report_at_s: When to report next.
+        news_at_s: When its watches tell it the news.
+        stopped: ``systemctl stop kubelet``.
+        asleep: Its machine did not run at the last look.
+        cut_off: The API did not answer the last time.
+        containers: What runs here, by the pod's UID.
+        pods: What it was last told, by UID.
+        in_use: Volumes that it reported in use.
+    """
+
+    boot_id: str = ""
+    up_at_s: float = 0.0
+    report_at_s: float = 0.0
+    news_at_s: float = 0.0
+    stopped: bool = False
+    asleep: bool = False
+    cut_off: bool = False
+    containers: dict[str, _Container] = field(default_factory=dict)
+    pods: dict[str, KubeletPod] = field(default_factory=dict)
+    in_use: frozenset[str] = frozenset()
+
+
+class Kubelet:
+    """A kubelet. Call `tick` when the machine, the API or time may have something new for it.
+
+    Args:
+        api: The API, for this node.
+        machine: The machine it runs on.
+        chance: Decides how long things take.
+        timing: How quick it is.
+    """
+
+    def __init__(self, api: KubeletApi, machine: Machine, chance: Random, timing: KubeletTiming) -> None:
+        self._api = api
+        self._machine = machine
+        self._chance = chance
+        self._timing = timing
+        self._memory = KubeletMemory()
+
+    def remember(self) -> KubeletMemory:
+        """Return a copy of its memory, for a snapshot of its machine."""
+        return deepcopy(self._memory)
+
+    def recall(self, memory: KubeletMemory) -> None:
+        """Run on with the memory of a snapshot, as if nothing had happened since."""
+        self._memory = deepcopy(memory)
+        self._memory.asleep = True
+
+    def stop(self) -> None:
+        """``systemctl stop kubelet``: its containers run on."""
+        self._memory.stopped = True
+
+    def start(self) -> None:
+        """``systemctl start kubelet``: reads its pods anew and ends what is not among them."""
+        self._memory.stopped, self._memory.news_at_s, self._memory.report_at_s = False, 0.0, 0.0
+
+    def tick(self, now_s: float) -> float:
+        """Do what is due.
+
+        Args:
+            now_s: Seconds, on any clock that only grows.
+
+        Returns:
+            When it wants to be ticked again at the latest; infinity: only when something happens to it.
+        """
+        if not self._machine.running():
+            self._memory.asleep = True
+            return math.inf
+        if self._machine.boot() != self._memory.boot_id:
+            first = not self._memory.boot_id
+            up_at_s = now_s if first else now_s + self._timing.boot_s
+            self._memory = KubeletMemory(self._machine.boot(), up_at_s, up_at_s, up_at_s)
+        if self._memory.asleep:
+            self._memory.asleep = False
+            self._come_back(now_s)
+        if self._memory.stopped:
+            return math.inf
+        if now_s < self._memory.up_at_s:
+            return self._memory.up_at_s
+        self._end_due(now_s)
+        try:
+            self._talk(now_s)
+        except ClusterUnreachable:
+            self._memory.cut_off = True
+            self._memory.report_at_s = now_s + self._timing.renew_s
+        return self._next_s(now_s)
+
+    def _come_back(self, now_s: float) -> None:
+        """Report at once, but hear the news only when the watches are back."""
+        self._memory.report_at_s = now_s
+        self._memory.news_at_s = max(self._memory.news_at_s, now_s + self._up_to(self._timing.relist_s))
+
+    def _talk(self, now_s: float) -> None:
+        if now_s >= self._memory.report_at_s:
+            self._report(now_s)
+        if now_s >= self._memory.news_at_s:
+            self._memory.pods = {pod.uid: pod for pod in self._api.pods()}
+            self._start_new()
+        self._run_containers(now_s)
+
+    def _report(self, now_s: float) -> None:
+        self._api.renew_lease()
+        if self._memory.cut_off:
+            self._memory.cut_off = False
+            self._come_back(now_s)
+        volumes = (container.pod.volume for container in self._memory.containers.values())
+        in_use = frozenset(volume for volume in volumes if volume is not None)
+        self._api.report_node(NodeReport(self._memory.boot_id, in_use))
+        self._memory.in_use = in_use
+        self._memory.report_at_s = now_s + self._timing.renew_s
+
+    def _start_new(self) -> None:
+        for uid, pod in self._memory.pods.items():
+            if uid not in self._memory.containers and not pod.deleted and not pod.over:
+                self._memory.containers[uid] = _Container(pod)
+
+    def _run_containers(self, now_s: float) -> None:
+        for uid, container in self._memory.containers.items():
+            listed = self._memory.pods.get(uid)
+            if listed is None or listed.deleted or listed.over:
+                if container.ends_at_s == math.inf:
+                    container.ends_at_s = now_s + self._ending_s(container)
+            elif container.ready_at_s == math.inf:
+                self._try_start(container, now_s)
+            elif not listed.ready and now_s >= container.ready_at_s:
+                with suppress(*OVERTAKEN):
+                    self._api.report_running(listed)
+        self._end_due(now_s)
+        self._confirm_ends()
+
+    def _try_start(self, container: _Container, now_s: float) -> None:
+        volume = container.pod.volume
+        if volume is not None:
+            if volume not in self._memory.in_use or volume not in self._api.attached():
+                return
+            self._machine.mount(volume)
+            container.mounted = True
+        container.ready_at_s = now_s + self._chance.uniform(*self._timing.start_s)
+
+    def _ending_s(self, container: _Container) -> float:
+        if container.ready_at_s == math.inf:
+            return 0.0
+        return min(container.pod.grace_s, self._up_to(self._timing.end_s))
+
+    def _up_to(self, longest_s: float) -> float:
+        return self._chance.uniform(longest_s / 10, longest_s)
+
+    def _end_due(self, now_s: float) -> None:
+        for uid, container in list(self._memory.containers.items()):
+            if now_s >= container.ends_at_s:
+                del self._memory.containers[uid]
+                if container.mounted and container.pod.volume is not None:
+                    self._machine.unmount(container.pod.volume)
+
+    def _confirm_ends(self) -> None:
+        for uid, pod in self._memory.pods.items():
+            if pod.deleted and uid not in self._memory.containers:
+                with suppress(*OVERTAKEN):
+                    self._api.confirm_deletion(pod)
+
+    def _next_s(self, now_s: float) -> float:
+        due = [self._memory.report_at_s]
+        if self._memory.news_at_s > now_s:
+            due.append(self._memory.news_at_s)
+        for container in self._memory.containers.values():
+            at_s = container.ends_at_s if container.ends_at_s != math.inf else container.ready_at_s
+            if now_s < at_s < math.inf:
+                due.append(at_s)
+        return min(due)

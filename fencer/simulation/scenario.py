@@ -1,0 +1,77 @@
+"""What a story is: a situation, a script of what breaks when, and what is expected of fencer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fencer.core.model import Reason
+from fencer.core.policy import Mode, Policy
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import Fault
+from fencer.simulation.kubelet import KubeletTiming
+from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
+
+ARMED = Policy(mode=Mode.ARMED)
+"""The careful recipe: all defaults."""
+
+CLUSTER = (
+    "Three nodes, each a VM. Eight database replicas run on them; the volume of each is for one node only."
+)
+
+
+def mixed() -> Sequence[Workload]:
+    """Eight replicas with a volume each, and one of every other kind."""
+    return (StatefulSet("db", 8), Deployment("web", 3), Job("count", 2), DaemonSet("log"))
+
+
+def eight_replicas() -> Sequence[Workload]:
+    """A StatefulSet of eight with a volume each, as in the report that `vm-paused` retells."""
+    return (StatefulSet("db", 8),)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One story.
+
+    Attributes:
+        name: What to type.
+        title: What it shows, in a few words.
+        story: The situation and the question, line by line.
+        script: What happens when.
+        fenced: Nodes that fencer is expected to fence, in order.
+        refused: Why it is expected to refuse to fence, or to lift its fence.
+        duration_s: How long the story is.
+        alone_s: How long it is told without fencer.
+        alone_whole: Without fencer the whole script is played, not only up to the first death.
+        stays_fenced: The fence is expected to stand at the end; otherwise it is to be lifted by itself.
+        second_writer: Somebody brings old memory back, and it writes beside the new owners, whatever fencer
+            does: the story is about what it says and does then.
+        workloads: What runs in the cluster.
+        shape: How big the cluster is.
+        policy: How fencer is set.
+        kubelets: How quick the kubelets are.
+    """
+
+    name: str
+    title: str
+    story: tuple[str, ...]
+    script: tuple[Fault, ...]
+    fenced: tuple[str, ...]
+    refused: Reason | None
+    duration_s: float
+    alone_s: float = 780.0
+    alone_whole: bool = False
+    stays_fenced: bool = False
+    second_writer: bool = False
+    workloads: Callable[[], Sequence[Workload]] = mixed
+    shape: Shape = field(default_factory=Shape)
+    policy: Policy = ARMED
+    kubelets: KubeletTiming = field(default_factory=KubeletTiming)
+
+    def script_for(self, *, alone: bool) -> tuple[Fault, ...]:
+        """Return what happens with fencer, or without."""
+        if not alone or self.alone_whole:
+            return self.script
+        first_death = next((n for n, fault in enumerate(self.script) if fault.death), 0)
+        return self.script[: first_death + 1]

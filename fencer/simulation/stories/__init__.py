@@ -1,0 +1,1 @@
+"""The stories of `fencer demo`, by what they are about: deaths, traps, witnesses, returns."""

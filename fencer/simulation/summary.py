@@ -1,0 +1,68 @@
+"""How a story ended, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """One incident of a story, in seconds from its beginning; None: it did not come to that."""
+
+    node: str
+    fenced: bool
+    pods_moved: int
+    seconds_to_fence: float | None
+    seconds_to_recover: float | None
+    seconds_to_unfence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a story ended.
+
+    Attributes:
+        scenario: Its name.
+        alone: Played without fencer.
+        seed: Same seed, same story.
+        fenced: Pods were cleared from a node (see `incidents` for which).
+        refused_reason: Why fencer refused for the longest time: to fence, or to lift a fence of its own.
+        pods_moved: Replacements that got Ready on other nodes.
+        pods_stuck: Pods that read Terminating at the end.
+        seconds_to_fence: From the slowest incident's beginning to its taint.
+        seconds_to_recover: From the slowest incident's beginning until every pod was Ready again.
+        double_writers: Volumes that two running guests had mounted, each time that it came to that.
+        resumable_hazards: The same for a running guest and one that could be resumed.
+        as_expected: It ended as the scenario expects of fencer. None: played without.
+        incidents: One by one.
+    """
+
+    scenario: str
+    alone: bool
+    seed: int
+    fenced: bool
+    refused_reason: str | None
+    pods_moved: int
+    pods_stuck: int
+    seconds_to_fence: float | None
+    seconds_to_recover: float | None
+    double_writers: int
+    resumable_hazards: int
+    as_expected: bool | None
+    duration_s: float
+    incidents: tuple[IncidentSummary, ...]
+
+    def sentence(self) -> str:
+        """Return the last line of the story."""
+        recovered_s = self.seconds_to_recover
+        ready = (
+            "not all pods Ready again" if recovered_s is None else f"all pods Ready after {recovered_s:.0f} s"
+        )
+        what = ready
+        if self.fenced:
+            kept = f"; lifting refused: {self.refused_reason}" if self.refused_reason is not None else ""
+            what = f"fenced in {self.seconds_to_fence:.0f} s, {ready}{kept}"
+        elif self.refused_reason is not None:
+            what = f"refused: {self.refused_reason}"
+        stuck = f" · pods stuck {self.pods_stuck}" if self.pods_stuck else ""
+        return f"{what} · pods moved {self.pods_moved}{stuck} · double writers {self.double_writers}"

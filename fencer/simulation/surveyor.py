@@ -1,0 +1,82 @@
+"""The `Surveyor` port over objects in memory: nodes of one size, and volumes that can be made local."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
+from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
+from fencer.simulation.cluster import SimulatedCluster
+from fencer.simulation.objects import Api, ApiBudget
+
+T = TypeVar("T")
+
+CPU_M, MEMORY_B, POD_SLOTS = 4000, 8 * 2**30, 110
+"""What each node offers to pods."""
+
+
+class SimulatedSurveyor:
+    """What a plan sees of the world.
+
+    Args:
+        api: The objects.
+        cluster: The same, as fencer sees them; with the rights that are missing.
+    """
+
+    def __init__(self, api: Api, cluster: SimulatedCluster) -> None:
+        self.services: list[str] = []
+        """Workloads to which a Service of their name leads."""
+        self.local: dict[str, str] = {}
+        """Claim → the only node that has its volume."""
+        self.unread_budgets: list[str] = []
+        """Budgets that cannot be read, each with why."""
+        self._api = api
+        self._cluster = cluster
+
+    def survey(self) -> Inventory:
+        """Look at everything."""
+        nodes = [fact.node for fact in self._cluster.roster().facts]
+        pods = [Tenant(pod, node.name) for node in nodes for pod in self._cluster.pods(node.name)]
+        claimed = [(one.pod.namespace, claim) for one in pods for claim in one.pod.claims]
+        budgets = tuple(self._budget(budget, pods) for budget in self._api.budgets)
+        services = tuple(Service("demo", name, _of(name)) for name in self.services)
+        claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
+        volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
+        return Inventory(
+            nodes=Look(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
+            pods=Look(tuple(pods)),
+            budgets=self._may("list poddisruptionbudgets", Look(budgets, tuple(self.unread_budgets))),
+            services=self._may("list services", Look(services)),
+            claims=self._may("list persistentvolumeclaims", Look(claims)),
+            volumes=self._may("list persistentvolumes", Look(volumes)),
+        )
+
+    def _may(self, right: str, look: Look[T]) -> Look[T]:
+        return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
+
+    def _budget(self, budget: ApiBudget, pods: list[Tenant]) -> Budget:
+        """Count as the disruption controller does."""
+        selector = _of(budget.owner.partition("/")[2])
+        blank = Budget(budget.namespace, budget.name, selector, 0, budget.min_available, 0, 0)
+        covered = [one.pod for one in pods if blank.covers(one.pod) and not one.pod.finished]
+        healthy = sum(pod.ready and not pod.terminating for pod in covered)
+        return Budget(
+            budget.namespace,
+            budget.name,
+            selector,
+            allowed=max(0, healthy - budget.min_available),
+            desired=budget.min_available,
+            healthy=healthy,
+            expected=len(covered),
+            always_allow=budget.always_allow,
+        )
+
+    def _nodes_of(self, claim: str) -> NodeSelector | None:
+        if claim not in self.local:
+            return None
+        here = Requirement(NODE_NAME_FIELD, Operator.IN, (self.local[claim],))
+        return NodeSelector((NodeTerm(fields=(here,)),))
+
+
+def _of(workload: str) -> Selector:
+    return Selector((Requirement("app", Operator.IN, (workload,)),))

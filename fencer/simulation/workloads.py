@@ -1,0 +1,182 @@
+"""Workloads and the scheduler: who makes new pods, when, and where they go.
+
+Source: the controllers of kubernetes as measured: a StatefulSet waits until the old pod's object is gone, a
+Deployment only until it is marked for deletion, a DaemonSet's pods tolerate unreachable nodes but not the
+out-of-service taint, and a Job's pods are held by a finalizer until they were counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from fencer.simulation.objects import Api, ApiPod
+
+JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
+NAMESPACE = "demo"
+
+
+class Workload(Protocol):
+    """Something that keeps pods."""
+
+    @property
+    def owner(self) -> str:
+        """Kind and name, like ``StatefulSet/db``."""
+        ...
+
+    def reconcile(self, api: Api) -> None:
+        """Create (and delete) pods until the workload is what it should be."""
+        ...
+
+    def whole(self, api: Api) -> bool:
+        """Whether all its pods are Ready."""
+        ...
+
+
+def _blank(api: Api, owner: str, name: str) -> ApiPod:
+    return ApiPod(NAMESPACE, name, api.new_uid(), owner, api.clock.now_s())
+
+
+def _alive(api: Api, owner: str) -> list[ApiPod]:
+    return [pod for pod in api.pods_of(owner) if pod.deleted_s is None and not pod.over]
+
+
+def _ready(api: Api, owner: str) -> int:
+    return sum(pod.ready for pod in _alive(api, owner))
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulSet:
+    """Pods with names that stay, each with a volume of its own.
+
+    Attributes:
+        parallel: podManagementPolicy Parallel; otherwise OrderedReady, one after the other.
+    """
+
+    name: str
+    replicas: int
+    parallel: bool = True
+
+    @property
+    def owner(self) -> str:
+        """Kind and name."""
+        return f"StatefulSet/{self.name}"
+
+    def reconcile(self, api: Api) -> None:
+        """Create what is missing once the name is free; delete what failed."""
+        for number in range(self.replicas):
+            name = f"{self.name}-{number}"
+            pod = api.pod(NAMESPACE, name)
+            if pod is None:
+                new = _blank(api, self.owner, name)
+                new.volume = f"data-{name}"
+                api.create_pod(new)
+            elif pod.over and pod.deleted_s is None:
+                api.delete_pod(pod)
+            if not self.parallel and (pod is None or not pod.ready or pod.deleted_s is not None):
+                return
+
+    def whole(self, api: Api) -> bool:
+        """Whether all its pods are Ready."""
+        return _ready(api, self.owner) >= self.replicas
+
+
+@dataclass(slots=True)
+class Deployment:
+    """Pods without identity, replaced as soon as they are marked for deletion."""
+
+    name: str
+    replicas: int
+    made: int = field(default=0, init=False)
+
+    @property
+    def owner(self) -> str:
+        """Kind and name."""
+        return f"Deployment/{self.name}"
+
+    def reconcile(self, api: Api) -> None:
+        """Create what is missing."""
+        for _ in range(self.replicas - len(_alive(api, self.owner))):
+            self.made += 1
+            api.create_pod(_blank(api, self.owner, f"{self.name}-{self.made}"))
+
+    def whole(self, api: Api) -> bool:
+        """Whether all its pods are Ready."""
+        return _ready(api, self.owner) >= self.replicas
+
+
+@dataclass(slots=True)
+class DaemonSet:
+    """One pod on every node that takes pods."""
+
+    name: str
+    made: int = field(default=0, init=False)
+
+    @property
+    def owner(self) -> str:
+        """Kind and name."""
+        return f"DaemonSet/{self.name}"
+
+    def reconcile(self, api: Api) -> None:
+        """Create a pod on each node that has none and no taint against it."""
+        served = {pod.pinned for pod in api.pods_of(self.owner)}
+        for node in api.nodes.values():
+            if node.name not in served and not node.taints:
+                self.made += 1
+                new = _blank(api, self.owner, f"{self.name}-{self.made}")
+                new.pinned, new.toleration_s = node.name, None
+                api.create_pod(new)
+
+    def whole(self, api: Api) -> bool:
+        """Whether every untainted node has its pod Ready."""
+        return _ready(api, self.owner) >= sum(not node.taints for node in api.nodes.values())
+
+
+@dataclass(slots=True)
+class Job:
+    """Pods that work for ever, held by the finalizer that every Job's pods carry."""
+
+    name: str
+    parallelism: int
+    count_s: float = 2.0
+    made: int = field(default=0, init=False)
+
+    @property
+    def owner(self) -> str:
+        """Kind and name."""
+        return f"Job/{self.name}"
+
+    def reconcile(self, api: Api) -> None:
+        """Count finished pods (and then release them), create what is missing."""
+        for pod in api.pods_of(self.owner):
+            if pod.over and pod.finalizers:
+                api.clock.after(self.count_s, partial(api.release_pod, pod))
+        for _ in range(self.parallelism - len(_alive(api, self.owner))):
+            self.made += 1
+            new = _blank(api, self.owner, f"{self.name}-{self.made}")
+            new.finalizers = (JOB_FINALIZER,)
+            api.create_pod(new)
+
+    def whole(self, api: Api) -> bool:
+        """Whether all its pods are Ready."""
+        return _ready(api, self.owner) >= self.parallelism
+
+
+def schedule(api: Api) -> None:
+    """Bind pending pods: to the node with the fewest of the same workload, then the fewest at all.
+
+    Like kube-scheduler it asks for taints and cordons, not for Ready.
+    """
+    for pod in api.pods_on(None):
+        if pod.deleted_s is not None:
+            continue
+        if pod.pinned is not None:
+            if pod.pinned in api.nodes:
+                api.bind_pod(pod, pod.pinned)
+            continue
+        open_to_it = [node.name for node in api.nodes.values() if not node.taints and not node.unschedulable]
+        if open_to_it:
+            alike = Counter(other.node for other in api.pods_of(pod.owner))
+            api.bind_pod(pod, min(open_to_it, key=lambda name: (alike[name], len(api.pods_on(name)), name)))

@@ -1,0 +1,264 @@
+"""The ground truth: which guests run, which volumes their memory has mounted, and that no two write the same.
+
+Neither Kubernetes nor the hypervisors' answers are in here, only what is really so. Every volume of this
+world is ReadWriteOnce.
+
+*Able to write* is judged carefully, on the side of the data:
+
+- A **running** guest writes every volume that its memory has mounted, whatever the API says of attachments,
+  pods or the node: detaching a kernel's RBD or NFS mount from outside does not take the mount away. Two
+  running guests with one volume mounted are a *double writer*.
+- A **paused** or **saved** guest does not write, but goes on with its dirty pages once it is resumed or
+  restored. One of those and a running one are counted as a *resumable hazard*: not yet damage, but nothing
+  stands in its way.
+- A **stopped** guest has no memory, so no mounts: it can only start cold.
+- A **revenant** is a guest whose memory was gone and was brought back by hand, from a snapshot with RAM. It
+  writes like any other, and its double writers are counted; but whoever gave its volumes away before had all
+  the proof there is, so they are no breach of the promise.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from uuid import UUID
+
+from fencer.core.model import PowerState
+from fencer.simulation.clock import VirtualClock
+from fencer.simulation.guests import Guest, Passage
+from fencer.simulation.timeline import Timeline
+
+SHUTDOWN_S = 8.0
+"""How long a guest takes to shut down after ACPI asked it to."""
+
+REBOOT_S = 1.6
+"""How long a guest is off in the middle of a reboot. Source: as seen with `qm reboot`."""
+
+FROZEN = (PowerState.PAUSED, PowerState.SAVED)
+ALIVE = (PowerState.RUNNING, *FROZEN)
+
+
+class DoubleWriter(AssertionError):
+    """Two running guests, none of them a revenant, have one volume mounted: what fencer exists to prevent."""
+
+
+class World:
+    """Guests, hosts, volumes and the network, and the invariant over them.
+
+    Args:
+        clock: Whose time.
+        timeline: Where breaches are told.
+        seed: Of all chance in this world.
+        strict: A double writer raises; otherwise it is told and counted.
+    """
+
+    def __init__(self, clock: VirtualClock, timeline: Timeline, *, seed: int, strict: bool) -> None:
+        self.clock = clock
+        self.random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the point
+        self.guests: dict[str, Guest] = {}
+        self.dead_hosts: set[str] = set()
+        self.cut_hosts: set[str] = set()
+        self.double_writers = 0
+        self.resumable_hazards = 0
+        self.on_power: list[Callable[[Guest], None]] = []
+        self._timeline = timeline
+        self._strict = strict
+        self._touched = False
+        self._doubled: set[str] = set()
+        self._hazardous: set[str] = set()
+        clock.after_event = self.check
+
+    def new_uuid(self) -> str:
+        """Return a random UUID that the seed determines."""
+        return str(UUID(int=self.random.getrandbits(128), version=4))
+
+    def add_guest(self, name: str, *, endpoint: str, host: str, node: str = "") -> Guest:
+        """Add a running guest; its kubelet registers as a node of the same name, or as `node`."""
+        guest = Guest(
+            name,
+            self.new_uuid(),
+            endpoint,
+            host,
+            node=node or name,
+            boot_id=self.new_uuid(),
+            on_mounts=self._touch,
+        )
+        self.guests[name] = guest
+        return guest
+
+    def copy_guest(self, guest: Guest) -> Guest:
+        """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard."""
+        name = f"{guest.name}-copy"
+        copy = Guest(
+            name,
+            guest.uuid,
+            guest.endpoint,
+            guest.host,
+            power=PowerState.STOPPED,
+            why="never started",
+            nic_up=False,
+            on_mounts=self._touch,
+        )
+        self.guests[name] = copy
+        return copy
+
+    # --- power. Each returns whether it could be done; a state that does not allow it changes nothing.
+
+    def power_off(self, guest: Guest, why: str = "destroyed") -> bool:
+        """Cut the power: the memory is gone, with everything that was mounted or not yet written."""
+        if guest.power not in ALIVE:
+            return False
+        self._forget_memory(guest)
+        return self.become(guest, PowerState.STOPPED, why)
+
+    def pause(self, guest: Guest, why: str = "user", *, io_error: bool = False) -> bool:
+        """Stop the processors; memory, mounts and containers stay as they are."""
+        if guest.power is not PowerState.RUNNING:
+            return False
+        guest.io_error = io_error
+        return self.become(guest, PowerState.PAUSED, why)
+
+    def resume(self, guest: Guest) -> bool:
+        """Let the processors run on, as if nothing had happened."""
+        if guest.power is not PowerState.PAUSED or guest.passage is not None:
+            return False
+        guest.io_error = False
+        return self.become(guest, PowerState.RUNNING, "unpaused")
+
+    def save(self, guest: Guest) -> bool:
+        """Write the memory to disk and end the process."""
+        if guest.power not in {PowerState.RUNNING, PowerState.PAUSED} or guest.passage is not None:
+            return False
+        return self.become(guest, PowerState.SAVED, "saved")
+
+    def discard(self, guest: Guest) -> bool:
+        """Throw a saved memory away, with what was mounted in it."""
+        if guest.power is not PowerState.SAVED:
+            return False
+        self._forget_memory(guest)
+        return self.become(guest, PowerState.STOPPED, "saved state discarded")
+
+    def start(self, guest: Guest) -> bool:
+        """Power on: a cold start, or the restore of a saved memory."""
+        at_rest = guest.power in {PowerState.STOPPED, PowerState.SAVED} and guest.passage is None
+        if not at_rest or guest.host in self.dead_hosts:
+            return False
+        guest.cold = guest.power is PowerState.STOPPED
+        guest.starts += 1
+        guest.recovered = False
+        if guest.cold:
+            guest.boot_id = self.new_uuid()
+        return self.become(guest, PowerState.RUNNING, "booted" if guest.cold else "restored")
+
+    def reboot(self, guest: Guest) -> bool:
+        """Shut down and start again, as one request."""
+        if not self.power_off(guest, "shutdown, to be started again"):
+            return False
+        starts = guest.starts
+        self.clock.after(REBOOT_S, lambda: guest.starts == starts and self.start(guest))
+        return True
+
+    def panic(self, guest: Guest) -> bool:
+        """Let the kernel stop with an error: nothing works any more, and the hypervisor sees nothing."""
+        if not guest.running():
+            return False
+        guest.panicked = True
+        return True
+
+    def shut_down(self, guest: Guest) -> None:
+        """Press the power button: the guest may take its time, or not care."""
+        if guest.power is PowerState.RUNNING and guest.obeys_acpi:
+            starts = guest.starts
+            self.clock.after(SHUTDOWN_S, lambda: guest.starts == starts and self.power_off(guest, "shutdown"))
+
+    def delete(self, guest: Guest) -> bool:
+        """Remove the guest from its hypervisor, stopped or not."""
+        if guest.power is PowerState.ABSENT:
+            return False
+        guest.ended = guest.power is PowerState.STOPPED
+        self._forget_memory(guest)
+        return self.become(guest, PowerState.ABSENT, "undefined")
+
+    def kill_host(self, host: str) -> bool:
+        """Cut the power of a host and so of everything on it."""
+        if host in self.dead_hosts:
+            return False
+        self.dead_hosts.add(host)
+        for guest in self.guests.values():
+            if guest.host == host and guest.power in {PowerState.RUNNING, PowerState.PAUSED}:
+                self.power_off(guest, "host lost power")
+        return True
+
+    def revive_host(self, host: str) -> bool:
+        """Power the host on again; its guests stay off."""
+        if host not in self.dead_hosts:
+            return False
+        self.dead_hosts.discard(host)
+        return True
+
+    def cut_host(self, host: str, *, off: bool) -> None:
+        """Take a host's network away, or give it back: its guests run on, and nobody hears of them."""
+        (self.cut_hosts.add if off else self.cut_hosts.discard)(host)
+        for guest in self.guests.values():
+            if guest.host == host:
+                guest.nic_up = not off
+
+    @property
+    def silent_hosts(self) -> set[str]:
+        """Hosts that do not answer."""
+        return self.dead_hosts | self.cut_hosts
+
+    # --- the invariant
+
+    def writers(self) -> dict[str, list[Guest]]:
+        """Return for each mounted volume the guests whose memory has it mounted, running or frozen."""
+        holders: dict[str, list[Guest]] = {}
+        for guest in self.guests.values():
+            for volume in guest.mounts:
+                holders.setdefault(volume, []).append(guest)
+        return holders
+
+    def check(self) -> None:
+        """Count, and refuse where strict, every volume that *became* writable by two guests.
+
+        Raises:
+            DoubleWriter: two running guests have one volume mounted (only where strict).
+        """
+        if not self._touched:
+            return
+        self._touched = False
+        shared = {volume: guests for volume, guests in self.writers().items() if len(guests) > 1}
+        hazards = {volume for volume, guests in shared.items() if any(guest.writes for guest in guests)}
+        doubled = {volume for volume in hazards if sum(guest.writes for guest in shared[volume]) > 1}
+        hazards -= {volume for volume in hazards - doubled if _but_for_revenants(shared[volume])}
+        self.resumable_hazards += len(hazards - doubled - self._hazardous - self._doubled)
+        new = sorted(doubled - self._doubled)
+        self._hazardous, self._doubled = hazards - doubled, doubled
+        self.double_writers += len(new)
+        for volume in new:
+            writers = [guest for guest in shared[volume] if guest.writes]
+            names = [guest.name for guest in writers]
+            text = f"{volume} is mounted and being written in {' and in '.join(names)} at once"
+            self._timeline.tell("world", None, "double-writer", text, volume=volume, guests=names)
+            if self._strict and sum(not guest.revenant for guest in writers) > 1:
+                raise DoubleWriter(f"{self.clock.now_s():.1f} s: {text}")
+
+    def become(self, guest: Guest, power: PowerState, why: str, passage: Passage | None = None) -> bool:
+        """Change a guest's power, and tell whoever wants to know. Always true. For this room's own use."""
+        guest.power, guest.why, guest.passage = power, why, passage
+        self._touch()
+        for call in self.on_power:
+            call(guest)
+        return True
+
+    def _forget_memory(self, guest: Guest) -> None:
+        guest.mounts.clear()
+        guest.io_error = guest.panicked = guest.revenant = False
+
+    def _touch(self) -> None:
+        self._touched = True
+
+
+def _but_for_revenants(guests: list[Guest]) -> bool:
+    """Whether a volume is shared only because of memory that was gone and was brought back by hand."""
+    return sum(not guest.revenant for guest in guests) <= 1

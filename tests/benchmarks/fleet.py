@@ -1,0 +1,280 @@
+"""A big fleet for benchmarks: nodes, leases and guests as records and as JSON, and ports that hand them out.
+
+JSON of a node is as large as it is in the wild: 10.6 kB, of which labels, conditions, managed fields and the
+list of images make the most.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fencer.core import annotations as keys
+from fencer.core.model import Action, Binding, Decision, Evidence, GuestRef, NodeView, PowerState
+from fencer.errors import FencerError
+from fencer.ports import Fact, Roster
+
+UTC = "2026-11-20T10:41:12Z"
+POLL_S = 2.0
+RENEW_S = 10.0
+ENDPOINT = "home"
+_NAMESPACE = uuid.UUID("6f1c0000-0000-4000-8000-0000000000e2")
+_IMAGES = 44
+"""A kubelet reports 50 at most; so many bring a node to the size that was measured."""
+
+
+def guest_ref(number: int) -> GuestRef:
+    """Return the guest of that number."""
+    text = str(uuid.uuid5(_NAMESPACE, str(number)))
+    return GuestRef(ENDPOINT, str(1000 + number), text, f"k8s-{number}", f"pve{number % 40}")
+
+
+def binding(number: int) -> Binding:
+    """Return the binding of the node of that number."""
+    return Binding(guest_ref(number), (f"boot-{number}",))
+
+
+def node_view(number: int) -> NodeView:
+    """Return a healthy, bound node."""
+    return NodeView(
+        name=f"k8s-{number}",
+        uid=f"uid-{number}",
+        system_uuid=guest_ref(number).uuid.upper(),
+        provider_id=f"proxmox://home/{1000 + number}",
+        boot_id=f"boot-{number}",
+        ready=True,
+        version="7",
+        binding=binding(number),
+    )
+
+
+def renew_time(number: int, pass_number: int) -> str:
+    """Return a lease's renewTime as it stands in a pass: each moves every tenth second."""
+    renewed = int((pass_number * POLL_S + number % RENEW_S) // RENEW_S)
+    return f"2026-11-20T10:{renewed:02d}:00.000000Z"
+
+
+def evidence(number: int, now_s: float) -> Evidence:
+    """Return the reading of a running guest."""
+    guest = guest_ref(number)
+    return Evidence(
+        guest,
+        PowerState.RUNNING,
+        True,
+        f"{guest.host}/{number}",
+        True,
+        "running",
+        "cluster/resources",
+        now_s,
+    )
+
+
+# -- as JSON ----------------------------------------------------------------------------------------------
+
+
+def node_json(number: int) -> dict[str, Any]:
+    """Return the same node as the API tells it."""
+    view = node_view(number)
+    conditions = [
+        {
+            "type": name,
+            "status": "True" if name == "Ready" else "False",
+            "lastHeartbeatTime": UTC,
+            "lastTransitionTime": UTC,
+            "reason": f"KubeletHas{name}",
+            "message": f"kubelet says that {name} is as it should be",
+        }
+        for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    ]
+    fields = {f"f:example.com/key-{n}": {"f:value": {}, ".": {}} for n in range(40)}
+    return {
+        "metadata": {
+            "name": view.name,
+            "uid": view.uid,
+            "resourceVersion": view.version,
+            "creationTimestamp": UTC,
+            "labels": {f"example.com/label-{n}": f"value-{n}" for n in range(20)},
+            "annotations": {
+                keys.BINDING: keys.write_binding(binding(number)),
+                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+            },
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}],
+        },
+        "spec": {"providerID": view.provider_id, "podCIDR": "10.42.0.0/24", "podCIDRs": ["10.42.0.0/24"]},
+        "status": {
+            "conditions": conditions,
+            "images": images(),
+            "nodeInfo": {"systemUUID": view.system_uuid, "bootID": view.boot_id, "kernelVersion": "6.1.0"},
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.9"}],
+            "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+        },
+    }
+
+
+def images() -> list[dict[str, Any]]:
+    """Return the images that a node tells of, which make most of its size."""
+    digest = "0123456789abcdef" * 4
+    return [
+        {
+            "names": [f"registry.example.com/team/app-{n}@sha256:{digest}", f"app-{n}:1.{n}"],
+            "sizeBytes": 10_000_000 + n,
+        }
+        for n in range(_IMAGES)
+    ]
+
+
+def lease_json(number: int, pass_number: int) -> dict[str, Any]:
+    """Return a node's lease as the API tells it."""
+    name = f"k8s-{number}"
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": f"uid-{number}"}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "kube-node-lease",
+            "uid": f"lease-{number}",
+            "resourceVersion": str(pass_number),
+            "creationTimestamp": UTC,
+            "ownerReferences": [owner],
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
+        },
+        "spec": {
+            "holderIdentity": name,
+            "leaseDurationSeconds": 40,
+            "renewTime": renew_time(number, pass_number),
+        },
+    }
+
+
+def resource_row(number: int) -> dict[str, Any]:
+    """Return a row of Proxmox VE's ``cluster/resources``."""
+    guest = guest_ref(number)
+    numbers = "cpu disk diskread diskwrite maxcpu maxdisk maxmem mem memhost netin netout"
+    return {
+        "id": f"qemu/{guest.id}",
+        "type": "qemu",
+        "vmid": int(guest.id),
+        "name": guest.name,
+        "node": guest.host,
+        "status": "running",
+        "uptime": 86_400 + number,
+        "template": 0,
+        "tags": "fencer;k8s",
+        **dict.fromkeys(numbers.split(), 1_073_741_824),
+    }
+
+
+def pages(kind: str, items: Sequence[Mapping[str, Any]], size: int) -> dict[str, bytes]:
+    """Cut a list into pages: what ``continue`` asks for (empty: the first) → the page's JSON."""
+    cut = [items[start : start + size] for start in range(0, len(items), size)] or [[]]
+    return {
+        "" if number == 0 else f"page-{number}": json.dumps(
+            {
+                "kind": kind,
+                "metadata": {"continue": f"page-{number + 1}" if number + 1 < len(cut) else ""},
+                "items": page,
+            }
+        ).encode()
+        for number, page in enumerate(cut)
+    }
+
+
+# -- as ports ---------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Time:
+    """A clock that is set by hand, and waits for nobody."""
+
+    at_s: float = 1000.0
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def wait(self, timeout_s: float) -> bool:
+        self.at_s += timeout_s
+        return False
+
+    def wake(self) -> None:
+        """Nobody waits."""
+
+
+class Direct:
+    """An `Asker` that runs every call at once, in the caller's thread."""
+
+    def ask(self, _endpoint: str, call: Callable[[], Any], _deadline_s: float) -> Any:
+        return call()
+
+    def ask_all(self, calls: Mapping[str, Callable[[], Any]], _deadline_s: float) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for name, call in calls.items():
+            try:
+                answers[name] = call()
+            except FencerError as error:
+                answers[name] = error
+        return answers
+
+
+class Silent:
+    """A `Reporter` that counts."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def decided(self, _node: NodeView, _decision: Decision) -> None:
+        self.told += 1
+
+    def acted(self, _node: NodeView, _action: Action, _text: str, *, ok: bool) -> None:  # noqa: ARG002
+        self.told += 1
+
+    def said(self, _text: str, *, warning: bool) -> None:  # noqa: ARG002
+        self.told += 1
+
+
+@dataclass(slots=True)
+class RecordCluster:
+    """A cluster that hands out records; any other question than for all nodes is counted, and refused."""
+
+    rosters: Iterator[Roster]
+    asked: list[str] = field(default_factory=list)
+
+    def roster(self) -> Roster:
+        return next(self.rosters)
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        raise AssertionError(f"a pass over healthy nodes called {name}")
+
+
+@dataclass(slots=True)
+class RecordHypervisor:
+    """An endpoint that reads every guest running."""
+
+    guests: int
+    clock: Time
+    _first: list[Evidence] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> str:
+        return ENDPOINT
+
+    def sweep(self) -> list[Evidence]:
+        if not self._first:
+            self._first = [evidence(number, 0.0) for number in range(self.guests)]
+        now_s = self.clock.now_s()
+        return [replace(reading, observed_at_s=now_s) for reading in self._first]
+
+    def subscribe(self, _wake: Callable[[], None]) -> None:
+        """Nothing ever happens here."""
+
+
+def rosters(nodes: int, passes: int) -> Iterator[Roster]:
+    """Make the rosters of so many passes beforehand: making them is not what is measured."""
+    views = [node_view(number) for number in range(nodes)]
+    made = [
+        Roster(tuple(Fact(view, renew_time(n, number), UTC) for n, view in enumerate(views)), UTC)
+        for number in range(passes)
+    ]
+    return iter(made)

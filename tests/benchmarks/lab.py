@@ -1,0 +1,177 @@
+"""A real API server with nodes and pods of our making, and an agent whose hypervisor is a switch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.settings import ClusterSettings
+from fencer.core import annotations as keys
+from fencer.core.model import Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
+from fencer.core.policy import Mode, Policy
+from fencer.ports import Cleared
+from fencer.runtime.clock import SystemClock
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+from fencer.runtime.workers import ThreadAsker
+from tests.benchmarks import fleet
+from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, find_or_build
+from tests.support.backstage import LEASES, NODES, PODS, ApiBackstage
+from tests.support.controlplane import ControlPlane
+
+NODE_INFO = [
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+]
+"""All of a node's nodeInfo: the API takes all of it or none."""
+
+AT_ONCE = Policy(mode=Mode.ARMED, require_not_ready=False, lease_silent_s=0, confirm_s=0)
+"""The quickest recipe: two live readings back to back, and no waiting for silence."""
+
+
+@contextmanager
+def control_plane(*, controllers: bool) -> Iterator[ControlPlane]:
+    """Run a control plane for a benchmark; without controllers nothing but the agent acts."""
+    with TemporaryDirectory() as folder, ControlPlane(Path(folder), find_or_build()) as running:
+        if not controllers:
+            running.stop_component(CONTROLLER_MANAGER)
+            running.stop_component(SCHEDULER)
+        yield running
+
+
+def make_nodes(api: ControlPlane, numbers: Sequence[int], *, pods: int) -> None:
+    """Make healthy, bound nodes (`fleet.node_view` tells their names), each with a lease and so many pods."""
+    backstage = ApiBackstage(api)
+    for number in numbers:
+        view = fleet.node_view(number)
+        notes = {keys.BINDING: keys.write_binding(fleet.binding(number))}
+        backstage.send("POST", NODES, {"metadata": {"name": view.name, "annotations": notes}})
+        info = dict.fromkeys(NODE_INFO, "") | {"systemUUID": view.system_uuid, "bootID": view.boot_id}
+        conditions = [{"type": "Ready", "status": "True"}]
+        status = {"nodeInfo": info, "conditions": conditions, "images": fleet.images()}
+        backstage.send("PATCH", f"{NODES}/{view.name}/status", {"status": status})
+        backstage.renew_lease(view.name)
+        for pod in range(pods):
+            backstage.make_pod(view.name, f"{view.name}-{pod}")
+
+
+def remove_nodes(api: ControlPlane, numbers: Sequence[int]) -> None:
+    """Remove what `make_nodes` made, and the pods that were not cleared."""
+    names = {fleet.node_view(number).name for number in numbers}
+    backstage = ApiBackstage(api)
+    for pod in backstage.send("GET", PODS)["items"]:
+        if pod["spec"].get("nodeName") in names:
+            backstage.drop_pod(pod["metadata"]["name"])
+    for name in names:
+        backstage.send("DELETE", f"{LEASES}/{name}")
+        backstage.drop_node(name)
+
+
+@dataclass(slots=True)
+class Switch:
+    """A hypervisor whose guests are on or off as one likes; it answers at once, and notes when.
+
+    Attributes:
+        off: Keys of the guests that are off.
+        read_s: When each guest was last read alone, by `time.monotonic`.
+    """
+
+    numbers: Sequence[int]
+    off: set[tuple[str, str, str]] = field(default_factory=set)
+    read_s: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    @property
+    def endpoint(self) -> str:
+        return fleet.ENDPOINT
+
+    def sweep(self) -> list[Evidence]:
+        return [self._evidence(fleet.guest_ref(number)) for number in self.numbers]
+
+    def read(self, guest: GuestRef) -> Evidence:
+        answer = self._evidence(guest)
+        self.read_s[guest.key] = time.monotonic()
+        return answer
+
+    def _evidence(self, guest: GuestRef) -> Evidence:
+        state = PowerState.STOPPED if guest.key in self.off else PowerState.RUNNING
+        running = fleet.evidence(0, time.monotonic())
+        return replace(
+            running, guest=guest, power_state=state, incarnation=f"{guest.id}/{state}", raw=str(state)
+        )
+
+
+class Timed:
+    """The Kubernetes adapter, with a note of when a fence was written and when its last pod was cleared.
+
+    Attributes:
+        proof_to_taint_s: Node → seconds from the last reading of its guest before the taint until the answer
+            to the taint's write.
+        tainted_s: Node → when that answer came.
+        cleared_s: When the last pod so far was cleared.
+    """
+
+    def __init__(self, api: ControlPlane, hypervisor: Switch) -> None:
+        self._cluster = KubernetesCluster(ClusterSettings(str(api.kubeconfig())))
+        self._hypervisor = hypervisor
+        self.proof_to_taint_s: dict[str, float] = {}
+        self.tainted_s: dict[str, float] = {}
+        self.cleared_s = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        read_s = self._hypervisor.read_s[mark.guest.key]
+        self._cluster.taint(node, mark)
+        self.tainted_s[node.name] = time.monotonic()
+        self.proof_to_taint_s[node.name] = self.tainted_s[node.name] - read_s
+
+    def clear(self, pod: PodView, why: str) -> Cleared:
+        cleared = self._cluster.clear(pod, why)
+        self.cleared_s = time.monotonic()
+        return cleared
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """An agent over a real API and a switch."""
+
+    agent: Agent
+    cluster: Timed
+    hypervisor: Switch
+
+    def kill(self, number: int) -> None:
+        """Cut a guest's power, and let the agent make the pass that a hypervisor's event would start."""
+        self.hypervisor.off.add(fleet.guest_ref(number).key)
+        self.agent.tick()
+
+
+def watcher(api: ControlPlane, numbers: Sequence[int], policy: Policy) -> Watcher:
+    """Build an agent that has seen every guest running."""
+    hypervisor, clock = Switch(numbers), SystemClock()
+    cluster = Timed(api, hypervisor)
+    ports: Mapping[str, Any] = {hypervisor.endpoint: hypervisor}
+    agent = Agent(World(cluster, ports, ThreadAsker(clock, patience_s=2.0), clock, fleet.Silent()), policy)
+    agent.tick()
+    return Watcher(agent, cluster, hypervisor)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return how many seconds a call took."""
+    began_s = time.monotonic()
+    call()
+    return time.monotonic() - began_s

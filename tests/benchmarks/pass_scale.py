@@ -1,0 +1,236 @@
+"""What one pass over a big fleet costs: CPU seconds, resident memory, and calls.
+
+    uv run python -m tests.benchmarks.pass_scale
+
+Twice, each in a process of its own: over ports that hand out records, what core and runtime cost, and
+through the Kubernetes adapter against an HTTP stand-in with nodes of real size, which is what an agent costs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from fencer.core.model import Verdict
+from fencer.core.policy import Mode, Policy
+from fencer.hypervisors.proxmox.parse import read_listing
+from fencer.runtime.footprint import settle
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+from tests.benchmarks import fleet
+from tests.benchmarks.measure import Row, cpu, program, resident_mib
+
+NODES, GUESTS = 5_000, 10_000
+PASSES = 5
+CPU_S, RSS_MIB = 3.0, 150.0
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the measured process tells.
+
+    Attributes:
+        first_s: CPU seconds of the first pass.
+        later_s: CPU seconds of the dearest of the others.
+        rss_mib: The most resident memory there ever was.
+        healthy: Nodes that were judged healthy in the last pass.
+    """
+
+    first_s: float
+    later_s: float
+    rss_mib: float
+    healthy: int
+
+
+def agent(cluster: Any, guests: int, passes: int) -> Told:
+    """Run an agent's passes over a cluster, and tell what they cost."""
+    clock = fleet.Time()
+    hypervisor = fleet.RecordHypervisor(guests, clock)
+    hypervisor.sweep()
+    world = World(cluster, {fleet.ENDPOINT: hypervisor}, fleet.Direct(), clock, fleet.Silent())  # type: ignore[dict-item]
+    watching = Agent(world, Policy(mode=Mode.ARMED))
+    settle()
+    costs, healthy = [], 0
+    for _ in range(passes):
+        with cpu() as cost:
+            judged = watching.tick().judged.values()
+        costs.append(cost.cpu_s)
+        healthy = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
+        del judged  # as the agent forgets it
+        clock.wait(fleet.POLL_S)
+    return Told(costs[0], max(costs[1:]), resident_mib(peak=True), healthy)
+
+
+def agent_over_records(nodes: int, guests: int, passes: int) -> Told:
+    """Measure core and runtime alone."""
+    return agent(fleet.RecordCluster(fleet.rosters(nodes, passes)), guests, passes)
+
+
+def agent_over_http(url: str, guests: int, passes: int) -> Told:
+    """Measure with the Kubernetes adapter."""
+    from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - heavy; not for the other process
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "c", "user": {}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "current-context": "c",
+    }
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kubeconfig"
+        path.write_text(json.dumps(content))
+        return agent(KubernetesCluster(ClusterSettings(str(path)), page=PAGE), guests, passes)
+
+
+class ApiServer(ThreadingHTTPServer):
+    """Answers the lists of nodes and leases, page by page, and counts what it is asked."""
+
+    daemon_threads = True
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.nodes = nodes
+        self.asked: Counter[str] = Counter()
+        self.node_pages = fleet.pages("NodeList", [fleet.node_json(n) for n in range(nodes)], PAGE)
+        self.lease_pages: dict[str, bytes] = {}
+
+    def renew(self) -> None:
+        """Let time go on: leases are renewed from pass to pass."""
+        leases = [fleet.lease_json(n, self.asked["namespace"]) for n in range(self.nodes)]
+        self.lease_pages = fleet.pages("LeaseList", leases, PAGE)
+
+    def answer(self, target: str) -> bytes:
+        parts = urlsplit(target)
+        page = parse_qs(parts.query).get("continue", [""])[0]
+        match parts.path.rpartition("/")[2]:
+            case "kube-system":  # the first question of a pass
+                self.asked["namespace"] += 1
+                self.renew()
+                return b'{"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-1"}}'
+            case "leases":
+                self.asked["lease page"] += 1
+                return self.lease_pages[page]
+            case "nodes":
+                self.asked["node page"] += 1
+                return self.node_pages[page]
+            case _:
+                self.asked[f"of one object: {parts.path}"] += 1
+                return b"{}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ApiServer
+
+    def do_GET(self) -> None:
+        body = self.server.answer(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+@contextmanager
+def api_server(nodes: int) -> Iterator[tuple[ApiServer, str]]:
+    server = ApiServer(nodes)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server, f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def measured(*arguments: str) -> Told:
+    """Run a measurement in a fresh process, so that its memory is its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.pass_scale", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Told(**json.loads(done.stdout))
+
+
+def run(nodes: int = NODES, guests: int = GUESTS, passes: int = PASSES) -> list[Row]:
+    """Measure both ways.
+
+    Args:
+        nodes: How many nodes; each is bound to a guest.
+        guests: How many guests.
+        passes: How many passes, of which the first is told apart.
+    """
+    alone = measured("--records", str(nodes), str(guests), str(passes))
+    with api_server(nodes) as (server, url):
+        whole = measured("--http", url, str(guests), str(passes))
+        asked = Counter(server.asked)
+        size_mib = sum(map(len, [*server.node_pages.values(), *server.lease_pages.values()])) / (1 << 20)
+    of_one = sum(count for what, count in asked.items() if what.startswith("of one"))
+    healthy = alone.healthy == whole.healthy == nodes
+    listing = json.dumps({"data": [fleet.resource_row(n) for n in range(guests)]}).encode()
+    with cpu() as parsing:
+        read_listing(json.loads(listing)["data"])
+    fleet_text = f"{nodes:,} nodes, {guests:,} guests"
+    target = f"≤ {CPU_S:g} s CPU"
+    return [
+        Row(
+            f"one pass over {fleet_text}",
+            target,
+            f"{whole.later_s:.2f} s (the first: {whole.first_s:.2f} s)",
+            max(whole.first_s, whole.later_s) <= CPU_S,
+            f"Kubernetes adapter over HTTP, {size_mib:.0f} MiB of JSON a pass; of {passes - 1} the dearest",
+        ),
+        Row(
+            "its resident memory",
+            f"≤ {RSS_MIB:g} MiB",
+            f"{whole.rss_mib:.0f} MiB",
+            whole.rss_mib <= RSS_MIB,
+            "peak",
+        ),
+        Row(
+            "its calls for single healthy nodes",
+            "none",
+            str(of_one),
+            of_one == 0 and healthy,
+            f"{sum(asked.values()) // passes} requests a pass: kube-system, pages of nodes and leases",
+        ),
+        Row(
+            "thereof core and runtime alone",
+            "",
+            f"{alone.later_s:.2f} s (the first: {alone.first_s:.2f} s)",
+            None,
+            f"over records in memory; peak {alone.rss_mib:.0f} MiB",
+        ),
+        Row(
+            f"besides, reading {guests:,} rows of Proxmox VE's cluster/resources",
+            "",
+            f"{parsing.cpu_s:.2f} s",
+            None,
+            f"JSON of {len(listing) / (1 << 20):.1f} MiB to records",
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["--records", nodes, guests, passes]:
+            print(json.dumps(asdict(agent_over_records(int(nodes), int(guests), int(passes)))))  # noqa: T201
+        case ["--http", url, guests, passes]:
+            print(json.dumps(asdict(agent_over_http(url, int(guests), int(passes)))))  # noqa: T201
+        case _:
+            program(__doc__, run)

@@ -1,0 +1,79 @@
+"""Every benchmark still runs, at a tiny size, and measures what it says. Its numbers are not looked at."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import (
+    __main__,
+    clear_pods,
+    decide,
+    hook,
+    idle_agent,
+    incidents,
+    pass_scale,
+    taint_latency,
+)
+from tests.benchmarks.measure import Row, percentile, table
+from tests.support import missing_real_part
+
+NOT_MEASURED_HERE = {"drain", "failover", "fleet", "lab", "measure", "test_smoke", "__main__"}
+"""`failover` takes half an hour, `drain` a quarter; the others are no benchmarks."""
+
+
+def test_decide_runs():
+    assert [row.target for row in decide.run(decisions=20)] == ["≥ 20,000"] * 2
+
+
+def test_a_pass_over_healthy_nodes_asks_for_no_single_one():
+    rows = {row.what: row for row in pass_scale.run(nodes=30, guests=40, passes=2)}
+    assert rows["its calls for single healthy nodes"].met
+
+
+def test_incidents_run_and_are_reproducible():
+    rate, same = incidents.run(incidents=2, replayed=1)
+    assert "0 broke an invariant" in rate.note
+    assert same.met
+
+
+def test_the_hookscript_is_measured_beside_its_baselines():
+    rows = {row.what: row for row in hook.run(rounds=2, at_once=3)}
+    assert [row.target for row in rows.values()] == [*["≤ 35 ms"] * 3, *[""] * 5]
+    assert "0 failed" in rows["3 hookscripts at once, until the last has ended"].note
+
+
+def test_taint_latency_measures_every_death(bare_api):
+    (row,) = taint_latency.run(bare_api, deaths=2)
+    assert "2 of 2 deaths" in row.note
+
+
+def test_clear_pods_clears_them_all(bare_api):
+    (row,) = clear_pods.run(bare_api, pods=3, rounds=1)
+    assert row.what.startswith("taint → last of 3 pods deleted")
+
+
+@pytest.mark.libvirt
+def test_idle_agent_measures_a_watching_fencer(bare_api):
+    if find_spec("libvirt") is None:
+        missing_real_part("libvirt-python is not installed: uv sync --group real")
+    share, memory = idle_agent.run(bare_api, nodes=3, seconds=1.0)
+    assert "3 nodes" in share.what
+    assert memory.measured.endswith("MiB")
+
+
+def test_the_program_for_all_leaves_no_benchmark_out():
+    modules = {path.stem for path in Path(__file__).parent.glob("*.py")}
+    assert set(__main__.ALL) == modules - NOT_MEASURED_HERE
+
+
+def test_the_table_says_what_missed_its_target():
+    rows = [Row("speed", "≥ 9", "3", met=False, note="how"), Row("size", "", "5", met=None)]
+    assert table(rows).splitlines()[2:] == ["| speed | ≥ 9 | 3 | **no** | how |", "| size | – | 5 | – |  |"]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.5, 2), (0.95, 4), (1.0, 4), (0.0, 1)])
+def test_a_percentile_is_one_of_the_values(share, expected):
+    assert percentile([4, 1, 3, 2], share) == expected

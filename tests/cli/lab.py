@@ -1,0 +1,178 @@
+"""A wiring for commands that leads into a simulated world, where an agent may have watched before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from fencer.cli.main import cli
+from fencer.cli.wire import Quiet, Wiring
+from fencer.config import secret_files
+from fencer.config.settings import Config, KubernetesSettings, LibvirtEndpoint
+from fencer.core.identity import Admission
+from fencer.core.policy import Mode, Policy
+from fencer.errors import ConfigError
+from fencer.ports import Asker, Clock, Cluster, Evictor, Hypervisor, Surveyor
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.controllers import Timing
+from fencer.simulation.faults import Fault, What, apply
+from fencer.simulation.objects import ApiBudget
+from fencer.simulation.workloads import Deployment, StatefulSet
+
+PATH = Path("/etc/fencer/config.yaml")
+
+
+class Lab(Wiring):
+    """Three nodes under one endpoint, eight replicas with a volume each, and time that only tests move on.
+
+    Args:
+        policy: How the configuration sets fencer.
+        power: The configuration admits power actions.
+        person_there: Somebody can be asked.
+        nodes: How many.
+        strict: Two writers on one volume fail the test. Not where a person is to give a wrong word.
+        timing: How slow the control plane is.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        power: bool = True,
+        person_there: bool = False,
+        nodes: int = 3,
+        strict: bool = True,
+        timing: Timing | None = None,
+    ) -> None:
+        names = tuple(f"k8s-{number + 1}" for number in range(nodes))
+        workloads = (StatefulSet("db", 8), Deployment("web", 3))
+        self.simulation = Simulation(Shape(nodes=names), workloads, seed=7, strict=strict, timing=timing)
+        self.simulation.warm_up()
+        self.policy = policy or Policy(mode=Mode.ARMED)
+        self.rules = self.simulation.rules() if power else replace(self.simulation.rules(), admitted={})
+        self.broken: dict[str, str] = {}
+        """Endpoint → why its adapter cannot be built."""
+        self.journal: Path | None = None
+        self.exposed: dict[Path, Sequence[secret_files.Finding]] = {}
+        """File with credentials → what is wrong with it."""
+        self.rested_s = 0.0
+        self._person_there = person_there
+
+    def run(self, *words: str, says: str | None = None, charset: str = "utf-8") -> Result:
+        """Run a command as a person would, and let no exception pass but the exit."""
+        result = CliRunner(charset=charset).invoke(cli, words, obj=self, input=says, prog_name="fencer")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    def budget(self, owner: str, min_available: int) -> None:
+        """Let so many pods of a workload be needed Ready."""
+        name = owner.partition("/")[2]
+        self.simulation.api.budgets.append(ApiBudget("demo", name, owner, min_available))
+
+    def breaks(self, what: What, target: str = "", *, in_s: float = 0.0) -> None:
+        """Let something happen, now or later."""
+        fault = Fault(0, what, target)
+        if in_s:
+            self.simulation.clock.after(in_s, lambda: apply(fault, self.simulation))
+        else:
+            apply(fault, self.simulation)
+
+    def passes(self, seconds: float, *, watched: bool = False) -> None:
+        """Let time pass; `watched`: while an agent watches."""
+        clock = self.simulation.clock
+        until_s = clock.now_s() + seconds
+        if watched:
+            agent = Agent(self._world(), self.policy, self.rules, by="fencer@pve1")
+            while clock.now_s() < until_s:
+                clock.wait(agent.tick().recheck_s)
+        clock.advance(max(0.0, until_s - clock.now_s()))
+
+    def _world(self) -> World:
+        simulation = self.simulation
+        return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+
+    # -- Wiring --------------------------------------------------------------------------------------------
+
+    def load(self, path: Path) -> Config:
+        if path != PATH:
+            raise ConfigError(f"{path}: cannot be read: No such file or directory")
+        admitted = self.rules.admitted
+        endpoints = tuple(
+            LibvirtEndpoint(name, "qemu+ssh://fencer@lab1/system", admitted.get(name, Admission()))
+            for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
+        )
+        kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"))
+        return Config(self.policy, kubernetes, endpoints, journal=self.journal)
+
+    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+        return self.exposed.get(path, ())
+
+    def clock(self) -> Clock:
+        return self.simulation.clock
+
+    def asker(self, _clock: Clock, _patience_s: float) -> Asker:
+        return self.simulation.asker
+
+    def cluster(self, _config: Config) -> Cluster:
+        if "kubernetes" in self.broken:
+            raise ConfigError(self.broken["kubernetes"])
+        return self.simulation.cluster
+
+    def evictor(self, _config: Config) -> Evictor:
+        return self.simulation.cluster
+
+    def surveyor(self, _config: Config) -> Surveyor:
+        return self.simulation.surveyor
+
+    def hypervisor(self, endpoint: LibvirtEndpoint, _clock: Clock) -> Hypervisor:
+        if endpoint.name in self.broken:
+            raise ConfigError(self.broken[endpoint.name])
+        return self.simulation.hypervisors[endpoint.name]
+
+    def wall(self) -> datetime:
+        return EPOCH + timedelta(seconds=self.simulation.clock.now_s())
+
+    def rest(self, seconds: float) -> None:
+        self.rested_s += seconds
+
+    def interactive(self) -> bool:
+        return self._person_there
+
+    def person(self) -> str:
+        return "admin@desk"
+
+    def host(self) -> str:
+        return "desk"
+
+
+class Impatient:
+    """A clock at which somebody presses Ctrl-C after a few waits.
+
+    Args:
+        clock: The world's.
+        patience_count: How many waits they bear; the last one is cut short.
+    """
+
+    def __init__(self, clock: Clock, patience_count: int) -> None:
+        self._clock = clock
+        self._left_count = patience_count
+
+    def now_s(self) -> float:
+        return self._clock.now_s()
+
+    def wait(self, timeout_s: float) -> bool:
+        self._left_count -= 1
+        if not self._left_count:
+            raise KeyboardInterrupt
+        return self._clock.wait(timeout_s)
+
+    def wake(self) -> None:
+        self._clock.wake()

@@ -1,0 +1,144 @@
+"""``fence`` and ``unfence``, beyond what their transcripts show: what is written, and what never is."""
+
+import json
+
+import pytest
+
+from fencer.core import annotations
+from fencer.core.annotations import read_mark
+from fencer.core.policy import Mode, Policy
+from fencer.simulation.controllers import Timing
+from fencer.simulation.faults import What
+from tests.cli.lab import Impatient, Lab
+
+
+def stopped(**traits):
+    """Return a lab whose k8s-2 was stopped a moment ago, after an agent had bound all nodes."""
+    lab = Lab(**traits)
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20)
+    return lab
+
+
+def node(lab, name="k8s-2"):
+    return lab.simulation.api.nodes[name]
+
+
+def test_who_fenced_by_hand_is_recorded_on_the_node_in_an_event_and_in_the_journal(tmp_path):
+    lab = stopped()
+    lab.journal = tmp_path / "journal.jsonl"
+    lab.run("fence", "k8s-2", "--yes")
+    assert read_mark(node(lab).annotations[annotations.MARK]).by == "admin@desk, by hand"
+    assert "TaintNode" in {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"}
+    actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
+    assert [action for action in actions if action] == ["TaintNode", "ClearPods"]
+
+
+@pytest.mark.parametrize("verb", ["fence", "unfence"])
+def test_a_dry_run_writes_nothing_at_all(verb, tmp_path):
+    lab = stopped()
+    if verb == "unfence":
+        lab.run("fence", "k8s-2", "--yes")
+        lab.breaks(What.START, "k8s-2")
+        lab.passes(60)
+    lab.journal = tmp_path / "journal.jsonl"
+    notes, taints, events = dict(node(lab).annotations), node(lab).taints, list(lab.simulation.cluster.events)
+    result = lab.run(verb, "k8s-2", "--dry-run")
+    assert result.exit_code == 0
+    assert "dry run: would" in result.output
+    assert (node(lab).annotations, node(lab).taints) == (notes, taints)
+    assert lab.simulation.cluster.events == events
+    assert not lab.journal.exists()
+
+
+def test_by_hand_works_although_watch_only_observes():
+    lab = Lab(Policy(mode=Mode.OBSERVE))
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20)
+    assert lab.run("fence", "k8s-2", "--yes").exit_code == 0
+    assert node(lab).out_of_service
+
+
+def test_no_answer_to_the_question_is_a_no():
+    lab = stopped(person_there=True)
+    assert lab.run("fence", "k8s-2", says="").exit_code == 130
+    assert not node(lab).out_of_service
+
+
+def test_nothing_is_asked_of_anybody_where_nobody_could_consent():
+    lab = stopped()
+    lab.breaks(What.API_DOWN)
+    assert lab.run("fence", "k8s-2").exit_code == 2
+
+
+def test_patience_ends_with_what_is_still_missing():
+    lab = stopped()
+    result = lab.run("fence", "k8s-2", "--yes", "--timeout", "2")
+    assert result.exit_code == 1
+    assert "not fenced within" in result.output
+    assert not node(lab).out_of_service
+
+
+def test_volumes_that_are_not_released_in_time_are_said_and_not_called_done():
+    lab = stopped(timing=Timing(detach_s=300.0))
+    result = lab.run("fence", "k8s-2", "--yes", "--timeout", "20")
+    assert result.exit_code == 1
+    assert node(lab).out_of_service
+    assert (
+        "fenced, but not finished within 21 s: its pods are cleared, its volumes are being" in result.output
+    )
+
+
+def test_a_cluster_that_is_lost_on_the_way_is_code_3_and_no_success():
+    lab = stopped()
+    lab.breaks(What.API_DOWN, in_s=3)
+    result = lab.run("fence", "k8s-2", "--yes")
+    assert result.exit_code == 3
+    assert "fenced in" not in result.output
+    assert not node(lab).out_of_service
+
+
+def test_an_interrupt_on_the_way_says_how_to_see_how_far_it_came():
+    lab = stopped()
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=3)
+    result = lab.run("fence", "k8s-2", "--yes")
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted; `fencer status k8s-2` shows how far it came\n"
+
+
+def test_a_fence_that_an_agent_lifts_meanwhile_is_not_claimed():
+    lab = stopped()
+    lab.run("fence", "k8s-2", "--yes")
+    lab.breaks(What.START, "k8s-2")
+    clock = lab.simulation.clock
+    clock.after(10, lambda: lab.simulation.cluster.untaint(lab.simulation.cluster.fact("k8s-2").node, None))
+    result = lab.run("unfence", "k8s-2", "--yes")
+    assert result.exit_code == 0
+    assert "unfenced meanwhile, by somebody else" in result.output
+
+
+def test_a_taint_of_somebody_else_is_neither_added_to_nor_taken_off():
+    lab = stopped()
+    fact = lab.simulation.cluster.fact("k8s-2").node
+    lab.run("fence", "k8s-2", "--yes")
+    del node(lab).annotations[annotations.MARK]
+    lab.simulation.api.changed(node(lab))
+    assert lab.simulation.cluster.fact("k8s-2").node.version != fact.version
+    for verb in ("fence", "unfence"):
+        result = lab.run(verb, "k8s-2", "--yes")
+        assert result.exit_code == 1
+        assert "refused" in result.output
+    assert node(lab).out_of_service
+
+
+def test_a_node_that_was_cordoned_before_stays_cordoned():
+    lab = stopped()
+    node(lab).unschedulable = True
+    lab.simulation.api.changed(node(lab))
+    lab.run("fence", "k8s-2", "--yes")
+    lab.breaks(What.START, "k8s-2")
+    result = lab.run("unfence", "k8s-2", "--yes")
+    assert result.exit_code == 0
+    assert "It was cordoned before, and stays so: `kubectl uncordon k8s-2`" in result.output
+    assert node(lab).unschedulable

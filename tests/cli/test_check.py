@@ -1,0 +1,270 @@
+"""``fencer check``: what fails, what is only a warning, and that each failure says what to try."""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fencer.cli.findings import DRAIN_INSIDE_S, Level, cluster_finding, shutdown_findings
+from fencer.config import secret_files
+from fencer.config.settings import PowerWitness
+from fencer.core.policy import Mode, Policy
+from fencer.errors import ConfigError, FencerError, HypervisorUnreachable
+from fencer.ports import ClusterInfo
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+
+
+def findings(lab):
+    result = lab.run("check", "-o", "json")
+    told = json.loads(result.stdout)
+    return {one["what"]: one for one in told["findings"]}, told, result.exit_code
+
+
+def test_all_is_well():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    rows, told, code = findings(lab)
+    assert code == 0
+    assert told["ready"] is True
+    assert {row["level"] for row in rows.values()} == {"ok", "note"}
+
+
+def broken_cluster(lab):
+    lab.breaks(What.API_DOWN)
+
+
+def broken_hypervisor(lab):
+    lab.breaks(What.DENIED)
+
+
+def missing_right(lab):
+    lab.simulation.cluster.missing = {"delete pods"}
+
+
+def unreadable_kubeconfig(lab):
+    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: cannot be read: Permission denied"
+
+
+def no_journal(lab):
+    lab.journal = Path("/nowhere/at/all/journal.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("breaking", "what"),
+    [
+        (broken_cluster, "kubernetes"),
+        (unreadable_kubeconfig, "kubernetes"),
+        (missing_right, "kubernetes"),
+        (broken_hypervisor, "lab"),
+        (no_journal, "journal"),
+    ],
+)
+def test_a_failure_is_told_with_what_to_try_and_code_1(breaking, what):
+    lab = Lab()
+    breaking(lab)
+    rows, told, code = findings(lab)
+    assert code == 1
+    assert told["ready"] is False
+    assert rows[what]["level"] == "fail"
+    assert rows[what]["try"]
+    assert what in told["verdict"]
+
+
+KUBECONFIG = Path("/etc/fencer/kubeconfig")
+
+
+@pytest.mark.parametrize(("serious", "level", "code"), [(True, "fail", 1), (False, "warn", 0)])
+def test_a_secret_that_others_can_read_is_named_with_what_to_type(serious, level, code):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.exposed[KUBECONFIG] = (secret_files.Finding("can be read by everybody", "chmod 0600", serious),)
+    rows, told, ended = findings(lab)
+    assert (rows["secrets"]["level"], rows["secrets"]["note"]) == (level, "can be read by everybody")
+    assert rows["secrets"]["try"] == ["chmod 0600"]
+    assert (told["ready"], ended) == (not code, code)
+
+
+def test_one_endpoint_that_cannot_be_built_does_not_hide_the_others():
+    lab = Lab()
+    lab.broken["far"] = "far: libvirt's binding is not installed: uv tool install 'fencer[libvirt]'"
+    rows, _, code = findings(lab)
+    assert code == 1
+    assert (rows["far"]["level"], rows["lab"]["level"]) == ("fail", "ok")
+    assert "uv tool install" in rows["far"]["note"]
+    assert rows["guests"]["level"] == "ok"
+
+
+def test_guests_that_cannot_be_told_while_an_endpoint_is_silent_are_not_called_missing():
+    lab = Lab()
+    lab.breaks(What.DENIED)
+    rows, _, _ = findings(lab)
+    assert rows["guests"]["note"] == "the rest cannot be told before lab is in order"
+    assert "bindings" not in rows
+
+
+def test_a_node_that_is_no_guest_is_named():
+    lab = Lab()
+    lab.breaks(What.MISSING, "k8s-3")
+    rows, _, _ = findings(lab)
+    assert rows["guests"]["about"] == "2 of 3 nodes found"
+    assert rows["guests"]["note"].startswith("k8s-3: no guest has UUID")
+
+
+def test_a_binding_whose_guest_is_gone_is_a_failure():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.MISSING, "k8s-3")
+    rows, told, code = findings(lab)
+    assert rows["guests"]["level"] == "ok", "by the binding on the node"
+    assert (rows["bindings"]["level"], code) == ("fail", 1)
+    assert len(rows["bindings"]["points"]) == 1
+    assert rows["bindings"]["points"][0].startswith("k8s-3: ")
+    assert "bindings" in told["verdict"]
+
+
+def test_a_guest_that_reads_off_while_its_node_is_ready_is_a_failure():
+    """The binding is wrong, or the hypervisor is."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.LIE_STOPPED, "k8s-3")
+    rows, _, code = findings(lab)
+    assert (rows["bindings"]["level"], code) == ("fail", 1)
+    assert rows["bindings"]["points"][0].startswith("k8s-3 is Ready, and lab/k8s-3")
+
+
+def test_copies_are_listed_also_while_they_do_no_harm():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.CLONE, "k8s-2")
+    rows, _, _ = findings(lab)
+    assert rows["copies"]["level"] == "warn"
+    assert rows["copies"]["note"].startswith("k8s-2: lab/k8s-2")
+
+
+@dataclass
+class Board:
+    """A witness of a host's power."""
+
+    says: bool | FencerError | None
+    host: str = "pve1"
+
+    def is_off(self):
+        if isinstance(self.says, FencerError):
+            raise self.says
+        return self.says
+
+
+class WitnessedLab(Lab):
+    """A lab whose configuration names a power witness for one host."""
+
+    def __init__(self, board):
+        super().__init__()
+        self.board = board
+        self.passes(30, watched=True)
+
+    def load(self, path):
+        config = super().load(path)
+        (endpoint,) = config.endpoints
+        witness = PowerWitness(self.board.host, "fence_ipmilan")
+        return replace(config, endpoints=(replace(endpoint, host_power=(witness,)),))
+
+    def witness(self, _written):
+        if isinstance(self.board.says, ConfigError):
+            raise self.board.says
+        return self.board
+
+
+@pytest.mark.parametrize(
+    ("says", "level", "note"),
+    [
+        (False, "ok", "says on"),
+        (True, "fail", "says off"),
+        (None, "fail", "neither on nor off"),
+        (HypervisorUnreachable("no answer from 10.0.0.9"), "fail", "no answer from 10.0.0.9"),
+        (ConfigError("fence_ipmilan: no such program"), "fail", "no such program"),
+    ],
+)
+def test_a_power_witness_is_asked(says, level, note):
+    rows, _, code = findings(WitnessedLab(Board(says)))
+    assert (rows["host power"]["level"], rows["host power"]["about"]) == (level, "lab/pve1")
+    assert rows["host power"]["note"].startswith(note) or note in rows["host power"]["note"]
+    assert code == (level == "fail")
+
+
+def test_nodes_whose_host_has_no_witness_are_named():
+    lab = WitnessedLab(Board(says=False, host=Lab().simulation.world.guests["k8s-1"].host))
+    rows, _, _ = findings(lab)
+    assert rows["host death"]["about"] == "3 of 3 nodes provable"
+    rows, _, _ = findings(WitnessedLab(Board(says=False, host="elsewhere")))
+    assert rows["host death"]["note"].startswith("k8s-1, k8s-2, k8s-3: if the host itself dies")
+
+
+def test_guests_that_fencer_would_want_to_stop_and_may_not_are_named():
+    rows, _, _ = findings(Lab(power=False))
+    assert rows["power"]["level"] == "warn"
+    assert "k8s-2" in rows["power"]["note"]
+
+
+def test_a_pause_of_fencing_is_a_warning():
+    lab = Lab()
+    lab.simulation.api.paused_why = "moving house"
+    rows, told, _ = findings(lab)
+    assert rows["pause"]["note"] == "fencing is paused: moving house"
+    assert "1 warning" in told["verdict"]
+
+
+class LateLab(Lab):
+    """A machine whose clock is wrong."""
+
+    def wall(self):
+        return super().wall() + timedelta(seconds=75)
+
+
+def test_a_wrong_clock_is_a_warning():
+    rows, _, _ = findings(LateLab())
+    assert rows["clock"]["about"] == "75 s off"
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ("v1.36.2", Level.OK),
+        ("v1.26.0", Level.OK),
+        ("v1.25.16+k3s1", Level.WARN),
+        ("v1.24.0", Level.WARN),
+        ("v1.23.9", Level.FAIL),
+        ("nonsense", Level.WARN),
+    ],
+)
+def test_the_version_decides_what_the_taint_does(version, level):
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", version, "fencer")
+    assert cluster_finding(info, ()).level is level
+
+
+def test_a_configuration_that_is_wrong_is_code_2_and_its_errors_are_told():
+    result = Lab().run("check", "-c", "/nowhere.yaml")
+    assert result.exit_code == 2
+    assert "/nowhere.yaml: cannot be read" in result.stderr
+
+
+def test_observing_is_told_how_to_be_armed():
+    _, told, _ = findings(Lab(Policy(mode=Mode.OBSERVE)))
+    assert told["verdict"].endswith("Ready to be armed: `mode: armed` in /etc/fencer/config.yaml.")
+
+
+def test_hypervisors_that_may_cut_a_drain_short_are_named():
+    """What no adapter reads is a hint and no guess; VirtualBox never stops a guest by itself."""
+    kinds = {"home": "proxmox", "lab": "libvirt", "attic": "libvirt", "desk": "virtualbox"}
+    proxmox, libvirt = shutdown_findings(kinds)
+    assert {proxmox.level, libvirt.level} == {Level.NOTE}
+    assert proxmox.note.startswith("home: Proxmox waits 60 s")
+    assert libvirt.note.startswith("lab, attic: `virsh shutdown`")
+    assert proxmox.tries == ("qm set VMID --startup down=180",)
+
+
+def test_the_time_of_a_drain_inside_is_its_units():
+    unit = Path(__file__).parents[2] / "systemd" / "fencer-guest-drain.service"
+    assert f"\nTimeoutStopSec={DRAIN_INSIDE_S}\n" in unit.read_text()

@@ -1,0 +1,179 @@
+"""``fencer check`` of a Proxmox endpoint as a new user meets it: the real adapter before the stand-in API."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencer.cli.wire import Wiring
+from fencer.config.settings import ProxmoxEndpoint
+from fencer.core.identity import Admission
+from fencer.runtime.clock import SystemClock
+from fencer.runtime.workers import ThreadAsker
+from tests.cli.lab import Lab
+from tests.support.pve import PveCluster, PveServers
+
+LOOK = ["Sys.Audit", "VM.Audit"]
+WAYS = "`fencer setup proxmox`"
+
+
+class Beginner(Lab):
+    """The simulated cluster, whose nodes are guests of a stand-in Proxmox.
+
+    Args:
+        version: Of Proxmox VE.
+        name: Of the cluster; None: a standalone host.
+        folder: For certificates and the token.
+    """
+
+    def __init__(self, folder: Path, version: str = "9.2.11", name: str | None = "home") -> None:
+        super().__init__()
+        self.pve = PveCluster(name, ("pve1", "pve2", "pve3") if name else ("pve1",), version=version)
+        [simulated] = self.simulation.hypervisors.values()
+        for seen in simulated.sweep():
+            self.pve.add_guest(seen.guest.name, uuid=seen.guest.uuid)
+        self.api = PveServers(self.pve, folder)
+        self._token_file = folder / "token"
+        self._token_file.write_text(self.pve.secret)
+        self.written = {}
+
+    def grant(self, *privileges: str, path: str = "/") -> None:
+        """Set what the token may do."""
+        self.pve.access.grant(self.pve.token, path, privileges)
+
+    def row(self, what: str = "home") -> dict[str, object]:
+        """Return one row of what `fencer check` finds."""
+        found = json.loads(self.run("check", "-o", "json").stdout)["findings"]
+        return next(row for row in found if row["what"] == what)
+
+    def load(self, path: Path):
+        uuids = frozenset(conf.uuid for conf in self.pve.confs.values())
+        endpoint = ProxmoxEndpoint(
+            "home",
+            self.api.urls,
+            self.pve.name,
+            self.pve.token,
+            self._token_file,
+            self.api.ca_file,
+            power=Admission(uuids=uuids),
+        )
+        return replace(super().load(path), endpoints=(replace(endpoint, **self.written),))
+
+    def hypervisor(self, endpoint, clock):
+        return Wiring.hypervisor(self, endpoint, clock)
+
+    def asker(self, _clock, patience_s):
+        return ThreadAsker(SystemClock(), patience_s)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    beginner = Beginner(tmp_path)
+    with beginner.api:
+        yield beginner
+
+
+@pytest.mark.parametrize(("version", "name"), [("8.4.1", "home"), ("9.2.11", "home"), ("9.2.11", None)])
+def test_nothing_is_wrong_with_what_setup_printed(tmp_path, version, name):
+    lab = Beginner(tmp_path, version, name)
+    with lab.api:
+        row = lab.row()
+    assert (row["level"], row["points"], row["about"]) == ("ok", [], f"proxmox: Proxmox VE {version}")
+
+
+@pytest.mark.parametrize(
+    ("rights", "level", "says"),
+    [
+        (["VM.Audit", "VM.PowerMgmt"], "fail", ["lacks Sys.Audit on /", WAYS]),
+        (["Sys.Audit", "VM.PowerMgmt"], "fail", ["lacks VM.Audit on /vms", WAYS]),
+        ([], "fail", ["lacks Sys.Audit", "lacks VM.Audit", WAYS]),
+        (LOOK, "warn", ["no right to them here: `fencer setup proxmox --power`"]),
+        ([*LOOK, "VM.PowerMgmt", "VM.Clone"], "warn", ["more than this configuration needs: VM.Clone", WAYS]),
+    ],
+)
+def test_rights_that_are_missing_fail_and_rights_too_many_are_named(lab, rights, level, says):
+    lab.grant(*rights)
+    row = lab.row()
+    assert row["level"] == level
+    for text in says:
+        assert text in " ".join(row["points"])
+
+
+def test_a_token_that_sees_nothing_is_not_said_to_be_ready(lab):
+    lab.grant("Sys.Audit")
+    done = lab.run("check")
+    assert (done.exit_code, "Not ready to be armed: home." in done.output) == (1, True)
+    assert lab.row("guests")["note"] == "the rest cannot be told before home is in order"
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({"cluster": "hmoe"}, "belongs to the cluster home, not to hmoe"),
+        ({"cluster": None}, "Write cluster: home."),
+    ],
+)
+def test_another_cluster_than_was_configured_fails(lab, written, says):
+    lab.written = written
+    row = lab.row()
+    assert (row["level"], says in row["points"][0]) == ("fail", True)
+
+
+def test_a_host_that_says_no_cluster_is_asked_after(tmp_path):
+    lab = Beginner(tmp_path, name=None)
+    lab.written = {"cluster": "home"}
+    with lab.api:
+        assert "or is it standalone (cluster: standalone)?" in lab.row()["points"][0]
+
+
+def test_a_wrong_fingerprint_is_shown_as_proxmox_shows_the_right_one(lab):
+    lab.written = {"ca_file": None, "fingerprints": (":".join(["AB"] * 32),) * 3}
+    row = lab.row()
+    assert row["level"] == "fail"
+    for host in lab.pve.hosts:
+        assert f"but {lab.api.fingerprint(host)}: before you write that, ask" in row["note"]
+    lab.written["fingerprints"] = tuple(lab.api.fingerprint(host) for host in lab.pve.hosts)
+    assert lab.row()["level"] == "ok"
+
+
+def test_a_certificate_of_proxmox_own_ca_names_that_and_all_servers_once(lab):
+    lab.written = {"ca_file": None}
+    note = str(lab.row()["note"])
+    assert note.startswith(f"home ({', '.join(lab.api.urls)}): no answer: its certificate is not trusted: ")
+    assert "/etc/pve/pve-root-ca.pem" in note
+
+
+NOWHERE = Path("/nowhere/file")
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({"ca_file": NOWHERE}, "home: ca_file /nowhere/file: is not there, or cannot be read"),
+        ({"token_file": NOWHERE}, "home: token_file /nowhere/file: cannot be read: No such file"),
+        ({"token_id": "fencer@pve!agnet"}, "the token fencer@pve!agnet was refused (Authentication failed!)"),
+        ({"servers": ("https://127.0.0.1:1",)}, "no answer: Failed to establish a new connection: "),
+    ],
+    ids=["ca", "token-file", "token", "port"],
+)
+def test_what_leads_nowhere_fails_with_its_reason(lab, written, says):
+    lab.written = written
+    row = lab.row()
+    assert (row["level"], says in row["note"]) == ("fail", True), row
+
+
+def test_an_expired_token_fails(lab):
+    lab.pve.access.expire(lab.pve.token)
+    row = lab.row()
+    assert (row["level"], "Is it expired" in row["note"]) == ("fail", True)
+
+
+def test_a_host_that_is_off_is_named_and_the_rest_goes_on(lab):
+    lab.pve.host_dies("pve3")
+    lab.pve.clock.advance(20)
+    row = lab.row()
+    assert row["level"] == "warn"
+    assert row["points"] == ["Offline: pve3. Guests there cannot be read, nor found by their UUID."]

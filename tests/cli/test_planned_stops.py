@@ -1,0 +1,381 @@
+"""``drain``, ``shutdown`` and ``start``, beyond their transcripts: what is written, and what never is."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from fencer.core import annotations
+from fencer.core.policy import AfterStop, Mode, Policy
+from fencer.simulation.evictions import healthy
+from fencer.simulation.faults import What
+from fencer.simulation.objects import ApiBudget, ApiPod
+from tests.cli.lab import Impatient, Lab
+
+DB = ApiBudget("demo", "db", "StatefulSet/db", 7)
+DEADLOCK = ApiBudget("demo", "db", "StatefulSet/db", 8)
+
+
+def running(*budgets: ApiBudget, **traits) -> Lab:
+    """Return a lab in which an agent has bound all nodes."""
+    lab = Lab(**traits)
+    lab.simulation.api.budgets += budgets
+    lab.passes(30, watched=True)
+    return lab
+
+
+def node(lab: Lab, name: str = "k8s-2"):
+    return lab.simulation.api.nodes[name]
+
+
+def movable(lab: Lab, name: str = "k8s-2") -> list[str]:
+    return [str(pod) for pod in lab.simulation.api.pods_on(name) if not pod.daemon]
+
+
+def lowest(lab: Lab, budget: ApiBudget) -> list[int]:
+    """From now on keep, in a list of one, the lowest count of healthy pods of a budget."""
+    api = lab.simulation.api
+    seen = [healthy(api, budget)]
+
+    def look(_obj: object) -> None:
+        seen[0] = min(seen[0], healthy(api, budget))
+
+    api.watchers.append(look)
+    return seen
+
+
+def by_admin(lab: Lab, name: str = "k8s-2") -> None:
+    node(lab, name).unschedulable, node(lab, name).cordoner = True, "kubectl-cordon"
+    lab.simulation.api.changed(node(lab, name))
+
+
+# -- drain --------------------------------------------------------------------------------------------------
+
+
+def test_a_drain_empties_the_node_leaves_it_cordoned_and_never_goes_below_a_budget():
+    lab = running(DB)
+    least = lowest(lab, DB)
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 0, result.output
+    assert (movable(lab), node(lab).unschedulable) == ([], True)
+    assert not [one for one in lab.simulation.api.attachments.values() if one.node == "k8s-2"]
+    assert annotations.read_cordon(node(lab).annotations[annotations.CORDON]).by == "drain"
+    assert least == [7]
+
+
+@pytest.mark.parametrize("words", [("drain", "k8s-2"), ("shutdown", "k8s-2"), ("start", "k8s-2")])
+def test_a_dry_run_writes_nothing_at_all(words, tmp_path):
+    lab = running()
+    lab.journal = tmp_path / "journal.jsonl"
+    before = (dict(node(lab).annotations), node(lab).version, movable(lab))
+    events = list(lab.simulation.cluster.events)
+    result = lab.run(*words, "--dry-run")
+    assert result.exit_code == 0
+    assert "dry run: nothing was done." in result.output
+    assert (dict(node(lab).annotations), node(lab).version, movable(lab)) == before
+    assert lab.simulation.cluster.events == events
+    assert not lab.journal.exists()
+
+
+def test_what_a_drain_did_is_in_the_journal_and_in_events(tmp_path):
+    lab = running()
+    lab.journal = tmp_path / "journal.jsonl"
+    lab.run("drain", "k8s-2", "--yes")
+    actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
+    assert actions == ["CordonNode", "EvictPods"]
+    assert {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"} >= set(actions)
+
+
+def test_what_a_person_asked_for_is_no_warning_but_a_power_cut_is():
+    lab = running()
+    lab.run("shutdown", "k8s-2", "--yes")
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert not [event for event in lab.simulation.cluster.events if event[0] == "k8s-2" and event[3]]
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    lab.run("shutdown", "k8s-2", "--yes", "--stop-after", "5")
+    warnings = {reason for name, reason, _, loud in lab.simulation.cluster.events if name == "k8s-2" and loud}
+    assert warnings == {"ShutdownHangs"}
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_budget_that_never_allows_fails_in_time_and_the_cordon_is_taken_back_unless_asked_not_to(keep):
+    lab = running(DEADLOCK)
+    result = lab.run("drain", "k8s-2", "--yes", "--timeout", "40", *(["--keep-cordon"] if keep else []))
+    assert result.exit_code == 1
+    assert "The disruption budget db needs 8 healthy pods and has 8 currently" in result.output
+    assert node(lab).unschedulable is keep
+    assert (annotations.CORDON in node(lab).annotations) is keep
+    assert healthy(lab.simulation.api, DEADLOCK) == 8
+
+
+def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
+    lab = running(DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1))
+    began_s = lab.simulation.clock.now_s()
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "more than one budget selects it" in result.output
+    assert lab.simulation.clock.now_s() - began_s < 60
+    assert not node(lab).unschedulable
+
+
+@pytest.mark.parametrize(
+    ("facts", "option"),
+    [({"owner": ""}, "--force"), ({"owner": "StatefulSet/x", "local_data": True}, "--delete-emptydir-data")],
+)
+def test_a_pod_that_would_be_lost_is_refused_before_anything_is_changed(facts, option):
+    lab = running()
+    api = lab.simulation.api
+    pod = ApiPod("demo", "odd", api.new_uid(), facts.pop("owner"), api.clock.now_s(), node="k8s-2", **facts)
+    api.create_pod(pod)
+    lab.passes(20)
+    for verb in ("drain", "shutdown"):
+        result = lab.run(verb, "k8s-2", "--yes")
+        assert result.exit_code == 1
+        assert option in result.output
+        assert not node(lab).unschedulable
+    assert lab.run("drain", "k8s-2", "--yes", option).exit_code == 0
+    assert movable(lab) == []
+
+
+def test_the_cordon_of_an_admin_stays_whether_the_drain_fails_or_not():
+    lab = running(DEADLOCK)
+    by_admin(lab)
+    assert lab.run("drain", "k8s-2", "--yes", "--timeout", "20").exit_code == 1
+    assert node(lab).unschedulable
+    lab.simulation.api.budgets.clear()
+    assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
+    result = lab.run("start", "k8s-2", "--yes")
+    assert result.exit_code == 0
+    assert "k8s-2 is cordoned, not by fencer, and stays so" in result.output
+    assert node(lab).unschedulable
+
+
+def test_an_admin_who_cordons_after_our_drain_is_not_overruled_by_the_note_that_stands():
+    lab = running()
+    lab.run("drain", "k8s-2", "--yes")
+    by_admin(lab)
+    lab.run("start", "k8s-2", "--yes")
+    assert node(lab).unschedulable
+
+
+def test_an_interrupt_says_what_stands_and_the_same_command_goes_on():
+    lab = running(DB)
+    whole = lab.clock
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 130
+    assert "k8s-2: interrupted; it is cordoned," in result.stderr
+    assert "`fencer drain k8s-2` goes on, `fencer start k8s-2` takes it back." in result.stderr
+    assert node(lab).unschedulable
+    lab.clock = whole
+    assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
+    assert movable(lab) == []
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert not node(lab).unschedulable
+
+
+def test_an_api_that_is_lost_on_the_way_is_waited_for():
+    lab = running(DB)
+    lab.breaks(What.API_DOWN, in_s=3)
+    lab.breaks(What.API_UP, in_s=20)
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "trouble" in result.output
+    assert movable(lab) == []
+
+
+def test_without_the_right_to_evict_the_refusal_is_told_and_the_cordon_taken_back():
+    lab = running()
+    lab.simulation.cluster.missing.add("create pods/eviction")
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "fencer may not create pods/eviction" in result.output
+    assert not node(lab).unschedulable
+
+
+def test_check_says_beforehand_that_nothing_can_be_evicted_and_does_not_call_it_a_failure():
+    lab = running()
+    assert "evictions" not in lab.run("check").output
+    lab.simulation.cluster.missing.add("create pods/eviction")
+    result = lab.run("check")
+    assert "drain and shutdown cannot evict: may not create pods/eviction" in result.output
+
+
+@pytest.mark.parametrize("parallel", ["1", "2"])
+def test_several_nodes_never_go_below_a_budget(parallel):
+    lab = running(DB, nodes=4)
+    least = lowest(lab, DB)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes", "--parallel", parallel)
+    assert result.exit_code == 0, result.output
+    assert movable(lab, "k8s-2") == movable(lab, "k8s-3") == []
+    assert least == [7]
+
+
+def test_the_next_node_waits_until_the_pods_of_the_last_are_ready_elsewhere():
+    """No budget guards the Deployment; without the wait two of its three pods would be gone at once."""
+    lab = running(nodes=4)
+    web = ApiBudget("demo", "web", "Deployment/web", 0)
+    least = lowest(lab, web)
+    assert lab.run("drain", "k8s-1", "k8s-2", "k8s-3", "--yes").exit_code == 0
+    assert least[0] >= 2
+
+
+def test_after_a_drain_that_failed_the_next_one_does_not_begin():
+    lab = running(DEADLOCK)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes", "--timeout", "20")
+    assert result.exit_code == 1
+    assert "k8s-3: not begun; it is uncordoned again." in result.output
+    assert not node(lab, "k8s-3").unschedulable
+
+
+def test_where_no_other_node_takes_pods_the_asked_ones_take_in_each_others():
+    lab = running()
+    result = lab.run("drain", "k8s-1", "k8s-2", "k8s-3", "--yes")
+    assert result.exit_code == 0, result.output
+    assert all(not movable(lab, name) for name in ("k8s-1", "k8s-2", "k8s-3"))
+
+
+def test_no_pod_is_evicted_twice_by_a_drain_of_several_nodes():
+    """What leaves one does not go to the next: all are cordoned before the first eviction, as by kubectl."""
+    lab = running(nodes=4)
+    names = ("k8s-1", "k8s-2", "k8s-3")
+    there = [pod for name in names for pod in movable(lab, name)]
+    result = lab.run("drain", *names, "--yes")
+    assert result.exit_code == 0, result.output
+    lines = [line for line in result.output.splitlines() if " evicted " in line]
+    evicted = re.findall(r"demo/[a-z]+-[0-9]+", " ".join(lines))
+    assert sorted(evicted) == sorted(there)
+
+
+@pytest.mark.parametrize("words", [(), ("k8s-2", "--host", "lab1"), ("k8s-9",), ("--host", "lab9")])
+def test_which_nodes_are_meant_must_be_clear(words):
+    lab = running()
+    for verb in ("drain", "shutdown", "start"):
+        assert lab.run(verb, *words, "--yes").exit_code == 2
+    assert not node(lab).unschedulable
+
+
+# -- shutdown -----------------------------------------------------------------------------------------------
+
+
+def test_a_node_that_was_drained_and_shut_down_leaves_nothing_for_a_watching_agent_to_fence():
+    lab = running()
+    result = lab.run("shutdown", "k8s-2", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "proven off: k8s-2" in result.output
+    lab.passes(400, watched=True)
+    assert not node(lab).out_of_service
+    assert not lab.simulation.cluster.cleared["k8s-2"]
+    assert lab.simulation.guest("k8s-2").power == "stopped"
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert (node(lab).ready, node(lab).unschedulable) == (True, False)
+
+
+def test_a_shutdown_that_hangs_is_not_called_done_and_nothing_is_fenced_while_the_guest_runs():
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    result = lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--timeout", "60")
+    assert result.exit_code == 1
+    assert "k8s-2: not shut down: not finished within 1m00s: its guest was asked" in result.output
+    assert not node(lab).out_of_service
+    assert lab.simulation.guest("k8s-2").power == "running"
+
+
+def test_a_shutdown_that_hangs_is_cut_off_when_asked_for_proven_off_and_what_is_left_fenced():
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    result = lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--stop-after", "30")
+    assert result.exit_code == 0, result.output
+    assert lab.simulation.guest("k8s-2").power == "stopped"
+    assert node(lab).out_of_service
+    assert lab.simulation.cluster.cleared["k8s-2"]
+    assert lab.simulation.world.double_writers == 0
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert (node(lab).out_of_service, node(lab).unschedulable, node(lab).ready) == (False, False, True)
+
+
+def test_an_agent_that_starts_what_it_stopped_does_not_start_what_a_person_shut_down():
+    lab = running(Policy(mode=Mode.ARMED, after_stop=AfterStop.START))
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    words = ("--drain", "none", "--stop-after", "10")
+    assert lab.run("shutdown", "k8s-2", "--yes", *words).exit_code == 0
+    lab.passes(200, watched=True)
+    assert lab.simulation.guest("k8s-2").power == "stopped"
+
+
+def test_an_agent_beside_the_command_does_not_disturb_it():
+    """The guest goes down while its pods are still there; both see it, and one of them clears."""
+    lab = running()
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=2)
+    result = lab.run("shutdown", "k8s-2", "--yes")
+    assert result.exit_code in {0, 1}
+    lab.passes(120, watched=True)
+    assert lab.simulation.world.double_writers == 0
+    assert node(lab).out_of_service
+    assert lab.simulation.control_plane.whole()
+
+
+@pytest.mark.parametrize("why", ["no power", "quorum", "excluded"])
+def test_what_would_be_refused_is_refused_before_anything_is_drained(why):
+    lab = running(power=why != "no power")
+    for name in ("k8s-1", "k8s-2", "k8s-3"):
+        if why == "quorum":
+            node(lab, name).roles = ("control-plane",)
+        lab.simulation.api.changed(node(lab, name))
+    if why == "excluded":
+        node(lab).annotations[annotations.EXCLUDE] = "true"
+        lab.simulation.api.changed(node(lab))
+    pods = movable(lab)
+    result = lab.run("shutdown", "k8s-2", *(["k8s-3"] if why == "quorum" else []), "--yes")
+    assert result.exit_code == 1
+    assert "Nothing was changed." in result.output
+    assert (movable(lab), node(lab).unschedulable) == (pods, False)
+
+
+def test_one_control_plane_node_of_three_may_go():
+    lab = running()
+    for name in ("k8s-1", "k8s-2", "k8s-3"):
+        node(lab, name).roles = ("control-plane",)
+        lab.simulation.api.changed(node(lab, name))
+    assert lab.run("shutdown", "k8s-2", "--yes").exit_code == 0
+    assert lab.run("shutdown", "k8s-3", "--yes").exit_code == 1
+    assert lab.simulation.guest("k8s-3").power == "running"
+
+
+def test_an_interrupted_shutdown_says_what_stands():
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=40)
+    result = lab.run("shutdown", "k8s-2", "--yes", "--timeout", "0")
+    assert result.exit_code == 130
+    assert "k8s-2: interrupted: its guest was asked to shut down" in result.stderr
+    assert "it is drained and cordoned" in result.stderr
+
+
+def test_power_cut_after_the_time_is_up_makes_no_sense():
+    assert running().run("shutdown", "k8s-2", "--yes", "--timeout", "9", "--stop-after", "9").exit_code == 2
+
+
+# -- start --------------------------------------------------------------------------------------------------
+
+
+def test_a_start_that_takes_too_long_says_what_is_missing():
+    lab = running()
+    lab.run("shutdown", "k8s-2", "--yes")
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    result = lab.run("start", "k8s-2", "--yes", "--timeout", "60")
+    assert result.exit_code == 1
+    assert "k8s-2: not back: not back in time" in result.output
+    assert node(lab).unschedulable
+
+
+def test_a_guest_that_may_not_be_powered_is_not_started():
+    lab = running(power=False)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(5)
+    result = lab.run("start", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "fencer may not stop its guest" in result.output
+    assert lab.simulation.guest("k8s-2").power == "stopped"

@@ -1,0 +1,177 @@
+"""``fencer watch``: its log, its end, what it writes and what not, and its start."""
+
+import json
+import os
+import signal
+import threading
+from dataclasses import replace
+
+import pytest
+
+from fencer.cli.watch import until_signalled
+from fencer.config.settings import HookSettings, PreStop
+from fencer.core.policy import Mode, Policy
+from fencer.errors import HypervisorUnreachable
+from fencer.runtime.clock import SystemClock
+from fencer.runtime.observe import API
+from fencer.simulation.clock import InlineAsker
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+
+
+def watched(lab, *words, for_s):
+    """Watch until a signal comes, `for_s` from now in the world's time."""
+    lab.simulation.clock.after(for_s, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    result = lab.run("watch", *words)
+    assert result.exit_code == 0, result.output
+    return result.stderr
+
+
+def fenced_nodes(lab):
+    return [node.name for node in lab.simulation.api.nodes.values() if node.out_of_service]
+
+
+def test_a_dead_node_is_fenced_and_each_step_is_a_line():
+    lab = Lab()
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    log = watched(lab, for_s=130).splitlines()
+    assert fenced_nodes(lab) == ["k8s-2"]
+    told = [line.partition("node=k8s-2 ")[2].partition(" ")[0] for line in log]
+    assert [word for word in told if word] == [
+        "action=BindNode",
+        "verdict=wait",
+        "verdict=fence",
+        "action=TaintNode",
+        "verdict=fenced",
+        "action=ClearPods",
+        "verdict=fenced",
+        "verdict=fenced",
+    ]
+    assert "told to stop" in log[-1]
+
+
+def test_events_are_left_on_the_node_when_armed():
+    lab = Lab()
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    watched(lab, for_s=130)
+    reasons = [reason for node, reason, _, _ in lab.simulation.cluster.events if node == "k8s-2"]
+    assert {"ProvenOff", "TaintNode", "ClearPods"} <= set(reasons)
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [(Mode.OBSERVE, ()), (Mode.ARMED, ("--dry-run",))], ids=["observe", "dry-run"]
+)
+def test_observing_writes_nothing_whatever_dies(mode, words):
+    lab = Lab(Policy(mode=mode))
+    versions = {node.name: node.version for node in lab.simulation.api.nodes.values()}
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    watched(lab, *words, for_s=70)
+    assert lab.simulation.cluster.events == []
+    assert not lab.simulation.cluster.cleared
+    nodes = lab.simulation.api.nodes.values()
+    assert not [node.name for node in nodes if node.annotations or node.out_of_service]
+    assert {node.name for node in nodes} == set(versions)
+
+
+def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
+    for words, kept in (((), True), (("--dry-run",), False)):
+        lab = Lab()
+        lab.journal = tmp_path / f"journal{len(words)}.jsonl"
+        lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+        watched(lab, *words, for_s=130)
+        assert lab.journal.exists() is kept
+    lines = [json.loads(line) for line in (tmp_path / "journal0.jsonl").read_text().splitlines()]
+    assert "TaintNode" in {line.get("action") for line in lines}
+
+
+def test_once_is_one_pass():
+    lab = Lab()
+    result = lab.run("watch", "--once")
+    assert result.exit_code == 0
+    assert "one pass: 3 of 3 nodes are healthy" in result.stderr
+    assert lab.simulation.clock.now_s() < lab.simulation.timeline.began_s + 1
+
+
+def test_missing_rights_keep_an_armed_agent_from_starting_and_are_named():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"patch nodes"}
+    result = lab.run("watch")
+    assert result.exit_code == 1
+    assert "rights are missing: patch nodes" in result.stderr
+
+
+def test_an_agent_that_only_observes_says_what_is_missing_and_goes_on():
+    lab = Lab(Policy(mode=Mode.OBSERVE))
+    lab.simulation.cluster.missing = {"patch nodes"}
+    assert "rights are missing: patch nodes" in watched(lab, for_s=5)
+
+
+def test_a_cluster_that_comes_up_later_than_the_agent_is_waited_for():
+    lab = Lab()
+    lab.breaks(What.API_DOWN)
+    lab.breaks(What.API_UP, in_s=20)
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=50)
+    log = watched(lab, for_s=150)
+    assert log.count("does not answer") == 1
+    assert fenced_nodes(lab) == ["k8s-2"]
+
+
+class Hanging(InlineAsker):
+    """An asker of a world whose API server takes every request and answers none, for the first few."""
+
+    left_count = 3
+
+    def ask(self, endpoint, call, deadline_s):
+        if endpoint == API and self.left_count:
+            self.left_count -= 1
+            raise HypervisorUnreachable(f"{endpoint}: no answer within {deadline_s:g} s")
+        return super().ask(endpoint, call, deadline_s)
+
+
+def test_an_api_server_that_hangs_at_the_start_is_waited_for_as_well():
+    lab = Lab()
+    asker = Hanging(lab.simulation.clock, lambda _: 0.0)
+    lab.asker = lambda *_: asker
+    log = watched(lab, for_s=20)
+    assert asker.left_count == 0
+    assert log.count("no answer within") == 1
+    assert "mode armed" in log
+
+
+class Draining(Lab):
+    """Whose configuration lets hookscripts ask for a drain."""
+
+    def load(self, path):
+        return replace(super().load(path), hook=HookSettings(PreStop.DRAIN))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "offered"),
+    [(Draining, Mode.ARMED, True), (Draining, Mode.OBSERVE, False), (Lab, Mode.ARMED, False)],
+    ids=["armed", "observing", "not configured"],
+)
+def test_drains_are_offered_to_hooks_where_that_is_wanted_and_allowed(tmp_path, kind, mode, offered):
+    lab = kind(Policy(mode=mode))
+    seen, hooks = [], tmp_path / "home.sock"
+    lab.simulation.clock.after(5, lambda: seen.extend(path.name for path in tmp_path.iterdir()))
+    watched(lab, "--hooks", str(hooks), for_s=10)
+    assert sorted(seen) == (["home.drain", "home.sock"] if offered else ["home.sock"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_ends_a_real_wait_at_once():
+    """Otherwise a service would take a whole poll to stop; nothing but the signal wakes this clock."""
+    clock = SystemClock()
+    with until_signalled(clock) as stop:
+        sender = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
+        sender.start()
+        assert clock.wait(30)
+        sender.join()
+        assert stop.is_set()
+
+
+def test_handlers_of_signals_are_as_before_once_it_is_over():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with until_signalled(SystemClock()):
+        assert signal.getsignal(signal.SIGTERM) != before[0]
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before

@@ -1,0 +1,149 @@
+"""The real wiring, as far as it goes without a cluster: what is built of which setting, and what is said."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from fencer.cli.main import cli
+from fencer.cli.wire import Wiring
+from fencer.config.settings import ProxmoxEndpoint
+from fencer.core.policy import Mode
+from fencer.errors import ConfigError
+from fencer.runtime.clock import SystemClock
+from tests.support.guests import libvirt_binding
+from tests.support.vbox import FakeVBox
+
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+    "users": [{"name": "u", "user": {"token": "none"}}],
+    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    "current-context": "x",
+}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "kubeconfig").write_text(json.dumps(KUBECONFIG))
+    written = {
+        "mode": "observe",
+        "kubernetes": {"kubeconfig": str(tmp_path / "kubeconfig")},
+        "hypervisors": [{"name": "lab", "type": "libvirt", "uri": "test:///default"}],
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(written))
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words], prog_name="fencer")
+
+
+def test_a_cluster_is_built_of_the_kubeconfig(config):
+    wiring = Wiring()
+    wiring.cluster(wiring.load(config))
+
+
+def test_a_kubeconfig_that_is_not_there_is_a_configuration_error(config):
+    (config.parent / "kubeconfig").unlink()
+    wiring = Wiring()
+    with pytest.raises(ConfigError, match="kubeconfig: cannot be read"):
+        wiring.cluster(wiring.load(config))
+
+
+@pytest.mark.libvirt
+def test_an_endpoint_is_built_of_its_settings(config):
+    libvirt_binding()
+    wiring = Wiring()
+    (endpoint,) = wiring.load(config).endpoints
+    hypervisor = wiring.hypervisor(endpoint, wiring.clock())
+    assert hypervisor.endpoint == "lab"
+    assert hypervisor.describe().kind == "libvirt"
+    hypervisor.close()
+
+
+def test_an_endpoint_of_virtualbox_is_built_of_its_settings(config, tmp_path):
+    vbox = FakeVBox(tmp_path)
+    vbox.add("k8s-1")
+    written = yaml.safe_load(config.read_text())
+    written["hypervisors"] = [{"name": "box", "type": "virtualbox", "command": list(vbox.command)}]
+    config.write_text(yaml.safe_dump(written))
+    wiring = Wiring()
+    (endpoint,) = wiring.load(config).endpoints
+    hypervisor = wiring.hypervisor(endpoint, wiring.clock())
+    (evidence,) = hypervisor.sweep()
+    assert (hypervisor.endpoint, evidence.guest.name) == ("box", "k8s-1")
+    hypervisor.close()
+
+
+def test_config_check_says_what_was_read(config):
+    result = run("config", "check", "-c", config)
+    assert (result.exit_code, result.output) == (0, f"{config}: ok (mode observe, 1 hypervisor)\n")
+
+
+def test_config_check_says_every_error_with_its_line(config):
+    config.write_text(config.read_text().replace("mode: observe", "mood: observe"))
+    result = run("config", "check", "-c", config)
+    assert result.exit_code == 2
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"fencer: {config}") for line in lines)
+    assert any("mood: unknown key; did you mean mode?" in line for line in lines)
+
+
+def test_config_show_reads_back(config, tmp_path):
+    shown = run("config", "show", "-c", config)
+    again = tmp_path / "again.yaml"
+    again.write_text(shown.output)
+    assert Wiring().load(again).policy == Wiring().load(config).policy
+    assert Wiring().load(again).policy.mode is Mode.OBSERVE
+
+
+def test_config_schema_is_a_json_schema():
+    assert json.loads(run("config", "schema").output)["properties"].keys() >= {"mode", "hypervisors"}
+
+
+@pytest.mark.parametrize("words", [["config", "check"], ["config", "show"], ["status"]], ids=" ".join)
+def test_a_file_that_is_not_there_leads_on(words):
+    result = run(*words, "-c", "/nowhere/config.yaml")
+    assert result.exit_code == 2
+    assert "no such file" in result.stderr
+    assert "`fencer demo`" in result.stderr
+
+
+@pytest.mark.libvirt
+def test_a_cluster_that_cannot_be_reached_is_code_3(config):
+    libvirt_binding()
+    result = run("status", "-c", config)
+    assert result.exit_code == 3
+    assert "https://127.0.0.1:1" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_power_witness_is_built_of_its_settings_and_its_password_is_a_secret(config, tmp_path):
+    agent, secret = tmp_path / "fence_ipmilan", tmp_path / "password"
+    agent.write_text("#!/bin/sh\ngrep -q ^password=s3cr3t$ && echo 'Status: OFF' && exit 2\n")
+    agent.chmod(0o755)
+    secret.write_text("s3cr3t\n")
+    written = yaml.safe_load(config.read_text())
+    witness = {"host": "lab1", "agent": "fence_ipmilan", "path": str(agent), "never_sleeps": True}
+    written["hypervisors"][0]["host_power"] = [{**witness, "password_file": str(secret)}]
+    config.write_text(yaml.safe_dump(written))
+    wiring = Wiring()
+    loaded = wiring.load(config)
+    assert secret in loaded.secrets
+    [said] = [wiring.witness(one) for endpoint in loaded.endpoints for one in endpoint.host_power]
+    assert (said.host, said.is_off()) == ("lab1", True)
+
+
+def test_an_endpoint_of_proxmox_is_built_of_its_settings(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("00000000-0000-4000-8000-000000000001\n")
+    endpoint = ProxmoxEndpoint("home", ("https://127.0.0.1:9",), "home", "fencer@pve!agent", token)
+    hypervisor = Wiring().hypervisor(endpoint, SystemClock())
+    assert hypervisor.endpoint == "home"
+    hypervisor.close()

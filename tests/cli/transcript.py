@@ -1,0 +1,102 @@
+"""Replays transcripts: what happens in a simulated world, commands, and all that they say.
+
+A line that begins with ``>`` lets something happen; one that begins with ``$`` runs a command, and what
+follows up to ``[code]`` is its output. Everything else is for the reader. Lines to let happen::
+
+    > world armed [TRAIT…]                         a new world; `observe` instead of `armed`
+                                                 nodes=4, no-power, person, careless
+    > watched 30                                   30 s pass while an agent watches
+    > pass 70                                      70 s pass
+    > power_off k8s-2                              any fault of `simulation.faults.What`, and its target
+    > after 12 start k8s-2                         the same, in 12 s from now
+    > budget StatefulSet/db 7                    a budget: so many of its pods must stay Ready
+    > service web                                a Service leads to that workload
+    > local data-db-0 k8s-1                      the volume of that claim is on that node only
+    > may-not list services                      a right is taken away
+    > unread-budget demo/odd: spec: …            a budget that cannot be read, and why
+    > says y                                       what the person answers to the next command
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from fencer.core.policy import Mode, Policy
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+
+_CODE = re.compile(r"\[\d+\]")
+
+
+class Replay:
+    """One transcript's world, and the commands in it."""
+
+    def __init__(self) -> None:
+        self._lab = Lab()
+        self._answer: str | None = None
+
+    def replay(self, text: str) -> str:
+        """Return the transcript as it comes out now."""
+        return "\n".join(self._lines(text.splitlines())) + "\n"
+
+    def _lines(self, lines: list[str]) -> Iterator[str]:
+        in_output = False
+        for line in lines:
+            if in_output:
+                in_output = not _CODE.fullmatch(line)
+                continue
+            yield line
+            if line.startswith("> "):
+                self._happen(*line[2:].split())
+            elif line.startswith("$ fencer"):
+                in_output = True
+                result = self._lab.run(*shlex.split(line)[2:], says=self._answer)
+                self._answer = None
+                yield from result.output.splitlines()
+                yield f"[{result.exit_code}]"
+
+    def _happen(self, what: str, *words: str) -> None:
+        match what:
+            case "world":
+                self._lab = _world(*words)
+            case "watched":
+                self._lab.passes(float(words[0]), watched=True)
+            case "pass":
+                self._lab.passes(float(words[0]))
+            case "says":
+                self._answer = f"{' '.join(words)}\n"
+            case "after":
+                self._lab.breaks(What(words[1]), *words[2:], in_s=float(words[0]))
+            case _ if not self._furnish(what, *words):
+                self._lab.breaks(What(what), *words)
+
+    def _furnish(self, what: str, *words: str) -> bool:
+        """Add to the cluster what only a drain or its plan meets; whether that was meant."""
+        world = self._lab.simulation
+        match what:
+            case "budget":
+                self._lab.budget(words[0], int(words[1]))
+            case "service":
+                world.surveyor.services.append(words[0])
+            case "local":
+                world.surveyor.local[words[0]] = words[1]
+            case "may-not":
+                world.cluster.missing.add(" ".join(words))
+            case "unread-budget":
+                world.surveyor.unread_budgets.append(" ".join(words))
+            case _:
+                return False
+        return True
+
+
+def _world(mode: str, *traits: str) -> Lab:
+    nodes = next((int(trait.removeprefix("nodes=")) for trait in traits if trait.startswith("nodes=")), 3)
+    return Lab(
+        Policy(mode=Mode(mode)),
+        power="no-power" not in traits,
+        person_there="person" in traits,
+        nodes=nodes,
+        strict="careless" not in traits,
+    )

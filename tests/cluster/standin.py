@@ -1,0 +1,205 @@
+"""A server on loopback for what a real one cannot be made to do: nonsense, half answers, silence, drips."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+TLS_HANDSHAKE = b"\x16"
+DATE = "Fri, 20 Nov 2026 10:41:12 GMT"
+DATE_UTC = "2026-11-20T10:41:12Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the stand-in was asked: method, path with its query, headers (lower case), body."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Behaviour = Callable[[Request, socket.socket, threading.Event], None]
+"""Answers one request on its socket, or not; the event is set when the stand-in is to end."""
+
+
+class StandIn:
+    """A context manager: listens, answers each request by its behaviour, and closes the connection after it.
+
+    Args:
+        behave: What it does. May be replaced while it runs.
+    """
+
+    def __init__(self, behave: Behaviour) -> None:
+        self.behave = behave
+        self.requests: list[Request] = []
+        self._end = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[threading.Thread] = []
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        self._start(self._listen)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """Method and path, without the query, of all requests so far."""
+        return [(request.method, request.target.partition("?")[0]) for request in self.requests]
+
+    def _start(self, target: Callable[..., None], *args: Any) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _listen(self) -> None:
+        while not self._end.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._start(self._serve, connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            connection.settimeout(10)
+            try:
+                request = _read(connection)
+                if request is not None:
+                    self.requests.append(request)
+                    self.behave(request, connection, self._end)
+            except OSError:
+                return  # the client has gone, as some tests want it
+
+
+def _read(connection: socket.socket) -> Request | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece or piece.startswith(TLS_HANDSHAKE):
+            return None
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    while len(body) < int(headers.get("content-length", "0")):
+        body += connection.recv(65536)
+    method, target, _ = first.split(" ")
+    return Request(method, target, headers, body)
+
+
+def answer(
+    body: str | bytes | Mapping[str, Any],
+    *,
+    status: int = 200,
+    kind: str = "application/json",
+    length: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Behaviour:
+    """Give one answer to everything; `length` lies about the length of the body."""
+    raw = (
+        body
+        if isinstance(body, bytes)
+        else body.encode()
+        if isinstance(body, str)
+        else json.dumps(body).encode()
+    )
+    fields = {
+        "Content-Type": kind,
+        "Content-Length": str(len(raw) if length is None else length),
+        "Date": DATE,
+        "Connection": "close",
+        **(headers or {}),
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+
+    def behave(_request: Request, connection: socket.socket, _end: threading.Event) -> None:
+        connection.sendall(f"HTTP/1.1 {status} Said\r\n{head}\r\n".encode() + raw)
+
+    return behave
+
+
+def status(code: int, *, reason: str = "", name: str = "", message: str = "said so") -> Behaviour:
+    """Refuse everything with a Status object, as an API server does."""
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message, "details": {"name": name}}
+    return answer(body, status=code)
+
+
+def routes(table: Mapping[str, Behaviour], otherwise: Behaviour | None = None) -> Behaviour:
+    """Choose by what the path ends with."""
+
+    def behave(request: Request, connection: socket.socket, end: threading.Event) -> None:
+        path = request.target.partition("?")[0]
+        for suffix, chosen in table.items():
+            if path.endswith(suffix):
+                return chosen(request, connection, end)
+        return (otherwise or answer("no such route", status=404))(request, connection, end)
+
+    return behave
+
+
+def in_turn(*behaviours: Behaviour) -> Behaviour:
+    """Do the first for the first request, and so on; the last for all that follow."""
+    left = list(behaviours)
+    lock = threading.Lock()
+
+    def behave(request: Request, connection: socket.socket, end: threading.Event) -> None:
+        with lock:
+            chosen = left.pop(0) if len(left) > 1 else left[0]
+        chosen(request, connection, end)
+
+    return behave
+
+
+def silent(_request: Request, _connection: socket.socket, end: threading.Event) -> None:
+    """Hold the connection open and say nothing, until the test is over."""
+    end.wait(60)
+
+
+def hang_up(_request: Request, _connection: socket.socket, _end: threading.Event) -> None:
+    """Close the connection without a word."""
+
+
+def drip(_request: Request, connection: socket.socket, end: threading.Event) -> None:
+    """Begin an answer, and go on with a space at a time, until the client gives up."""
+    connection.sendall(f"HTTP/1.1 200 OK\r\nDate: {DATE}\r\nContent-Length: 100000\r\n\r\n{{".encode())
+    while not end.wait(0.02):
+        connection.sendall(b" ")
+
+
+def namespace(uid: str = "cluster-1", **notes: str) -> Behaviour:
+    """Answer with the namespace kube-system of a cluster."""
+    return answer(
+        {"kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid, "annotations": notes}}
+    )
+
+
+def node(name: str = "k8s-1", **metadata: Any) -> dict[str, Any]:
+    """Return a Node as JSON."""
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "7", **metadata},
+    }
+
+
+def listing(kind: str, *items: Any, more: str = "") -> Behaviour:
+    """Answer with a page of a list; `more` is the token of the next one."""
+    return answer({"kind": kind, "metadata": {"continue": more}, "items": list(items)})

@@ -1,0 +1,78 @@
+"""Settings and kubeconfig: what cannot be used is said at once, and nothing is taken silently."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ConfigError
+from tests.cluster.conftest import write_kubeconfig
+
+
+def test_a_kubeconfig_or_in_cluster_must_be_asked_for(monkeypatch, tmp_path):
+    """Root's own kubeconfig and KUBECONFIG are never taken, although the client would."""
+    config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    with pytest.raises(ConfigError, match="name a kubeconfig"):
+        KubernetesCluster(ClusterSettings(kubeconfig=None))
+    with pytest.raises(ConfigError, match="one of the two"):
+        KubernetesCluster(ClusterSettings(kubeconfig=str(config), in_cluster=True))
+
+
+def test_in_cluster_outside_of_one(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(ConfigError, match="in_cluster"):
+        KubernetesCluster(ClusterSettings(kubeconfig=None, in_cluster=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "just words", "[]", "clusters: 5", "a: b", "current-context: x\ncontexts: [1]\n", "\x00", "{}"],
+)
+def test_a_broken_kubeconfig_is_named(tmp_path, text):
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        KubernetesCluster(ClusterSettings(kubeconfig=str(file)))
+    assert str(file) in str(caught.value)
+
+
+def test_a_missing_kubeconfig_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="nowhere: cannot be read: No such file"):
+        KubernetesCluster(ClusterSettings(kubeconfig=str(tmp_path / "nowhere")))
+
+
+def test_a_context_that_is_not_in_the_file(tmp_path):
+    config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    with pytest.raises(ConfigError, match="other"):
+        KubernetesCluster(ClusterSettings(kubeconfig=str(config), context="other"))
+
+
+@pytest.mark.parametrize(
+    "server", ["", "ftp://10.0.0.10", "10.0.0.10:6443", "https://", "https://[::1", "https://10.0.0.10:99999"]
+)
+def test_a_server_that_is_no_url_is_named(tmp_path, server):
+    path = write_kubeconfig(tmp_path / "kubeconfig", server)
+    with pytest.raises(ConfigError) as caught:
+        KubernetesCluster(ClusterSettings(str(path)))
+    assert str(path) in str(caught.value)
+
+
+def test_no_server_is_asked_in_the_clear_when_the_kubeconfigs_is_not(tmp_path):
+    config = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    with pytest.raises(ConfigError, match="must begin with https"):
+        KubernetesCluster(ClusterSettings(kubeconfig=str(config), servers=("http://127.0.0.1:2",)))
+
+
+def test_speaking_of_a_cluster_does_not_load_the_client():
+    """`fencer --help` must not pay for it."""
+    code = (
+        "import sys; import fencer.cluster; from fencer.cluster.settings import ClusterSettings;"
+        "print([name for name in ('kubernetes', 'urllib3', 'tenacity') if name in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"

@@ -1,0 +1,147 @@
+"""What a plan reads, where the objects are odd: set aside and said, and never hiding the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencer.cluster import survey_parse
+from fencer.cluster.settings import ClusterSettings
+from fencer.cluster.survey import KubernetesSurveyor
+from fencer.errors import ClusterProtocol, ClusterUnreachable
+from tests.cluster.conftest import write_kubeconfig
+from tests.cluster.standin import answer, hang_up, listing, node, routes, status
+
+NAMED = {"namespace": "demo", "name": "web"}
+KINDS = {
+    "nodes": "NodeList",
+    "pods": "PodList",
+    "poddisruptionbudgets": "PodDisruptionBudgetList",
+    "services": "ServiceList",
+    "persistentvolumeclaims": "PersistentVolumeClaimList",
+    "persistentvolumes": "PersistentVolumeList",
+}
+
+
+@pytest.fixture
+def survey(stand_in, tmp_path):
+    """Survey a server that answers with empty lists, but for what a test gives."""
+
+    def look(**behaviours):
+        table = {f"/{path}": listing(kind) for path, kind in KINDS.items()}
+        server = stand_in(routes(table | {f"/{path}": one for path, one in behaviours.items()}))
+        path = write_kubeconfig(tmp_path / "kubeconfig", server.url)
+        settings = ClusterSettings(kubeconfig=str(path), connect_timeout_s=2.0, read_timeout_s=2.0)
+        return KubernetesSurveyor(settings, sleep=lambda _seconds: None).survey()
+
+    return look
+
+
+# -- in lists -----------------------------------------------------------------------------------------------
+
+
+def test_a_malformed_object_is_named_and_the_others_are_read(survey):
+    odd = {"metadata": NAMED | {"name": "odd"}, "spec": {"selector": "all"}}
+    seen = survey(
+        nodes=listing("NodeList", node("k8s-1"), {"metadata": {"name": "k8s-2"}}),
+        poddisruptionbudgets=listing("PodDisruptionBudgetList", odd, {"metadata": NAMED, "spec": {}}),
+        services=listing("ServiceList", {"metadata": NAMED, "spec": {"selector": {"app": 5}}}),
+    )
+    assert [budget.name for budget in seen.budgets.items] == ["web"]
+    assert [machine.name for machine in seen.nodes.items] == ["k8s-1"]
+    assert [text for _, look in seen.looks() for text in look.unread] == [
+        "node k8s-2: metadata.uid is missing",
+        "budget demo/odd: spec.selector: expected an object, not 'all'",
+        "service demo/web: spec.selector['app']: expected text, not 5",
+    ]
+
+
+def test_what_is_no_list_is_not_taken_for_an_empty_one(survey):
+    seen = survey(poddisruptionbudgets=answer({"kind": "Status", "items": []}))
+    assert "expected a PodDisruptionBudgetList" in seen.budgets.why_not
+    assert not seen.budgets.denied
+
+
+def test_a_server_that_knows_no_such_kind_is_no_server_without_such_objects(survey):
+    seen = survey(poddisruptionbudgets=answer("404 page not found", status=404))
+    assert "404" in seen.budgets.why_not
+
+
+def test_a_refusal_names_the_right(survey):
+    seen = survey(persistentvolumes=status(403, reason="Forbidden"))
+    assert (seen.volumes.why_not, seen.volumes.denied) == ("forbidden: list persistentvolumes", True)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "poddisruptionbudgets"])
+def test_no_answer_is_no_plan(survey, kind):
+    with pytest.raises(ClusterUnreachable):
+        survey(**{kind: hang_up})
+
+
+# -- one by one ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("read", "spec", "said"),
+    [
+        (
+            survey_parse.budget,
+            {"selector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}},
+            "'Like'",
+        ),
+        (survey_parse.budget, {"selector": {"matchExpressions": [{"operator": "Exists"}]}}, "key"),
+        (survey_parse.budget, {"selector": {"matchExpressions": {}}}, "matchExpressions"),
+        (survey_parse.budget, {"unhealthyPodEvictionPolicy": 1}, "unhealthyPodEvictionPolicy"),
+        (survey_parse.service, {"selector": ["app"]}, "spec.selector"),
+        (survey_parse.claim, {"accessModes": [1]}, "accessModes"),
+        (survey_parse.claim, {"volumeName": {}}, "spec.volumeName"),
+        (
+            survey_parse.volume,
+            {"nodeAffinity": {"required": {"nodeSelectorTerms": "x"}}},
+            "nodeSelectorTerms",
+        ),
+        (survey_parse.volume, {"nodeAffinity": {"required": 1}}, "expected an object"),
+    ],
+)
+def test_an_odd_object_is_refused_by_the_field(read, spec, said):
+    with pytest.raises(ClusterProtocol, match=said):
+        read({"metadata": NAMED, "spec": spec})
+
+
+def test_a_budget_without_a_status_was_not_counted_and_allows_nothing():
+    read = survey_parse.budget({"metadata": NAMED | {"generation": 1}, "spec": {"selector": {}}})
+    assert (read.allowed, read.counted) == (0, False)
+
+
+def test_a_budget_whose_pods_cannot_be_counted_says_why():
+    status = {
+        "conditions": [{"type": "DisruptionAllowed", "reason": "SyncFailed", "message": "no controller"}]
+    }
+    assert survey_parse.budget({"metadata": NAMED, "spec": {}, "status": status}).problem == "no controller"
+    status["conditions"][0]["message"] = ""
+    assert survey_parse.budget({"metadata": NAMED, "spec": {}, "status": status}).problem == "SyncFailed"
+
+
+def test_a_claim_is_on_one_node_if_it_cannot_be_on_more():
+    modes = {
+        ("ReadWriteOnce",): True,
+        ("ReadWriteOncePod",): True,
+        ("ReadWriteOnce", "ReadOnlyMany"): False,
+        (): False,
+    }
+    read = {
+        one: survey_parse.claim({"metadata": NAMED, "spec": {"accessModes": list(one)}}).one_node
+        for one in modes
+    }
+    assert read == modes
+
+
+def test_a_node_that_reports_no_room_has_none():
+    read = survey_parse.node(node())
+    assert (read.cpu_m, read.memory_b, read.pod_slots) == (0, 0, 0)
+
+
+def test_a_volume_tied_to_a_node_by_name():
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["k8s-1"]}]}
+    spec = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
+    read = survey_parse.volume({"metadata": NAMED, "spec": spec})
+    assert (read.nodes.admits("k8s-1", {}), read.nodes.admits("k8s-2", {})) == (True, False)

@@ -1,0 +1,100 @@
+"""Configurations to start from, and the keys that there are."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fencer.config.document import Place
+from fencer.config.keys import Section, sections_in
+from fencer.config.schema import File
+
+VALID = """\
+mode: armed
+kubernetes:
+  kubeconfig: /etc/fencer/kubeconfig
+hypervisors:
+  - name: lab
+    type: libvirt
+    uri: qemu:///system
+"""
+"""The least that a configuration may say; seven lines."""
+
+FULL = """\
+mode: observe
+kubernetes:
+  kubeconfig: /etc/fencer/kubeconfig
+  context: fencer@lab
+  servers: ["https://10.0.0.11:6443", "https://[fd00::1]:6443/"]
+hypervisors:
+  - name: lab
+    type: libvirt
+    uri: qemu:///system
+    power:
+      mapped: true
+      uuids: [6F1C2AD0-7B1E-4D39-9A5F-3F0D6F1C2AE2, "6f1c2ad07b1e4d399a5f3f0d6f1c2ae3"]
+  - name: lab-2
+    type: libvirt
+    uri: qemu+ssh://fencer@lab2:2222/system?keyfile=/etc/fencer/key
+  - name: home
+    type: proxmox
+    servers: [https://pve1:8006, https://pve2:8006]
+    cluster: home
+    token_id: fencer@pve!agent
+    token_file: /etc/fencer/proxmox-token
+    ca_file: /etc/fencer/pve-root-ca.pem
+    host_power:
+      - host: pve1
+        agent: fence_ipmilan
+        path: /usr/sbin/fence_ipmilan
+        options: {ip: 10.0.0.5, username: reader, lanplus: "1"}
+        password_file: /etc/fencer/board-pve1
+        never_sleeps: true
+      - host: pve2
+        agent: fence_raritan
+        outlets: ["3", "11"]
+        never_sleeps: true
+  - name: pinned
+    type: proxmox
+    servers: [https://pve9:8006]
+    cluster: standalone
+    token_id: fencer@pve!agent
+    token_file: /etc/fencer/proxmox-token
+    fingerprints: ["87:9D"]
+  - name: box
+    type: virtualbox
+    command: [ssh, vagrant@box, VBoxManage]
+    power:
+      mapped: true
+nodes:
+  k8s-1: lab/k8s 1
+  k8s-2.example.com: lab-2/6F1C2AD0-7B1E-4D39-9A5F-3F0D6F1C2AE9
+policy:
+  poll_s: 1.5
+  paused_guest: trust
+  max_fenced: 2
+hook:
+  pre_stop: drain
+  budget_s: 120
+journal: /var/lib/fencer/journal.jsonl
+"""
+"""Every kind of key, with values that are not defaults."""
+
+CONFIG = Path(__file__).parents[2] / "config"
+EXAMPLES = sorted((CONFIG / "examples").glob("*.yaml"))
+REFERENCE = CONFIG / "fencer.yaml"
+
+
+def uncommented() -> str:
+    """The reference with every key switched on: "#key" is a key, "# text" is text."""
+    text = re.sub(r"^( *)#(?=\S)", r"\1", REFERENCE.read_text(), flags=re.MULTILINE)
+    assert text != REFERENCE.read_text()
+    return text
+
+
+def keys(section: type[Section] = File, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every key of the schema with its place, lists left out of it."""
+    for name, field in section.model_fields.items():
+        yield (*place, name), field
+        for inner in sections_in(field.annotation):
+            yield from keys(inner, (*place, name))

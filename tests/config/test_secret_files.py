@@ -1,0 +1,92 @@
+"""Whether a file with credentials is there, readable, and nobody else's to read."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fencer.config.secret_files import Finding, inspect_secret
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "kube config"
+    file.write_text("token: hunter2\n")
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture
+def unprivileged():
+    """Root may read everything; be somebody else for a while."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    yield os.geteuid()
+    os.seteuid(before)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o700])
+def test_a_file_for_its_owner_alone_is_fine(secret, mode):
+    secret.chmod(mode)
+    assert inspect_secret(secret) == ()
+
+
+def test_a_link_is_judged_by_what_it_leads_to(secret, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(secret)
+    assert inspect_secret(link) == ()
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "serious"),
+    [
+        (0o644, "can be read by everybody (mode 0644)", True),
+        (0o604, "can be read by everybody (mode 0604)", True),
+        (0o602, "can be written by everybody (mode 0602)", True),
+        (0o620, "can be written by its group (mode 0620)", True),
+        (0o660, "can be written by its group (mode 0660)", True),
+        (0o640, "can be read by its group (mode 0640)", False),
+    ],
+)
+def test_a_file_for_others_too_is_said_with_what_to_type(secret, mode, text, serious):
+    secret.chmod(mode)
+    fix = f"sudo chmod 0600 '{secret}'"
+    assert inspect_secret(secret) == (Finding(f"{secret}: {text}", fix, serious=serious),)
+
+
+def test_a_missing_file_is_said(tmp_path):
+    (finding,) = inspect_secret(tmp_path / "none")
+    assert finding == Finding(f"{tmp_path}/none: no such file", f"ls -l {tmp_path}/none")
+
+
+def test_a_file_that_we_may_not_read_is_said(secret, unprivileged):
+    secret_of_root = Path("/proc/1/environ") if unprivileged != NOBODY else secret
+    (finding,) = inspect_secret(secret_of_root)
+    assert f"may not be read by user {unprivileged}" in finding.text
+    assert f"sudo chown {unprivileged}" in finding.fix
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
+def test_what_is_no_file_is_said(tmp_path, make):
+    make(tmp_path / "odd")
+    (finding,) = inspect_secret(tmp_path / "odd")
+    assert finding.text == f"{tmp_path}/odd: is not a file"
+    assert finding.serious
+
+
+def test_an_empty_file_is_said(tmp_path):
+    (tmp_path / "empty").touch()
+    assert inspect_secret(tmp_path / "empty")[0].text == f"{tmp_path}/empty: is empty"
+
+
+@pytest.mark.parametrize(("name", "why"), [("a\0b", "embedded null byte"), ("x" * 300, "File name too long")])
+def test_a_path_that_no_file_can_have_is_said(tmp_path, name, why):
+    assert why in inspect_secret(tmp_path / name)[0].text
+
+
+def test_the_secret_itself_is_never_told(secret):
+    secret.chmod(0o666)
+    assert "hunter2" not in repr(inspect_secret(secret))

@@ -1,0 +1,40 @@
+"""What several rooms' tests need: an API server without controllers, built before any test's clock runs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
+from tests.support import real_parts_required
+from tests.support.controlplane import ControlPlane, running_control_plane
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the real API server."""
+    for item in items:
+        if "bare_api" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build here, where no test's timeout runs and the terminal shows why it takes so long."""
+    wanted = [item for item in session.items if "bare_api" in getattr(item, "fixturenames", ())]
+    if not wanted or session.config.option.collectonly:
+        return
+    try:
+        find_or_build()
+    except MissingBinariesError as missing:
+        if real_parts_required():
+            return  # the fixture fails with the same reason
+        for item in wanted:
+            item.add_marker(pytest.mark.skip(reason=str(missing)))
+
+
+@pytest.fixture(scope="session")
+def bare_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A real API server and etcd, and no controller that would change anything behind a test's back."""
+    with running_control_plane(tmp_path_factory.mktemp("bare-api")) as running:
+        running.stop_component(CONTROLLER_MANAGER)
+        running.stop_component(SCHEDULER)
+        yield running

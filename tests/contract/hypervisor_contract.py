@@ -1,0 +1,335 @@
+"""What every implementation of the port `Hypervisor` must do, whether it is real or a world in memory.
+
+A test module runs the contract by subclassing `HypervisorContract`, and where the hypervisor can do it also
+`SavingContract` and `LosableContract`, and giving them two fixtures::
+
+    class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContract):
+        @pytest.fixture
+        def hypervisor(self, ...): ...      # the implementation, of the type fencer.ports.Hypervisor, fresh
+        @pytest.fixture
+        def backstage(self, ...): ...       # a Backstage of the same endpoint
+
+The backstage may live longer than one test: guests are never used twice, and a test looks only at its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import pytest
+
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.errors import GuestNotFound, HypervisorError, HypervisorUnreachable
+from fencer.ports import Hypervisor
+
+NOBODY = "00000000-dead-4000-8000-000000000000"
+
+
+class Backstage(Protocol):
+    """Does to guests, behind the port's back, what operators, accidents and the guests themselves do.
+
+    A method returns once it is done, though the hypervisor may take another moment to notice: the contract
+    waits with `eventually`. None of them goes through the implementation under test.
+    """
+
+    def now_s(self) -> float:
+        """Tell the monotonic time by which the implementation dates its evidence."""
+
+    def eventually(self, condition: Callable[[], bool], what: str) -> None:
+        """Let time pass until the condition holds; an AssertionError that names `what` if it never does."""
+
+    def make_guest(self) -> GuestRef:
+        """Make a guest, named as the port does, and start it; return when it obeys the power button."""
+
+    def start(self, guest: GuestRef) -> None:
+        """Start a guest that is off (from its saved memory if there is any); return when it runs as above."""
+
+    def wait_until_up(self, guest: GuestRef) -> None:
+        """Return when a guest that was started through the port runs as above."""
+
+    def pause(self, guest: GuestRef) -> None:
+        """Pause a running guest."""
+
+    def resume(self, guest: GuestRef) -> None:
+        """Resume a paused guest."""
+
+    def destroy(self, guest: GuestRef) -> None:
+        """Cut the power of a guest, as an operator would at the hypervisor."""
+
+    def power_off_inside(self, guest: GuestRef) -> None:
+        """Have a running guest shut itself down."""
+
+    def crash(self, guest: GuestRef) -> None:
+        """Kill the process that runs the guest."""
+
+    def remove(self, guest: GuestRef) -> None:
+        """Delete a guest that is off."""
+
+
+class SavingBackstage(Backstage, Protocol):
+    """What `SavingContract` asks for besides."""
+
+    def save(self, guest: GuestRef) -> None:
+        """Stop a running guest with its memory on disk; its next start goes on from there."""
+
+
+class LosableBackstage(Backstage, Protocol):
+    """What `LosableContract` asks for besides."""
+
+    def cut(self) -> None:
+        """Make the endpoint unreachable. The guests run on."""
+
+    def mend(self) -> None:
+        """Make it reachable again. Nothing happens when it is."""
+
+
+def eventually_reads(
+    hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef, state: PowerState
+) -> Evidence:
+    """Wait until a guest reads a state, and return that reading."""
+    readings: list[Evidence] = []
+
+    def reads_so() -> bool:
+        readings.append(hypervisor.read(guest))
+        return readings[-1].power_state is state
+
+    backstage.eventually(reads_so, f"{guest} read as {state}")
+    return readings[-1]
+
+
+def swept(hypervisor: Hypervisor, guest: GuestRef) -> list[Evidence]:
+    """Return what a sweep says of one guest."""
+    return [evidence for evidence in hypervisor.sweep() if evidence.guest.uuid == guest.uuid]
+
+
+ENDS: dict[str, Callable[[Backstage, GuestRef], None]] = {
+    "destroyed": lambda backstage, guest: backstage.destroy(guest),
+    "powered off inside": lambda backstage, guest: backstage.power_off_inside(guest),
+    "crashed": lambda backstage, guest: backstage.crash(guest),
+}
+every_end = pytest.mark.parametrize("end", ENDS.values(), ids=list(ENDS))
+
+POWER: dict[str, Callable[[Hypervisor, GuestRef], None]] = {
+    "shutdown": lambda hypervisor, guest: hypervisor.shutdown(guest),
+    "stop": lambda hypervisor, guest: hypervisor.stop(guest),
+    "start": lambda hypervisor, guest: hypervisor.start(guest),
+}
+every_power_action = pytest.mark.parametrize("act", POWER.values(), ids=list(POWER))
+
+
+class HypervisorContract:
+    """What all must do. Subclasses give the fixtures `hypervisor` and `backstage`."""
+
+    @pytest.fixture
+    def guest(self, backstage: Backstage) -> GuestRef:
+        """A guest of this test alone. It runs."""
+        return backstage.make_guest()
+
+    # -- readings -----------------------------------------------------------------------------------------
+
+    def test_a_running_guest_reads_running(self, hypervisor, guest):
+        evidence = hypervisor.read(guest)
+        assert evidence.power_state is PowerState.RUNNING
+        assert evidence.conclusive
+        assert evidence.settled
+        assert evidence.cold_start is not False
+        assert evidence.incarnation
+        assert evidence.raw
+
+    def test_evidence_says_whom_it_is_about(self, hypervisor, guest):
+        found = hypervisor.read(guest).guest
+        assert found.endpoint == hypervisor.endpoint
+        assert found.key == guest.key
+        assert found.name == guest.name
+        assert found.uuid == found.uuid.lower()
+
+    def test_evidence_is_dated_by_the_beginning_of_its_call(self, hypervisor, backstage, guest):
+        before_s = backstage.now_s()
+        first = hypervisor.read(guest).observed_at_s
+        between_s = backstage.now_s()
+        second = hypervisor.read(guest).observed_at_s
+        assert before_s <= first <= between_s <= second <= backstage.now_s()
+
+    def test_a_sweep_tells_each_guest_once_and_the_same_as_a_reading(self, hypervisor, backstage, guest):
+        for change in (lambda _: None, backstage.pause, backstage.destroy):
+            change(guest)
+            read = hypervisor.read(guest)
+            (told,) = swept(hypervisor, guest)
+            said = (told.guest, told.power_state, told.settled, told.incarnation, told.cold_start)
+            assert said == (read.guest, read.power_state, read.settled, read.incarnation, read.cold_start)
+
+    def test_a_paused_guest_is_paused_in_the_same_incarnation(self, hypervisor, backstage, guest):
+        running = hypervisor.read(guest)
+        backstage.pause(guest)
+        paused = eventually_reads(hypervisor, backstage, guest, PowerState.PAUSED)
+        assert paused.settled
+        assert paused.incarnation == running.incarnation
+        assert not paused.io_error
+        backstage.resume(guest)
+        resumed = eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING)
+        assert resumed.incarnation == running.incarnation
+
+    @every_end
+    def test_a_guest_whose_run_ended_reads_stopped(self, hypervisor, backstage, guest, end):
+        end(backstage, guest)
+        stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        assert stopped.conclusive
+        assert stopped.settled
+        assert stopped.proof is Proof.POWER
+
+    def test_a_guest_that_stays_off_keeps_its_incarnation(self, hypervisor, backstage, guest):
+        backstage.destroy(guest)
+        first = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        assert hypervisor.read(guest).incarnation == first.incarnation
+        (told,) = swept(hypervisor, guest)
+        assert told.incarnation == first.incarnation
+
+    def test_a_start_between_two_off_readings_changes_the_incarnation(self, hypervisor, backstage, guest):
+        backstage.destroy(guest)
+        first = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        backstage.start(guest)
+        backstage.destroy(guest)
+        backstage.eventually(
+            lambda: hypervisor.read(guest).incarnation != first.incarnation, "other incarnation of the guest"
+        )
+        assert hypervisor.read(guest).power_state is PowerState.STOPPED
+
+    def test_each_run_has_its_own_incarnation(self, hypervisor, backstage, guest):
+        first = hypervisor.read(guest)
+        backstage.destroy(guest)
+        backstage.start(guest)
+        assert (
+            eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING).incarnation
+            != first.incarnation
+        )
+
+    # -- who is not there ---------------------------------------------------------------------------------
+
+    def test_a_guest_that_was_never_there_is_not_found(self, hypervisor, guest):
+        stranger = replace(guest, uuid=NOBODY, id=NOBODY, name="nobody")
+        with pytest.raises(GuestNotFound, match=NOBODY):
+            hypervisor.read(stranger)
+        assert swept(hypervisor, stranger) == []
+
+    @every_power_action
+    def test_a_guest_that_is_not_there_cannot_be_powered(self, hypervisor, guest, act):
+        stranger = replace(guest, uuid=NOBODY, id=NOBODY, name="nobody")
+        with pytest.raises(GuestNotFound):
+            act(hypervisor, stranger)
+
+    def test_a_guest_removed_after_its_end_was_read_is_absent_on_record(self, hypervisor, backstage, guest):
+        backstage.destroy(guest)
+        stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        backstage.remove(guest)
+        absent = eventually_reads(hypervisor, backstage, guest, PowerState.ABSENT)
+        assert absent.end_recorded
+        assert absent.conclusive
+        assert absent.settled
+        assert absent.incarnation == stopped.incarnation
+        assert swept(hypervisor, guest) == []
+
+    # -- power --------------------------------------------------------------------------------------------
+
+    def test_stop_cuts_the_power_and_start_boots(self, hypervisor, backstage, guest):
+        hypervisor.stop(guest)
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        hypervisor.start(guest)
+        assert eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING).cold_start is not False
+        backstage.wait_until_up(guest)
+
+    def test_stop_works_on_a_paused_guest(self, hypervisor, backstage, guest):
+        backstage.pause(guest)
+        hypervisor.stop(guest)
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+
+    def test_stop_of_a_stopped_guest_leaves_it_stopped(self, hypervisor, backstage, guest):
+        backstage.destroy(guest)
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        try:
+            hypervisor.stop(guest)
+        except HypervisorError as error:
+            assert guest.name in str(error)  # noqa: PT017 - it may raise, and then it says about whom
+        assert hypervisor.read(guest).power_state is PowerState.STOPPED
+
+    def test_a_guest_that_obeys_shuts_down(self, hypervisor, backstage, guest):
+        hypervisor.shutdown(guest)
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+
+    # -- the endpoint -------------------------------------------------------------------------------------
+
+    def test_it_says_who_it_is(self, hypervisor):
+        info = hypervisor.describe()
+        assert info.kind
+        assert info.version
+        assert info.detail
+        assert info.can_power is True
+        assert info.problems == ()
+
+    def test_subscribers_are_woken_when_a_guest_ends(self, hypervisor, backstage, guest):
+        wakes: list[str] = []
+        hypervisor.subscribe(lambda: wakes.append("first"))
+        hypervisor.subscribe(lambda: wakes.append("second"))
+        hypervisor.read(guest)
+        backstage.destroy(guest)
+        backstage.eventually(lambda: {"first", "second"} <= set(wakes), "wake of both subscribers")
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_a_hooks_nudge_does_no_harm(self, hypervisor, guest, known):
+        hypervisor.nudge(guest.id if known else "no such guest\0")
+        assert hypervisor.read(guest).power_state is PowerState.RUNNING
+
+    def test_it_can_be_closed_twice(self, hypervisor, guest):
+        hypervisor.read(guest)
+        hypervisor.close()
+        hypervisor.close()
+
+
+class SavingContract:
+    """For hypervisors that can stop a guest with its memory on disk."""
+
+    def test_a_saved_guest_is_not_stopped(self, hypervisor, backstage):
+        guest = backstage.make_guest()
+        backstage.save(guest)
+        assert eventually_reads(hypervisor, backstage, guest, PowerState.SAVED).settled
+
+    def test_a_restored_guest_has_no_cold_start(self, hypervisor, backstage):
+        guest = backstage.make_guest()
+        before = hypervisor.read(guest)
+        backstage.save(guest)
+        backstage.start(guest)
+        restored = eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING)
+        assert restored.cold_start is False
+        assert restored.incarnation != before.incarnation
+
+
+class LosableContract:
+    """For endpoints that can be cut off."""
+
+    @pytest.fixture
+    def cut_guest(self, hypervisor, backstage):
+        """A running guest that was read once, behind an endpoint that was then cut off."""
+        guest = backstage.make_guest()
+        hypervisor.read(guest)
+        backstage.cut()
+        yield guest
+        backstage.mend()
+
+    def test_nothing_is_known_of_an_endpoint_that_is_cut_off(self, hypervisor, cut_guest):
+        with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
+            hypervisor.read(cut_guest)
+        with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
+            hypervisor.sweep()
+
+    @every_power_action
+    def test_nothing_can_be_powered_there(self, hypervisor, cut_guest, act):
+        with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
+            act(hypervisor, cut_guest)
+
+    def test_it_answers_again_when_it_is_back(self, hypervisor, backstage, cut_guest):
+        with pytest.raises(HypervisorUnreachable):
+            hypervisor.sweep()
+        backstage.mend()
+        assert hypervisor.read(cut_guest).power_state is PowerState.RUNNING
+        assert len(swept(hypervisor, cut_guest)) == 1

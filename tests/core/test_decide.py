@@ -1,0 +1,368 @@
+"""Every guard of the fence ladder, one row each: the fact that is changed, and the objection that follows."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.model import (
+    BindNode,
+    Candidate,
+    ClearPods,
+    DiscardSaved,
+    Fleet,
+    ForgetMark,
+    GuestHistory,
+    Intent,
+    Outcome,
+    PowerState,
+    Proof,
+    Reason,
+    StopGuest,
+    TaintNode,
+    Unreadable,
+    Verdict,
+    Via,
+    Word,
+)
+from fencer.core.policy import Mode, PausedGuest, SavedGuest, UnresponsiveGuest
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    GUEST,
+    MARK,
+    NEW_BOOT,
+    NOW_S,
+    OTHER,
+    POD,
+    STATES,
+    TAINT,
+    evidence,
+    healthy,
+    in_state,
+    node,
+    observation,
+    run,
+)
+
+CLONE = (Candidate(GUEST, Via.UUID), Candidate(OTHER, Via.UUID))
+FRESH = node(lease_age_s=8.0, not_ready_s=3.0)
+REFUSE, WAIT = Verdict.REFUSE, Verdict.WAIT
+DAEMON_POD = replace(POD, name="logs-x7", uid="d-1", controller="DaemonSet/logs")
+
+
+def test_a_guest_proven_off_is_fenced_with_one_write():
+    decision = decide(observation(), ARMED)
+    assert (decision.verdict, decision.reason) == (Verdict.FENCE, Reason.PROVEN_OFF)
+    assert all(check.outcome is Outcome.PASSED for check in decision.checks)
+    [taint] = decision.actions
+    assert isinstance(taint, TaintNode)
+    assert (taint.mark.boot_id, taint.mark.guest, taint.mark.proof) == (BOOT, GUEST, Proof.POWER)
+
+
+@pytest.mark.parametrize("left", [{"pods": (DAEMON_POD, POD), "attachments": ()}, {"pods": (DAEMON_POD,)}])
+def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
+    """Alone they are no reason to fence, because they can run nowhere else; a volume or another pod is."""
+    assert decide(observation(**left), ARMED).reason is Reason.PROVEN_OFF
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "reason"),
+    [
+        (observation(fleet=Fleet(7, 1, paused_why="storage work")), REFUSE, Reason.FENCING_PAUSED),
+        (observation(fleet=Fleet(7, 1, paused_why="")), REFUSE, Reason.FENCING_PAUSED),
+        (observation(node=node(excluded=True)), REFUSE, Reason.NODE_EXCLUDED),
+        (observation(node=node(mark=Unreadable("schema 9"))), REFUSE, Reason.MARK_UNREADABLE),
+        (observation(candidates=()), REFUSE, Reason.NO_GUEST),
+        (observation(rivals=("k8s-9",)), REFUSE, Reason.GUEST_AMBIGUOUS),
+        (observation(candidates=CLONE, others=(PowerState.RUNNING,)), REFUSE, Reason.GUEST_AMBIGUOUS),
+        (observation(candidates=CLONE, others=(PowerState.UNKNOWN,)), REFUSE, Reason.GUEST_AMBIGUOUS),
+        (observation(node=node(lease_age_s=None)), WAIT, Reason.LEASE_UNSEEN),
+        (observation(node=FRESH), WAIT, Reason.SILENCE_TOO_SHORT),
+        (observation(node=replace(FRESH, ready=False)), WAIT, Reason.SILENCE_TOO_SHORT),
+        (observation(node=node(ready=True, not_ready_s=None)), WAIT, Reason.NODE_READY),
+        (observation(node=node(taints=(TAINT,))), REFUSE, Reason.FOREIGN_TAINT),
+        (observation(node=node(mark=MARK)), REFUSE, Reason.TAINT_TAKEN_OFF),
+        (observation(node=node(binding=None)), REFUSE, Reason.BINDING_UNPROVEN),
+        (observation(node=node(binding=Unreadable("broken"))), REFUSE, Reason.BINDING_UNPROVEN),
+        (observation(evidence=None, evidence_error="lab: no answer"), REFUSE, Reason.EVIDENCE_MISSING),
+        (observation(evidence=evidence(observed_at_s=NOW_S - 11)), REFUSE, Reason.EVIDENCE_STALE),
+        (in_state(PowerState.RUNNING), REFUSE, Reason.GUEST_RUNNING),
+        (in_state(PowerState.SAVED), REFUSE, Reason.GUEST_SAVED),
+        (in_state(PowerState.STOPPING), WAIT, Reason.GUEST_STOPPING),
+        (in_state(PowerState.UNKNOWN), REFUSE, Reason.GUEST_UNKNOWN),
+        (in_state(PowerState.ABSENT), REFUSE, Reason.ABSENCE_UNPROVEN),
+        (observation(evidence=evidence(PowerState.ABSENT, conclusive=False)), WAIT, Reason.CLOSER_LOOK),
+        (observation(node=node(lease_renewals=6)), REFUSE, Reason.LEASE_RENEWED),
+        (observation(node=node(lease_renewals=7)), REFUSE, Reason.WITNESS_CONTRADICTED),
+        (
+            observation(fleet=Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}))),
+            REFUSE,
+            Reason.WITNESS_CONTRADICTED,
+        ),
+        (observation(evidence=evidence(settled=False)), WAIT, Reason.GUEST_UNSETTLED),
+        (observation(close=False), WAIT, Reason.CLOSER_LOOK),
+        (observation(evidence=evidence(conclusive=False)), WAIT, Reason.CLOSER_LOOK),
+        (observation(history=GuestHistory()), WAIT, Reason.NOT_HELD),
+        (observation(history=GuestHistory(run(readings=1, since_s=NOW_S - 1))), WAIT, Reason.NOT_HELD),
+        (observation(history=GuestHistory(run(readings=2, since_s=NOW_S - 5.5))), WAIT, Reason.NOT_HELD),
+        (observation(pods=(), attachments=()), REFUSE, Reason.NOTHING_TO_CLEAR),
+        (observation(pods=(replace(POD, mirror=True),), attachments=()), REFUSE, Reason.NOTHING_TO_CLEAR),
+        (observation(pods=(DAEMON_POD,), attachments=()), REFUSE, Reason.NOTHING_TO_CLEAR),
+        (observation(fleet=Fleet(7, 7)), REFUSE, Reason.ALL_NODES_SILENT),
+        (observation(fleet=Fleet(7, 4, young_fences=3)), REFUSE, Reason.BRAKE),
+    ],
+    ids=lambda value: value.value if isinstance(value, (Verdict, Reason)) else None,
+)
+def test_each_guard_objects_to_its_own_fact(changed, verdict, reason):
+    decision = decide(changed, ARMED)
+    assert (decision.verdict, decision.reason) == (verdict, reason)
+    assert decision.actions == ()
+    assert decision.objection is not None
+    assert decision.objection.seen
+    assert decision.objection.needs
+
+
+def test_the_ladder_names_the_first_objection_and_asks_no_further():
+    decision = decide(observation(evidence=evidence(settled=False), close=False), ARMED)
+    outcomes = [check.outcome for check in decision.checks]
+    first = outcomes.index(Outcome.FAILED)
+    assert decision.checks[first].name == "settled"
+    assert set(outcomes[:first]) == {Outcome.PASSED}
+    assert set(outcomes[first + 1 :]) == {Outcome.NOT_ASKED}
+
+
+def test_in_observe_mode_the_whole_ladder_is_climbed_and_nothing_done():
+    decision = decide(observation(), replace(ARMED, mode=Mode.OBSERVE))
+    assert (decision.verdict, decision.reason, decision.actions) == (REFUSE, Reason.OBSERVE_MODE, ())
+    assert [check.outcome for check in decision.checks[:-1]] == [Outcome.PASSED] * (len(decision.checks) - 1)
+
+
+def test_by_hand_neither_the_mode_nor_silence_nor_a_proven_binding_is_asked_for():
+    at_once = observation(intent=Intent.FENCE, node=replace(FRESH, ready=True, binding=None))
+    decision = decide(at_once, replace(ARMED, mode=Mode.OBSERVE))
+    assert decision.verdict is Verdict.FENCE
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state is not PowerState.STOPPED])
+def test_by_hand_the_proof_is_not_waived(state):
+    decision = decide(in_state(state, intent=Intent.FENCE), replace(ARMED, paused_guest=PausedGuest.REFUSE))
+    assert not decision.actions
+
+
+def test_a_deleted_guest_counts_with_a_record_of_its_end_and_the_mark_says_so():
+    decision = decide(observation(evidence=evidence(PowerState.ABSENT, end_recorded=True)), ARMED)
+    [taint] = decision.actions
+    assert taint.mark.proof is Proof.ABSENCE
+
+
+def test_a_copy_at_rest_does_not_shake_a_proven_binding():
+    at_rest = observation(candidates=CLONE, others=(PowerState.STOPPED,))
+    assert decide(at_rest, ARMED).verdict is Verdict.FENCE
+
+
+def test_the_map_of_the_configuration_counts_as_proven():
+    mapped = observation(candidates=(Candidate(GUEST, Via.MAP),), node=node(binding=None))
+    assert decide(mapped, ARMED).verdict is Verdict.FENCE
+
+
+def test_what_this_agent_saw_alive_itself_counts_as_proven_though_it_wrote_nothing():
+    seen = replace(observation().history, guest=GUEST.key, proven=True)
+    assert decide(observation(node=node(binding=None), history=seen), ARMED).verdict is Verdict.FENCE
+    another = replace(seen, guest=OTHER.key)
+    refused = decide(observation(node=node(binding=None), history=another), ARMED)
+    assert refused.reason is Reason.BINDING_UNPROVEN
+
+
+def test_an_operator_goes_over_the_brake_with_a_reason():
+    word = Word(over_brake_why="rack burnt")
+    braked = observation(intent=Intent.FENCE, fleet=Fleet(7, 7, young_fences=7), word=word)
+    assert decide(braked, ARMED).verdict is Verdict.FENCE
+
+
+class TestSecondsRecipe:
+    """require_not_ready: false, lease_silent_s: 0 acts on a fall, at once."""
+
+    policy = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
+
+    def test_a_fall_of_a_ready_node_is_acted_upon(self):
+        fell = observation(node=replace(FRESH, ready=True, not_ready_s=None))
+        assert decide(fell, self.policy).verdict is Verdict.FENCE
+
+    def test_a_guest_first_seen_off_is_not(self):
+        unseen = observation(
+            node=replace(FRESH, ready=True), history=GuestHistory(run(), running_seen=False, boot_id=BOOT)
+        )
+        assert decide(unseen, self.policy).reason is Reason.FALL_UNSEEN
+
+    def test_a_living_node_is_healthy(self):
+        assert decide(healthy(), self.policy).verdict is Verdict.HEALTHY
+
+
+class TestHealthyNodes:
+    def test_nothing_is_done_once_the_binding_stands(self):
+        decision = decide(healthy(), ARMED)
+        assert (decision.verdict, decision.actions) == (Verdict.HEALTHY, ())
+
+    def test_a_new_boot_is_added_to_the_binding(self):
+        rebooted = healthy(
+            node=replace(healthy().node, boot_id=NEW_BOOT),
+            history=GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT)),
+        )
+        [bind] = decide(rebooted, ARMED).actions
+        assert isinstance(bind, BindNode)
+        assert bind.binding.boot_ids == (BOOT, NEW_BOOT)
+
+    def test_running_alone_proves_no_binding_without_a_renewal_since(self):
+        unrenewed = healthy(
+            node=replace(healthy().node, binding=None),
+            history=GuestHistory(run(PowerState.RUNNING, renewals_at_start=9)),
+        )
+        assert decide(unrenewed, ARMED).actions == ()
+
+    def test_observing_binds_nothing(self):
+        unbound = healthy(node=replace(healthy().node, binding=None))
+        assert decide(unbound, replace(ARMED, mode=Mode.OBSERVE)).actions == ()
+        assert isinstance(decide(unbound, ARMED).actions[0], BindNode)
+
+    def test_a_mark_whose_taint_is_gone_is_forgotten_after_a_new_boot(self):
+        decision = decide(healthy(node=replace(healthy().node, mark=replace(MARK, boot_id="older"))), ARMED)
+        assert decision.actions == (ForgetMark(),)
+
+
+class TestPausedGuests:
+    """A paused guest keeps dirty pages and mounts: it is stopped before anything is given away."""
+
+    def test_after_a_while_it_is_stopped_first(self):
+        decision = decide(in_state(PowerState.PAUSED), ARMED)
+        assert decision.verdict is Verdict.STOP_FIRST
+        assert decision.actions == (StopGuest(GUEST, "run-1"),)
+
+    def test_a_short_pause_is_waited_out(self):
+        short = in_state(
+            PowerState.PAUSED, history=GuestHistory(run(PowerState.PAUSED, since_s=NOW_S - 30, readings=15))
+        )
+        decision = decide(short, ARMED)
+        assert (decision.reason, decision.recheck_s) == (Reason.PAUSE_TOO_SHORT, pytest.approx(31.0))
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"evidence": evidence(PowerState.PAUSED, settled=False)}, Reason.GUEST_UNSETTLED),
+            ({"candidates": (Candidate(GUEST, Via.UUID),)}, Reason.NO_POWER_RIGHTS),
+            (
+                {"candidates": (Candidate(GUEST, Via.MAP, power_admitted=True),), "node": node(binding=None)},
+                Reason.BINDING_UNPROVEN,
+            ),
+            (
+                {
+                    "evidence": evidence(PowerState.PAUSED, io_error=True),
+                    "fleet": Fleet(7, 1, stalled=frozenset({"lab"})),
+                },
+                Reason.STORAGE_STALL,
+            ),
+            ({"node": node(roles=("control-plane",))}, Reason.QUORUM_AT_RISK),
+            ({"fleet": Fleet(7, 1, last_stop_age_s=20.0)}, Reason.POWER_WINDOW),
+            ({"fleet": Fleet(7, 4, young_fences=3)}, Reason.BRAKE),
+            ({"pods": (), "attachments": ()}, Reason.NOTHING_TO_CLEAR),
+            ({"close": False}, Reason.CLOSER_LOOK),
+        ],
+        ids=lambda value: value.value if isinstance(value, Reason) else None,
+    )
+    def test_each_guard_of_a_power_off(self, changed, reason):
+        decision = decide(in_state(PowerState.PAUSED, **changed), ARMED)
+        assert (decision.reason, decision.actions) == (reason, ())
+
+    def test_a_control_plane_guest_is_stopped_where_quorum_stays(self):
+        safe = in_state(
+            PowerState.PAUSED,
+            node=node(roles=("control-plane",)),
+            fleet=Fleet(7, 1, quorum_without=frozenset({"k8s-2"})),
+        )
+        assert decide(safe, ARMED).verdict is Verdict.STOP_FIRST
+
+    def test_trust_fences_on_the_pause_itself_once_it_has_lasted(self):
+        trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+        assert decide(in_state(PowerState.PAUSED), trusting).verdict is Verdict.FENCE
+        short = GuestHistory(run(PowerState.PAUSED, since_s=NOW_S - 30))
+        assert decide(in_state(PowerState.PAUSED, history=short), trusting).reason is Reason.NOT_HELD
+
+    def test_refuse_leaves_it_alone(self):
+        decision = decide(in_state(PowerState.PAUSED), replace(ARMED, paused_guest=PausedGuest.REFUSE))
+        assert (decision.reason, decision.actions) == (Reason.GUEST_PAUSED, ())
+
+
+class TestSavedGuests:
+    policy = replace(ARMED, saved_guest=SavedGuest.DISCARD)
+
+    def test_saved_memory_is_thrown_away_where_the_operator_wants_that(self):
+        decision = decide(in_state(PowerState.SAVED), self.policy)
+        assert (decision.verdict, decision.actions) == (Verdict.STOP_FIRST, (DiscardSaved(GUEST),))
+
+    def test_not_before_it_was_read_so_for_a_while(self):
+        short = GuestHistory(run(PowerState.SAVED, since_s=NOW_S - 2, readings=1))
+        decision = decide(in_state(PowerState.SAVED, history=short), self.policy)
+        assert (decision.reason, decision.actions) == (Reason.NOT_HELD, ())
+
+
+class TestUnresponsiveGuests:
+    """A guest that runs while its node is silent is refused, unless somebody wants it stopped."""
+
+    policy = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
+
+    def test_it_is_stopped_after_long_silence_where_configured(self):
+        long_silent = in_state(PowerState.RUNNING, node=node(lease_age_s=301.0))
+        assert decide(long_silent, self.policy).actions == (StopGuest(GUEST, "run-1"),)
+
+    def test_before_that_it_is_waited_for(self):
+        assert decide(in_state(PowerState.RUNNING), self.policy).reason is Reason.GUEST_UNRESPONSIVE
+
+    def test_by_hand_only_with_stop_guest(self):
+        by_hand = in_state(PowerState.RUNNING, intent=Intent.FENCE)
+        assert decide(by_hand, self.policy).reason is Reason.GUEST_RUNNING
+        told = replace(by_hand, word=Word(stop_guest=True))
+        assert decide(told, ARMED).actions == (StopGuest(GUEST, "run-1"),)
+
+
+class TestOperatorsWord:
+    """--confirm-guest-off stands in for UNKNOWN only."""
+
+    word = Word(guest_off_why="I pulled the plug")
+
+    @pytest.mark.parametrize(
+        "unknown",
+        [
+            {"evidence": None, "evidence_error": "lab: no answer"},
+            {"evidence": evidence(PowerState.UNKNOWN)},
+            {"evidence": evidence(PowerState.ABSENT)},
+        ],
+        ids=["no answer", "unknown", "absent"],
+    )
+    def test_it_counts_where_nothing_is_known(self, unknown):
+        spoken = observation(intent=Intent.FENCE, word=self.word, history=GuestHistory(), **unknown)
+        decision = decide(spoken, ARMED)
+        assert decision.verdict is Verdict.FENCE
+        assert decision.actions[0].mark.proof is Proof.OPERATOR
+
+    @pytest.mark.parametrize(
+        "state", [PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING]
+    )
+    def test_it_never_overrides_a_reading(self, state):
+        spoken = in_state(state, intent=Intent.FENCE, word=self.word)
+        assert not any(isinstance(action, TaintNode) for action in decide(spoken, ARMED).actions)
+
+    def test_it_never_overrides_a_kubelet_that_is_heard(self):
+        alive = observation(
+            intent=Intent.FENCE, word=self.word, evidence=None, node=replace(FRESH, ready=False)
+        )
+        assert decide(alive, ARMED).reason is Reason.EVIDENCE_MISSING
+
+    def test_recorded_in_the_mark_it_lasts_ten_minutes_and_one_boot(self):
+        marked = replace(MARK, proof=Proof.OPERATOR)
+        spoken = observation(node=node(taints=(TAINT,), mark=marked), evidence=None, history=GuestHistory())
+        assert isinstance(decide(spoken, ARMED).actions[0], ClearPods)
+        silent = replace(spoken.node, lease_age_s=700.0)
+        late = replace(spoken, utc="2026-11-20T10:09:00Z", node=silent)
+        assert decide(late, ARMED).actions == ()
+        rebooted = replace(spoken, node=replace(spoken.node, boot_id=NEW_BOOT))
+        assert decide(rebooted, ARMED).actions == ()

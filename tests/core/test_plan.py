@@ -1,0 +1,620 @@
+"""Plans: what each finding needs to be found, what it is worth, and that ignorance never helps."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fencer.core.drain import Filters
+from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
+from fencer.core.model import NodeView, PodView, Taint
+from fencer.core.plan.case import Terms
+from fencer.core.plan.duration import BACK_S, VOLUME_S
+from fencer.core.plan.judge import plan
+from fencer.core.plan.words import Severity, Verdict, What
+from fencer.core.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
+
+ALL = Selector()
+APP = Selector((Requirement("app", Operator.IN, ("web",)),))
+GIB = 2**30
+
+
+def machine(name, *, cpu_m=4000, memory_b=8 * GIB, pod_slots=110, labels=(), **facts):
+    view = NodeView(name, f"uid-{name}", "", "", "boot-1", facts.pop("ready", True), "1", **facts)
+    return Machine(view, (("kubernetes.io/hostname", name), *labels), cpu_m, memory_b, pod_slots)
+
+
+def pod(name, node="k8s-1", *, host_paths=(), **facts):
+    facts = {
+        "controller": "ReplicaSet/web-6f",
+        "ready": True,
+        "labels": (("app", "web"),),
+        "pre_stop": True,
+    } | facts
+    return Tenant(
+        PodView("demo", name, f"uid-{name}", "1", facts.pop("phase", "Running"), **facts), node, host_paths
+    )
+
+
+def budget(name="web", *, selector=APP, allowed=1, desired=1, healthy=2, expected=2, **facts):
+    return Budget("demo", name, selector, allowed, desired, healthy, expected, **facts)
+
+
+def inventory(*pods, nodes=(), budgets=(), services=(), claims=(), volumes=()):
+    nodes = nodes or (machine("k8s-1"), machine("k8s-2"), machine("k8s-3"))
+    return Inventory(*(Look(tuple(kind)) for kind in (nodes, pods, budgets, services, claims, volumes)))
+
+
+def whats(seen, *names, terms=None):
+    return {finding.what for finding in plan(names or ("k8s-1",), seen, terms or Terms()).findings}
+
+
+def one(seen, what, *names, terms=None):
+    (found,) = [
+        finding
+        for finding in plan(names or ("k8s-1",), seen, terms or Terms()).findings
+        if finding.what is what
+    ]
+    return found
+
+
+TWO = (pod("web-a"), pod("web-b", "k8s-2"))
+"""Two Ready replicas on two nodes: nobody notices when one goes."""
+
+
+def pinned(*names):
+    """A volume that is on these nodes."""
+    asked = Requirement("kubernetes.io/hostname", Operator.IN, names)
+    return Volume("pv-1", nodes=NodeSelector((NodeTerm(labels=(asked,)),)))
+
+
+def db(name, node="k8s-1", **facts):
+    return pod(name, node, **{"controller": "StatefulSet/db", "claims": (f"data-{name}",)} | facts)
+
+
+def claim_of(name, volume="pv-1", **facts):
+    return Claim("demo", f"data-{name}", volume, **{"one_node": True} | facts)
+
+
+# -- nothing ------------------------------------------------------------------------------------------------
+
+
+def test_replicas_apart_with_a_delay_are_clear():
+    seen = plan(("k8s-1",), inventory(*TWO), Terms())
+    assert (seen.verdict, seen.findings) == (Verdict.CLEAR, ())
+    assert seen.homes == ("k8s-2", "k8s-3")
+    assert seen.verdict.goes
+
+
+def test_pods_that_stay_are_no_matter():
+    stay = (
+        pod("daemon", controller="DaemonSet/cni"),
+        pod("static", controller="Node/k8s-1", mirror=True),
+        pod("done", phase="Succeeded", controller=""),
+    )
+    (node,) = plan(("k8s-1",), inventory(*stay), Terms()).nodes
+    assert (node.leave, node.stay, node.held) == (0, 3, 0)
+    assert whats(inventory(*stay)) == set()
+
+
+# -- nodes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ready", [False, None])
+def test_a_silent_node_cannot_be_drained(ready):
+    seen = inventory(nodes=(machine("k8s-1", ready=ready), machine("k8s-2")))
+    assert one(seen, What.NODE_SILENT).about == "k8s-1"
+    assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("ready", "chosen", "lost"),
+    [
+        ((True, True, True), ("cp-1",), False),
+        ((True, True, True), ("cp-1", "cp-2"), True),
+        ((True, True, False), ("cp-1",), True),
+        ((True, True, False), ("worker",), False),
+        ((True,), ("cp-1",), True),
+        ((True, True), ("cp-1",), True),
+    ],
+)
+def test_quorum(ready, chosen, lost):
+    members = [
+        machine(f"cp-{place + 1}", ready=state, roles=("control-plane",)) for place, state in enumerate(ready)
+    ]
+    assert (What.QUORUM in whats(inventory(nodes=(*members, machine("worker"))), *chosen)) is lost
+
+
+# -- pods that a drain does not take ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "filters", "expected"),
+    [
+        ({"controller": ""}, Filters(), {What.UNMANAGED}),
+        ({"controller": ""}, Filters(force=True), {What.UNMANAGED_LOST}),
+        ({"local_data": True}, Filters(), {What.EMPTYDIR}),
+        ({"local_data": True}, Filters(delete_emptydir_data=True), {What.EMPTYDIR_LOST}),
+        ({"controller": "", "local_data": True}, Filters(force=True), {What.EMPTYDIR}),
+        (
+            {"controller": "", "local_data": True},
+            Filters(force=True, delete_emptydir_data=True),
+            {What.UNMANAGED_LOST, What.EMPTYDIR_LOST},
+        ),
+    ],
+)
+def test_filters(facts, filters, expected):
+    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"))
+    assert whats(seen, terms=Terms(filters)) == expected
+
+
+# -- budgets ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"allowed": 1}, set()),
+        ({"allowed": 0, "desired": 2, "healthy": 2}, {What.BUDGET_NEVER}),
+        ({"allowed": 0, "desired": 3, "healthy": 2}, {What.BUDGET_NEVER}),
+        ({"allowed": 0, "desired": 1, "healthy": 1}, {What.BUDGET_NOT_NOW}),
+        ({"allowed": 0, "desired": 0, "healthy": 0, "expected": 0}, {What.BUDGET_NEVER}),
+        ({"allowed": 1, "counted": False}, {What.BUDGET_NOT_NOW}),
+        ({"allowed": 0, "problem": "found no controllers for pod"}, {What.BUDGET_BROKEN}),
+        ({"allowed": 0, "desired": 2, "selector": None}, set()),
+        ({"allowed": 0, "desired": 2, "selector": ALL}, {What.BUDGET_NEVER}),
+    ],
+)
+def test_a_budget(facts, expected):
+    assert whats(inventory(*TWO, budgets=(budget(**facts),))) == expected
+
+
+def test_a_budget_of_another_namespace_is_not_asked():
+    foreign = replace(budget(allowed=0, desired=2), namespace="other")
+    assert whats(inventory(*TWO, budgets=(foreign,))) == set()
+
+
+def test_two_budgets_block_whatever_they_allow():
+    seen = inventory(*TWO, budgets=(budget("web", allowed=9), budget("all", selector=ALL, allowed=9)))
+    found = one(seen, What.TWO_BUDGETS)
+    assert "all, web" in found.text
+    assert found.pods == ("demo/web-a",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "policy", "blocked"),
+    [
+        ({"phase": "Pending", "ready": False}, {}, False),
+        ({"ready": False}, {"healthy": 2, "desired": 2}, False),
+        ({"ready": False}, {"healthy": 1, "desired": 2}, True),
+        ({"ready": False}, {"healthy": 0, "desired": 0, "expected": 0}, True),
+        ({"ready": False}, {"healthy": 1, "desired": 2, "always_allow": True}, False),
+        ({"ready": True}, {"healthy": 2, "desired": 2, "always_allow": True}, True),
+    ],
+)
+def test_pods_that_need_no_disruption(facts, policy, blocked):
+    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"), budgets=(budget(allowed=0, **policy),))
+    assert (What.BUDGET_NEVER in whats(seen)) is blocked
+
+
+def test_a_budget_for_fewer_than_leave_makes_waves():
+    pods = [pod(f"web-{letter}") for letter in "abc"]
+    seen = inventory(*pods, budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),))
+    assert whats(seen) == {What.BUDGET_WAVES}
+    assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.CLEAR
+
+
+def test_waves_stall_where_the_first_cannot_start_elsewhere():
+    seen = inventory(
+        db("db-0"),
+        db("db-1", "k8s-2"),
+        db("db-2", "k8s-3"),
+        budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),),
+        claims=[claim_of("db-0")],
+        volumes=[pinned("k8s-1")],
+    )
+    assert whats(seen) == {What.VOLUME_STAYS}
+    assert "demo/db-0 cannot start elsewhere" in one(seen, What.BUDGET_STALLS, "k8s-1", "k8s-2").text
+
+
+# -- replicas -----------------------------------------------------------------------------------------------
+
+
+def test_a_single_replica():
+    found = one(inventory(pod("web-a")), What.SINGLE_REPLICA)
+    assert (found.about, found.severity) == ("demo/ReplicaSet/web-6f", Severity.DISRUPTS)
+
+
+def test_a_replica_that_is_finished_deleted_or_of_another_controller_is_no_help():
+    others = (
+        pod("web-b", "k8s-2", phase="Failed"),
+        pod("web-c", "k8s-2", terminating=True),
+        pod("web-d", "k8s-2", controller="ReplicaSet/other"),
+    )
+    assert whats(inventory(pod("web-a"), *others)) == {What.SINGLE_REPLICA}
+
+
+def test_all_replicas_on_one_node():
+    seen = inventory(pod("web-a"), pod("web-b"))
+    assert "all 2 pods" in one(seen, What.ALL_REPLICAS).text
+
+
+def test_a_replica_that_is_not_ready_is_no_help():
+    seen = inventory(pod("web-a"), pod("web-b", "k8s-2", ready=False))
+    assert "no other pod" in one(seen, What.ALL_REPLICAS).text
+
+
+def test_a_budget_that_keeps_one_up_is_enough():
+    pods = (pod("web-a"), pod("web-b"))
+    assert whats(inventory(*pods, budgets=(budget(),))) == {What.BUDGET_WAVES}
+    assert What.ALL_REPLICAS in whats(inventory(*pods, budgets=(budget(desired=0),)))
+
+
+def test_nodes_go_one_after_the_other_so_replicas_on_two_of_them_help_each_other():
+    assert whats(inventory(*TWO), "k8s-1", "k8s-2") == set()
+
+
+def test_a_replica_that_cannot_start_elsewhere_is_no_help_to_the_next_node():
+    seen = inventory(db("db-0"), db("db-1", "k8s-2"), claims=[claim_of("db-0")], volumes=[pinned("k8s-1")])
+    assert What.ALL_REPLICAS not in whats(seen, "k8s-2", "k8s-1") | whats(seen, "k8s-2")
+    assert one(seen, What.ALL_REPLICAS, "k8s-1", "k8s-2").pods == ("demo/db-1",)
+
+
+def test_a_jobs_pod_begins_anew():
+    assert whats(inventory(pod("job-x", controller="Job/import"))) == {What.JOB_ANEW}
+
+
+# -- endpoints ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "service", "found"),
+    [
+        ({"pre_stop": False}, Service("demo", "web", APP), True),
+        ({"pre_stop": True}, Service("demo", "web", APP), False),
+        ({"pre_stop": False}, Service("other", "web", APP), False),
+        (
+            {"pre_stop": False},
+            Service("demo", "db", Selector((Requirement("app", Operator.IN, ("db",)),))),
+            False,
+        ),
+        ({"pre_stop": False, "ready": False}, Service("demo", "web", APP), False),
+        ({"pre_stop": False, "ready": False}, Service("demo", "web", APP, unready_too=True), True),
+    ],
+)
+def test_endpoints_without_a_delay(facts, service, found):
+    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"), services=(service,))
+    assert (What.NO_PRE_STOP in whats(seen)) is found
+
+
+# -- volumes ------------------------------------------------------------------------------------------------
+
+
+DBS = (db("db-0"), db("db-1", "k8s-2"))
+
+
+@pytest.mark.parametrize(
+    ("claims", "volumes", "expected"),
+    [
+        ([claim_of("db-0")], [Volume("pv-1")], {What.VOLUME_MOVES}),
+        ([claim_of("db-0")], [pinned("k8s-1", "k8s-2")], {What.VOLUME_MOVES}),
+        ([claim_of("db-0")], [pinned("k8s-1")], {What.VOLUME_STAYS}),
+        ([claim_of("db-0", one_node=False)], [Volume("pv-1")], set()),
+        ([claim_of("db-0", one_node=False)], [pinned("k8s-1")], {What.VOLUME_STAYS}),
+        ([claim_of("db-0")], [Volume("pv-1", host_path=True)], {What.HOST_PATH}),
+        ([claim_of("db-0")], [], {What.VOLUME_MOVES}),
+        ([claim_of("db-0", volume="")], [], set()),
+        ([], [], set()),
+    ],
+)
+def test_volumes(claims, volumes, expected):
+    assert whats(inventory(*DBS, claims=claims, volumes=volumes)) == expected
+
+
+def test_a_directory_of_the_node_does_not_follow():
+    seen = inventory(pod("web-a", host_paths=("/var/lib/web",)), pod("web-b", "k8s-2"))
+    assert whats(seen) == {What.HOST_PATH}
+
+
+def test_a_volume_of_a_zone_that_no_open_node_is_in_stays():
+    zone = Requirement("zone", Operator.IN, ("a",))
+    volume = Volume("pv-1", nodes=NodeSelector((NodeTerm(labels=(zone,)),)))
+    nodes = [
+        machine("k8s-1", labels=(("zone", "a"),)),
+        machine("k8s-2", labels=(("zone", "a"),), unschedulable=True),
+        machine("k8s-3", labels=(("zone", "b"),)),
+    ]
+    seen = inventory(*DBS, nodes=nodes, claims=[claim_of("db-0")], volumes=[volume])
+    assert What.VOLUME_STAYS in whats(seen)
+
+
+# -- room ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("home", "takes"),
+    [
+        ({}, True),
+        ({"ready": None}, False),
+        ({"ready": False}, False),
+        ({"unschedulable": True}, False),
+        ({"taints": (Taint("dedicated", "db", "NoSchedule"),)}, False),
+        ({"taints": (Taint("dedicated", "db", "NoExecute"),)}, False),
+        ({"taints": (Taint("dedicated", "db", "PreferNoSchedule"),)}, True),
+    ],
+)
+def test_which_nodes_count_as_room(home, takes):
+    seen = inventory(*TWO, nodes=(machine("k8s-1"), machine("k8s-2", **home)))
+    assert (What.NO_ROOM not in whats(seen)) is takes
+
+
+def test_a_node_with_nothing_to_move_needs_no_room():
+    assert whats(inventory(nodes=(machine("k8s-1"),))) == set()
+
+
+@pytest.mark.parametrize(
+    ("home", "need", "expected"),
+    [
+        ({"cpu_m": 1000}, {"cpu_m": 1000}, set()),
+        ({"cpu_m": 1000}, {"cpu_m": 1001}, {What.NO_ROOM, What.POD_TOO_BIG}),
+        ({"memory_b": GIB}, {"memory_b": GIB + 1}, {What.NO_ROOM, What.POD_TOO_BIG}),
+        ({"pod_slots": 1}, {}, {What.NO_ROOM, What.POD_TOO_BIG}),
+    ],
+)
+def test_room_on_the_only_other_node(home, need, expected):
+    seen = inventory(
+        pod("web-a", **need), pod("web-b", "k8s-2"), nodes=(machine("k8s-1"), machine("k8s-2", **home))
+    )
+    assert whats(seen) == expected
+
+
+def test_room_is_what_is_not_yet_requested_there_and_finished_pods_request_nothing():
+    nodes = (machine("k8s-1"), machine("k8s-2", cpu_m=1000))
+    moving = pod("web-a", cpu_m=400)
+    there = pod("web-b", "k8s-2", cpu_m=600)
+    done = pod("web-c", "k8s-2", cpu_m=600, phase="Succeeded")
+    assert whats(inventory(moving, there, done, nodes=nodes)) == set()
+    assert What.POD_TOO_BIG in whats(
+        inventory(moving, replace(there, pod=replace(there.pod, cpu_m=601)), nodes=nodes)
+    )
+
+
+def test_enough_in_sum_may_be_too_little_for_the_biggest_pod():
+    nodes = (machine("k8s-1"), machine("k8s-2", cpu_m=600), machine("k8s-3", cpu_m=600))
+    seen = inventory(pod("web-a", cpu_m=700), pod("web-b", "k8s-2"), nodes=nodes)
+    assert whats(seen) == {What.POD_TOO_BIG}
+
+
+def test_enough_for_each_may_be_too_little_in_sum_and_a_full_node_is_no_debt():
+    nodes = (machine("k8s-1"), machine("k8s-2", cpu_m=600), machine("k8s-3", cpu_m=100))
+    full = pod("big", "k8s-3", cpu_m=500, controller="ReplicaSet/big")
+    pods = [pod(f"web-{letter}", cpu_m=400) for letter in "ab"]
+    seen = inventory(*pods, pod("web-c", "k8s-2"), full, nodes=nodes)
+    assert whats(seen) == {What.NO_ROOM}
+    room = {one.resource: (one.needed, one.free) for one in plan(("k8s-1",), seen, Terms()).room}
+    assert room["cpu"] == (800, 600)
+
+
+# -- grace --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("grace_s", "expected"),
+    [
+        (60.0, set()),
+        (61.0, {What.GRACE_OVER_SHUTDOWN}),
+        (300.0, {What.GRACE_OVER_SHUTDOWN}),
+        (301.0, {What.GRACE_OVER_TIMEOUT}),
+    ],
+)
+def test_grace(grace_s, expected):
+    seen = inventory(pod("web-a", grace_s=grace_s), pod("web-b", "k8s-2"))
+    assert whats(seen, terms=Terms(timeout_s=300.0, shutdown_s=60.0)) == expected
+
+
+# -- how long -----------------------------------------------------------------------------------------------
+
+
+def takes(seen, *names, **terms):
+    span = plan(names or ("k8s-1",), seen, Terms(**terms)).takes
+    return span.low_s, span.high_s
+
+
+def test_an_empty_node_takes_its_shutdown():
+    assert takes(inventory(), shutdown_s=60.0) == (5.0, 60.0)
+    assert takes(inventory(), shutdown_s=3.0) == (3.0, 3.0)
+
+
+def test_evictions_go_in_parallel_and_the_longest_grace_counts():
+    pods = (pod("web-a", grace_s=30.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
+    assert takes(inventory(*pods)) == (1 + 5.0, 50 + 60.0)
+
+
+def test_a_budget_makes_waves_and_each_waits_for_the_replacements():
+    pods = [pod(f"web-{letter}") for letter in "abc"]
+    seen = inventory(*pods, budgets=(budget(allowed=2, desired=1, healthy=3, expected=3),))
+    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 30 + BACK_S[1] + 30 + 60)
+
+
+def test_volumes_are_waited_for():
+    seen = inventory(*DBS, claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
+    assert takes(seen) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+
+
+def test_between_two_nodes_what_left_the_first_has_to_be_ready():
+    assert takes(inventory(*TWO), "k8s-1", "k8s-2") == (2 * 6 + BACK_S[0], 2 * 90 + BACK_S[1])
+    assert takes(inventory(), "k8s-1", "k8s-2") == (10, 120)
+
+
+def test_a_pod_that_is_leaving_already_is_waited_for():
+    seen = inventory(pod("web-a", terminating=True, grace_s=100.0), pod("web-b", "k8s-2"))
+    assert takes(seen) == (6, 160)
+
+
+def test_what_blocks_has_no_end():
+    seen = inventory(*TWO, budgets=(budget(allowed=0, desired=2),))
+    (node,) = plan(("k8s-1",), seen, Terms()).nodes
+    assert takes(seen) == (6, None)
+    assert node.takes.high_s is None
+
+
+# -- what is not known --------------------------------------------------------------------------------------
+
+DENIED = Look(why_not="forbidden: list things")
+
+
+@pytest.mark.parametrize(
+    ("pods", "kind", "expected"),
+    [
+        (TWO, "nodes", Verdict.UNKNOWN),
+        (TWO, "pods", Verdict.UNKNOWN),
+        (TWO, "budgets", Verdict.UNKNOWN),
+        ((), "budgets", Verdict.CLEAR),
+        (TWO, "services", Verdict.CLEAR),
+        ((pod("web-a", pre_stop=False), TWO[1]), "services", Verdict.DISRUPTIVE),
+        (TWO, "claims", Verdict.CLEAR),
+        (DBS, "claims", Verdict.DISRUPTIVE),
+        (DBS, "volumes", Verdict.DISRUPTIVE),
+    ],
+)
+@pytest.mark.parametrize("partly", [False, True])
+def test_what_was_not_looked_at_counts_as_what_it_could_hide(pods, kind, expected, partly):
+    seen = inventory(*pods)
+    look = (
+        replace(getattr(seen, kind), unread=("budget demo/odd: spec: expected an object",))
+        if partly
+        else DENIED
+    )
+    assert plan(("k8s-1",), replace(seen, **{kind: look}), Terms()).verdict is expected
+
+
+def test_a_volume_not_looked_at_may_block_where_a_budget_counts_its_pod():
+    seen = inventory(*DBS, budgets=(budget(allowed=1),))
+    assert plan(("k8s-1",), replace(seen, claims=DENIED), Terms()).verdict is Verdict.UNKNOWN
+    both = replace(inventory(*DBS), claims=DENIED, budgets=DENIED)
+    assert {finding.what for finding in plan(("k8s-1",), both, Terms()).findings} == {What.MAY_BLOCK}
+
+
+def test_the_worst_comes_first_and_gives_the_verdict():
+    seen = inventory(
+        pod("web-a", pre_stop=False, grace_s=90.0), budgets=(budget(allowed=0, desired=1, expected=1),)
+    )
+    severities = [finding.severity for finding in plan(("k8s-1",), seen, Terms()).findings]
+    assert severities == [Severity.BLOCKS, Severity.DISRUPTS, Severity.NOTE]
+
+
+def test_control_plane_nodes_go_last_and_unread_ones_after_them():
+    nodes = (machine("cp-1", roles=("control-plane",)), machine("k8s-1"), machine("k8s-2"))
+    made = plan(("lost", "cp-1", "k8s-2", "k8s-1"), inventory(nodes=nodes), Terms())
+    assert [node.name for node in made.nodes] == ["k8s-2", "k8s-1", "cp-1", "lost"]
+
+
+def test_a_node_named_twice_is_drained_once():
+    assert len(plan(("k8s-1", "k8s-1"), inventory(*TWO), Terms()).nodes) == 1
+
+
+RANK = {Verdict.CLEAR: 0, Verdict.DISRUPTIVE: 1, Verdict.UNKNOWN: 2, Verdict.BLOCKED: 2}
+NAMES = ("k8s-1", "k8s-2", "k8s-3")
+flags = st.booleans()
+
+
+def mostly(usual, *others):
+    """Draw the usual value more often than not: what blocks by itself hides everything else."""
+    return st.sampled_from((*(usual,) * (9 * len(others)), *others))
+
+
+@st.composite
+def inventories(draw):
+    """A small cluster in which most things are well, and any may not be."""
+    nodes = [
+        machine(
+            name,
+            cpu_m=draw(mostly(4000, 500)),
+            pod_slots=draw(mostly(110, 2)),
+            ready=draw(mostly(True, None)),
+            unschedulable=draw(mostly(False, True)),
+            roles=draw(mostly((), ("control-plane",))),
+        )
+        for name in NAMES
+    ]
+    pods, claims, volumes = [], [], []
+    for place in range(draw(st.integers(1, 4))):
+        name = f"web-{place}"
+        claimed = draw(mostly(True, False))
+        pods.append(
+            pod(
+                name,
+                draw(st.sampled_from(NAMES)),
+                controller=draw(
+                    mostly("StatefulSet/db", "", "ReplicaSet/web", "Job/import", "DaemonSet/cni")
+                ),
+                ready=draw(mostly(True, False)),
+                phase=draw(mostly("Running", "Pending", "Succeeded")),
+                labels=(("app", draw(mostly("web", "db"))),),
+                pre_stop=draw(mostly(True, False)),
+                claims=(f"data-{name}",) if claimed else (),
+                grace_s=draw(mostly(30.0, 0.0, 600.0)),
+                cpu_m=draw(mostly(0, 400)),
+                local_data=draw(mostly(False, True)),
+            )
+        )
+        if claimed and draw(mostly(True, False)):
+            claims.append(claim_of(name, f"pv-{place}"))
+            at = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+            volumes.append(replace(pinned(*at), name=f"pv-{place}"))
+    budgets = st.builds(
+        budget,
+        selector=mostly(APP, None, ALL),
+        allowed=mostly(1, 0, 2),
+        desired=st.integers(0, 3),
+        always_allow=flags,
+        counted=mostly(True, False),
+    )
+    return inventory(
+        *pods,
+        nodes=nodes,
+        budgets=[replace(draw(budgets), name=name) for name in draw(mostly("a", "", "ab"))],
+        services=[Service("demo", "web", APP)] if draw(flags) else [],
+        claims=claims,
+        volumes=volumes,
+    )
+
+
+KINDS = ("nodes", "pods", "budgets", "services", "claims", "volumes")
+
+
+def erase(seen, kind, place):
+    """Forget one fact, as a reader does who could not read it; or the whole kind."""
+    look = getattr(seen, kind)
+    if not 0 <= place < len(look.items):
+        return replace(seen, **{kind: DENIED})
+    rest = (*look.items[:place], *look.items[place + 1 :])
+    return replace(seen, **{kind: Look(rest, ("one of them cannot be read",))})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=100, deadline=None)
+@given(
+    seen=inventories(),
+    names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True),
+    place=st.integers(-1, 1),
+    filters=st.builds(Filters, mostly(True, False), mostly(True, False)),
+)
+def test_erasing_a_fact_never_improves_the_verdict_nor_the_latest_end(kind, seen, names, place, filters):
+    full = plan(names, seen, Terms(filters))
+    less = plan(names, erase(seen, kind, place), Terms(filters))
+    assert RANK[less.verdict] >= RANK[full.verdict]
+    never = float("inf")
+    assert (less.takes.high_s or never) >= (full.takes.high_s or never)
+
+
+@settings(deadline=None)
+@given(seen=inventories(), names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+def test_a_plan_is_consistent(seen, names):
+    made = plan(names, seen, Terms(Filters(force=True, delete_emptydir_data=True)))
+    worst = {finding.severity for finding in made.findings}
+    assert made.verdict.goes is not bool(worst & {Severity.BLOCKS, Severity.UNKNOWN})
+    assert made.takes.high_s is None or made.takes.high_s >= made.takes.low_s
+    assert (made.takes.high_s is None) is not made.verdict.goes
+    assert not set(made.homes) & set(names)

@@ -1,0 +1,379 @@
+"""Every guard between a fence and its end."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.model import (
+    Alarm,
+    Binding,
+    Candidate,
+    ClearPods,
+    Cordon,
+    Fleet,
+    GuestHistory,
+    GuestRef,
+    Intent,
+    PowerState,
+    Reason,
+    StartGuest,
+    StopGuest,
+    Uncordon,
+    UntaintNode,
+    Verdict,
+    Via,
+    Word,
+)
+from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    MARK,
+    NEW_BOOT,
+    NOW_S,
+    NOW_UTC,
+    POD,
+    TAINT,
+    VOLUME,
+    evidence,
+    fenced,
+    healthy,
+    in_state,
+    node,
+    returned,
+    run,
+)
+
+REPLACEMENT = GuestRef("lab", "other", "0000aaaa-0000-4000-8000-000000000001", "k8s-2-new")
+
+
+class TestStillOff:
+    def test_pods_are_cleared_in_batches(self):
+        pods = tuple(replace(POD, name=f"db-{n}", uid=f"u{n}") for n in range(40))
+        [clear] = decide(fenced(pods=pods), ARMED).actions
+        assert isinstance(clear, ClearPods)
+        assert clear.pods == pods[: ARMED.clear_batch]
+
+    def test_a_clearing_that_was_interrupted_goes_on(self):
+        half = replace(POD, phase="Failed", terminating=True)
+        (clear,) = decide(fenced(pods=(half,)), ARMED).actions
+        assert clear == ClearPods((half,))
+
+    def test_volumes_are_then_watched_and_nothing_more_is_done(self):
+        decision = decide(fenced(pods=()), ARMED)
+        assert (decision.verdict, decision.reason, decision.actions) == (
+            Verdict.FENCED,
+            Reason.RELEASING_VOLUMES,
+            (),
+        )
+
+    def test_it_ends_when_nothing_is_left(self):
+        assert decide(fenced(pods=(), attachments=()), ARMED).reason is Reason.PODS_CLEARED
+
+    @pytest.mark.parametrize(
+        "left",
+        [
+            replace(POD, mirror=True),
+            replace(POD, tolerates_out_of_service=True),
+            replace(POD, phase="Succeeded"),
+            replace(POD, phase="Failed", terminating=True, finalizers=("batch.kubernetes.io/job-tracking",)),
+        ],
+        ids=["mirror", "tolerates", "finished", "held by a finalizer"],
+    )
+    def test_some_pods_are_left_alone(self, left):
+        assert decide(fenced(pods=(left,), attachments=()), ARMED).reason is Reason.PODS_CLEARED
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"fleet": Fleet(7, 1, paused_why="hands off")}, Reason.FENCING_PAUSED),
+            ({"evidence": evidence(observed_at_s=NOW_S - 60)}, Reason.EVIDENCE_STALE),
+            ({"node": node(taints=(TAINT,), mark=MARK, lease_renewals=6)}, Reason.LEASE_RENEWED),
+            ({"evidence": evidence(settled=False)}, Reason.GUEST_UNSETTLED),
+            ({"history": GuestHistory(run(readings=1, since_s=NOW_S - 1))}, Reason.NOT_HELD),
+            ({"close": False}, Reason.CLOSER_LOOK),
+            ({"candidates": (Candidate(REPLACEMENT, Via.UUID),)}, Reason.GUEST_REPLACED),
+        ],
+        ids=lambda value: value.value if isinstance(value, Reason) else None,
+    )
+    def test_each_batch_needs_the_proof_anew(self, changed, reason):
+        decision = decide(fenced(**changed), ARMED)
+        assert (decision.reason, decision.actions) == (reason, ())
+
+    def test_observing_clears_nothing(self):
+        assert decide(fenced(), replace(ARMED, mode=Mode.OBSERVE)).reason is Reason.OBSERVE_MODE
+
+    def test_a_trusted_pause_goes_on_clearing(self):
+        node_ = node(taints=(TAINT,), mark=MARK)
+        paused = in_state(PowerState.PAUSED, node=node_)
+        trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+        assert isinstance(decide(paused, trusting).actions[0], ClearPods)
+        assert decide(paused, ARMED).actions == ()
+
+
+class TestReturn:
+    def test_a_node_booted_anew_and_clean_is_unfenced_and_cordoned_for_a_moment(self):
+        decision = decide(returned(), ARMED)
+        assert (decision.verdict, decision.reason) == (Verdict.UNFENCE, Reason.BOOTED_ANEW)
+        assert decision.actions == (UntaintNode(Cordon("unfence", NEW_BOOT, NOW_UTC)),)
+
+    def test_an_admins_cordon_stays_as_it_is(self):
+        cordoned = returned(node=replace(returned().node, unschedulable=True))
+        assert decide(cordoned, ARMED).actions == (UntaintNode(None),)
+
+    def test_ready_is_not_asked_for(self):
+        assert decide(returned(node=replace(returned().node, ready=False)), ARMED).verdict is Verdict.UNFENCE
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"fleet": Fleet(7, 1, paused_why="hands off")}, Reason.FENCING_PAUSED),
+            ({"candidates": (Candidate(REPLACEMENT, Via.UUID),)}, Reason.GUEST_REPLACED),
+            ({"evidence": evidence(PowerState.STOPPING)}, Reason.AWAITING_BOOT),
+            ({"evidence": evidence(PowerState.RUNNING, cold_start=False)}, Reason.OLD_MEMORY),
+            ({"close": False}, Reason.CLOSER_LOOK),
+            ({"pods": (POD,)}, Reason.PODS_REMAIN),
+            ({"attachments": (VOLUME,)}, Reason.VOLUMES_REMAIN),
+        ],
+        ids=lambda value: value.value if isinstance(value, Reason) else None,
+    )
+    def test_each_guard_objects_to_its_own_fact(self, changed, reason):
+        decision = decide(returned(**changed), ARMED)
+        assert decision.reason is reason
+        assert not any(isinstance(action, UntaintNode) for action in decision.actions)
+
+    def test_one_renewal_is_not_enough(self):
+        once = returned(node=replace(returned().node, lease_renewals=6))
+        assert decide(once, ARMED).reason is Reason.AWAITING_RENEWALS
+
+    def test_pods_made_after_the_fence_and_pods_held_by_a_finalizer_do_not_matter(self):
+        younger = replace(POD, created_utc="2026-11-20T09:59:00Z")
+        held = replace(POD, terminating=True, finalizers=("example.org/hold",))
+        assert decide(returned(pods=(younger, held)), ARMED).verdict is Verdict.UNFENCE
+
+    def test_a_known_boot_id_is_waited_for_until_its_kubelet_renews(self):
+        same_boot = replace(returned().node, boot_id=BOOT, lease_renewals=5)
+        decision = decide(returned(node=same_boot, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
+        assert decision.reason is Reason.AWAITING_BOOT
+        renewing = replace(same_boot, lease_renewals=7)
+        decision = decide(returned(node=renewing, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
+        assert decision.reason is Reason.OLD_MEMORY
+        assert isinstance(decision.actions[0], Alarm)
+
+    def test_the_operator_may_take_the_same_boot_unless_volumes_are_in_use(self):
+        word = Word(same_boot_why="fsck'd by hand")
+        resumed = replace(returned().node, boot_id=BOOT, lease_renewals=9)
+        history = GuestHistory(run(PowerState.RUNNING), boot_id=BOOT)
+        spoken = returned(node=resumed, history=history, word=word, intent=Intent.UNFENCE)
+        assert decide(spoken, ARMED).verdict is Verdict.UNFENCE
+        in_use = replace(spoken, node=replace(resumed, volumes_in_use=1))
+        assert decide(in_use, ARMED).reason is Reason.OLD_MEMORY
+
+    def test_without_its_hypervisor_a_new_boot_and_two_minutes_of_renewals_are_enough(self):
+        history = replace(returned().history, boot_seen_s=NOW_S - 121)
+        blind = returned(evidence=None, evidence_error="lab: no answer", history=history)
+        assert decide(blind, ARMED).verdict is Verdict.UNFENCE
+        early = replace(blind, history=replace(history, boot_seen_s=NOW_S - 100))
+        assert decide(early, ARMED).reason is Reason.AWAITING_BOOT
+
+    def test_observing_lifts_nothing_but_a_hand_does(self):
+        observing = replace(ARMED, mode=Mode.OBSERVE)
+        assert decide(returned(), observing).reason is Reason.OBSERVE_MODE
+        assert decide(returned(intent=Intent.UNFENCE), observing).verdict is Verdict.UNFENCE
+
+    def test_unfencing_by_hand_clears_no_pods_of_a_guest_that_is_off(self):
+        decision = decide(fenced(intent=Intent.UNFENCE), ARMED)
+        assert (decision.reason, decision.actions) == (Reason.AWAITING_BOOT, ())
+
+    def test_unfencing_a_node_that_is_not_fenced_says_so(self):
+        assert decide(healthy(intent=Intent.UNFENCE), ARMED).reason is Reason.NOT_FENCED
+
+
+class TestSettling:
+    def settling(self, since, **facts):
+        cordon = Cordon("unfence", NEW_BOOT, since)
+        return healthy(node=replace(healthy().node, cordon=cordon, unschedulable=True, **facts))
+
+    def test_the_cordon_is_kept_for_a_moment_and_then_taken_off(self):
+        early = decide(self.settling("2026-11-20T09:59:50Z"), ARMED)
+        assert (early.reason, early.recheck_s) == (Reason.SETTLING, pytest.approx(20.0))
+        late = decide(self.settling("2026-11-20T09:59:30Z"), ARMED)
+        assert late.actions == (Uncordon(),)
+
+    @pytest.mark.parametrize(
+        ("boot_id", "since", "cordoner", "mode", "lifted"),
+        [
+            (BOOT, "2026-11-20T09:59:00Z", "fencer", Mode.ARMED, True),
+            (NEW_BOOT, "2026-11-20T09:59:00Z", "fencer", Mode.ARMED, False),
+            (NEW_BOOT, "2026-11-20T09:49:00Z", "fencer", Mode.ARMED, True),
+            (BOOT, "2026-11-20T09:59:00Z", "kubectl-cordon", Mode.ARMED, False),
+            (BOOT, "2026-11-20T09:59:00Z", "fencer", Mode.OBSERVE, False),
+        ],
+        ids=["booted since", "about to stop", "the stop did not come", "an admin's since", "observing"],
+    )
+    def test_what_a_hook_had_drained_is_uncordoned_when_it_is_back(
+        self, boot_id, since, cordoner, mode, lifted
+    ):
+        traits = {"unschedulable": True, "cordoner": cordoner, "boot_id": NEW_BOOT}
+        node = replace(healthy().node, cordon=Cordon("hook", boot_id, since), **traits)
+        decision = decide(healthy(node=node), replace(ARMED, mode=mode))
+        assert (Uncordon() in decision.actions) is lifted
+
+    def test_a_cordon_of_the_drain_or_of_people_is_not_touched(self):
+        drained = healthy(node=replace(healthy().node, cordon=Cordon("drain", BOOT, "2026-11-20T09:00:00Z")))
+        assert decide(drained, ARMED).actions == ()
+        admins = healthy(node=replace(healthy().node, unschedulable=True))
+        assert decide(admins, ARMED).actions == ()
+
+
+def test_a_new_boot_that_was_never_reported_is_awaited():
+    silent = replace(returned().node, boot_id="", lease_renewals=5)
+    still = returned(node=silent, history=GuestHistory(run(PowerState.RUNNING, boot_id="")))
+    assert decide(still, ARMED).reason is Reason.AWAITING_BOOT
+
+
+def test_the_word_for_the_same_boot_names_the_volumes_that_forbid_it():
+    spoken = replace(returned().node, boot_id=BOOT, lease_renewals=5, volumes_in_use=2)
+    word = Word(same_boot_why="checked")
+    seen = returned(node=spoken, word=word, history=GuestHistory(run(PowerState.RUNNING)))
+    assert "2 volumes in use" in decide(seen, ARMED).objection.seen
+
+
+class TestOldMemory:
+    policy = replace(ARMED, resumed_guest=ResumedGuest.STOP)
+    resumed = replace(returned().node, boot_id=BOOT, lease_renewals=9)
+
+    def seen(self, **facts):
+        admitted = (Candidate(MARK.guest, Via.UUID, power_admitted=True),)
+        history = GuestHistory(run(PowerState.RUNNING))
+        return returned(**{"node": self.resumed, "history": history, "candidates": admitted} | facts)
+
+    def test_it_is_stopped_again_where_the_operator_wants_that_and_the_alarm_is_raised_all_the_same(self):
+        decision = decide(self.seen(), self.policy)
+        assert [type(action) for action in decision.actions] == [Alarm, StopGuest]
+        assert decision.reason is Reason.OLD_MEMORY
+
+    @pytest.mark.parametrize(
+        "forbidden",
+        [
+            {"candidates": (Candidate(MARK.guest, Via.UUID),)},
+            {"node": replace(resumed, roles=("control-plane",))},
+            {"close": False},
+        ],
+        ids=["no rights", "quorum", "from afar"],
+    )
+    def test_without_leave_there_is_the_alarm_alone(self, forbidden):
+        decision = decide(self.seen(**forbidden), self.policy)
+        assert [type(action) for action in decision.actions] == [Alarm]
+
+
+def test_a_guest_that_is_back_for_long_and_still_fenced_raises_an_alarm():
+    history = replace(returned().history, run=run(PowerState.RUNNING, since_s=NOW_S - 901, boot_id=NEW_BOOT))
+    decision = decide(returned(attachments=(VOLUME,), history=history), ARMED)
+    assert decision.reason is Reason.VOLUMES_REMAIN
+    assert isinstance(decision.actions[0], Alarm)
+
+
+def test_the_very_run_that_was_fenced_is_old_memory_at_once_unless_a_new_boot_proves_otherwise():
+    same_run = replace(returned().node, mark=replace(MARK, incarnation="run-1"))
+    resumed = replace(same_run, boot_id=BOOT, lease_renewals=5)
+    history = GuestHistory(run(PowerState.RUNNING))
+    assert decide(returned(node=resumed, history=history), ARMED).reason is Reason.OLD_MEMORY
+    assert decide(returned(node=same_run), ARMED).verdict is Verdict.UNFENCE
+
+
+class TestAfterStop:
+    policy = replace(ARMED, after_stop=AfterStop.START)
+    released = fenced(pods=(), attachments=(), node=node(taints=(TAINT,), mark=MARK, claim=MARK.incident))
+
+    def test_a_guest_that_fencer_stopped_is_started_once_all_was_given_away(self):
+        assert decide(self.released, self.policy).actions == (StartGuest(MARK.guest),)
+
+    @pytest.mark.parametrize(
+        "otherwise",
+        [
+            {"node": node(taints=(TAINT,), mark=MARK)},
+            {"candidates": (Candidate(MARK.guest, Via.UUID),)},
+            {"started": True},
+            {"attachments": (VOLUME,)},
+        ],
+        ids=["not stopped by us", "no rights", "tried already", "volumes left"],
+    )
+    def test_any_other_is_left_as_it_is(self, otherwise):
+        assert decide(replace(self.released, **otherwise), self.policy).actions == ()
+
+    def test_by_default_it_is_left_off(self):
+        assert decide(self.released, ARMED).actions == ()
+
+
+def test_a_guest_that_had_to_be_killed_is_held_longer():
+    short = GuestHistory(run(since_s=NOW_S - 20))
+    assert decide(fenced(history=short), ARMED).reason is Reason.CLEARING_PODS
+    assert decide(fenced(history=short, killed=True), ARMED).reason is Reason.NOT_HELD
+
+
+@pytest.mark.parametrize(
+    ("claim", "killed", "reason"),
+    [
+        ("a1b2", None, Reason.NOT_HELD),
+        ("a1b2-shutdown", None, Reason.NOT_HELD),
+        ("a1b2", False, Reason.CLEARING_PODS),
+        ("c3d4", None, Reason.CLEARING_PODS),
+    ],
+    ids=["forgotten, or of another agent", "of a planned stop", "remembered", "of an older incident"],
+)
+def test_a_guest_that_an_agent_claimed_is_held_longer_unless_its_stop_is_remembered(claim, killed, reason):
+    """Whether it needed SIGKILL is not written down anywhere: losing that may delay, never hasten."""
+    seen = fenced(history=GuestHistory(run(since_s=NOW_S - 20)), killed=killed, incident="a1b2")
+    assert decide(replace(seen, node=replace(seen.node, claim=claim)), ARMED).reason is reason
+
+
+class TestReplacedGuest:
+    """Another guest took the place of the one that was fenced."""
+
+    taken = returned(
+        candidates=(Candidate(REPLACEMENT, Via.UUID),),
+        evidence=evidence(PowerState.RUNNING, guest=REPLACEMENT),
+    )
+
+    def test_the_fence_comes_off_once_the_fenced_guest_is_proven_off_as_well(self):
+        assert decide(replace(self.taken, fenced_guest=evidence()), ARMED).verdict is Verdict.UNFENCE
+        gone = evidence(PowerState.ABSENT, end_recorded=True)
+        assert decide(replace(self.taken, fenced_guest=gone), ARMED).verdict is Verdict.UNFENCE
+
+    @pytest.mark.parametrize("state", ["running", "paused", "saved", "unknown", "absent"])
+    def test_and_not_before(self, state):
+        seen = replace(self.taken, fenced_guest=evidence(PowerState(state)))
+        assert decide(seen, ARMED).reason is Reason.GUEST_REPLACED
+
+    def test_from_afar_its_absence_is_looked_at_more_closely(self):
+        seen = replace(self.taken, fenced_guest=evidence(PowerState.ABSENT, conclusive=False))
+        assert decide(seen, ARMED).reason is Reason.CLOSER_LOOK
+
+
+class TestAlarmsAnyway:
+    def test_old_memory_is_told_although_who_is_who_cannot_be_said(self):
+        heard = node(taints=(TAINT,), mark=MARK, lease_age_s=2.0, lease_renewals=9)
+        decision = decide(returned(node=heard, rivals=("k8s-9",)), ARMED)
+        assert (decision.reason, [type(action) for action in decision.actions]) == (
+            Reason.GUEST_AMBIGUOUS,
+            [Alarm],
+        )
+
+    @pytest.mark.parametrize(
+        "unheard",
+        [{"lease_age_s": None}, {"lease_renewals": 0}, {"lease_age_s": 115.0}, {"boot_id": NEW_BOOT}],
+        ids=["no lease", "none seen", "before the fence", "a new boot"],
+    )
+    def test_and_not_where_nothing_was_heard_of_the_old_boot(self, unheard):
+        facts = {"lease_age_s": 2.0, "lease_renewals": 9} | unheard
+        quiet = node(taints=(TAINT,), mark=MARK, **facts)
+        assert decide(returned(node=quiet, rivals=("k8s-9",)), ARMED).actions == ()
+
+    def test_an_earlier_boot_of_a_healthy_node_is_told_after_the_fence_was_lifted_too(self):
+        two_boots = Binding(MARK.guest, (BOOT, NEW_BOOT))
+        reverted = healthy(node=replace(healthy().node, binding=two_boots, boot_id=BOOT))
+        assert [type(action) for action in decide(reverted, ARMED).actions] == [Alarm]
+        onward = healthy(node=replace(healthy().node, binding=two_boots, boot_id=NEW_BOOT))
+        assert decide(onward, ARMED).actions == ()

@@ -1,0 +1,278 @@
+"""The ladders of a planned shutdown and of a start: each rung, both ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Candidate,
+    ClearPods,
+    Cordon,
+    FenceMark,
+    Fleet,
+    GuestHistory,
+    Intent,
+    PodView,
+    PowerState,
+    Reason,
+    ShutdownGuest,
+    StartGuest,
+    StopGuest,
+    Taint,
+    Uncordon,
+    UntaintNode,
+    Verdict,
+    Via,
+    Word,
+)
+from fencer.core.policy import PausedGuest, Policy
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    GUEST,
+    MARK,
+    NEW_BOOT,
+    NOW_UTC,
+    POD,
+    TAINT,
+    VOLUME,
+    changed,
+    evidence,
+    fenced,
+    healthy,
+    in_state,
+    node,
+    observation,
+    returned,
+    run,
+)
+
+OBSERVE = Policy()
+NO_POWER = (Candidate(GUEST, Via.UUID, power_admitted=False),)
+DRAINED = Cordon("drain", BOOT, "2026-11-20T09:50:00Z")
+CNI = replace(POD, name="cni", controller="DaemonSet/cni")
+
+
+def to_shut_down(**facts):
+    """A healthy node whose guest is to shut down."""
+    return healthy(**{"intent": Intent.SHUTDOWN} | facts)
+
+
+def shut_down(**facts):
+    """The same, off."""
+    return observation(**{"intent": Intent.SHUTDOWN, "asked_s": 30.0} | facts)
+
+
+def told(seen, policy=OBSERVE):
+    """Verdict, reason, actions."""
+    decision = decide(seen, policy)
+    return decision.verdict, decision.reason, decision.actions
+
+
+# -- shutdown -----------------------------------------------------------------------------------------------
+
+
+def test_a_running_guest_is_asked_by_hand_in_either_mode_and_then_waited_for():
+    assert told(to_shut_down()) == (Verdict.STOP_FIRST, Reason.SHUTDOWN_DUE, (ShutdownGuest(GUEST),))
+    assert told(to_shut_down(asked_s=4.0)) == (Verdict.WAIT, Reason.SHUTTING_DOWN, ())
+
+
+def test_a_guest_that_hangs_is_stopped_only_where_that_was_said_and_only_then():
+    hours = to_shut_down(asked_s=9999.0)
+    assert told(hours)[1:] == (Reason.SHUTTING_DOWN, ())
+    word = Word(stop_after_s=60)
+    assert told(changed(hours, word=word, asked_s=59.0))[1:] == (Reason.SHUTTING_DOWN, ())
+    assert told(changed(hours, word=word, asked_s=60.0)) == (
+        Verdict.STOP_FIRST,
+        Reason.SHUTDOWN_HANGS,
+        (StopGuest(GUEST, "run-1"),),
+    )
+    far = changed(hours, word=word, asked_s=60.0, close=False)
+    assert told(far) == (Verdict.WAIT, Reason.CLOSER_LOOK, ())
+
+
+@pytest.mark.parametrize("asked_s", [None, 99.0])
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"candidates": NO_POWER}, Reason.NO_POWER_RIGHTS),
+        ({"candidates": ()}, Reason.NO_GUEST),
+        ({"fleet": Fleet(nodes=3, paused_why="storage work")}, Reason.FENCING_PAUSED),
+        ({"node": node(ready=True, lease_age_s=3.0, excluded=True)}, Reason.NODE_EXCLUDED),
+        ({"node": node(ready=True, lease_age_s=3.0, roles=("control-plane",))}, Reason.QUORUM_AT_RISK),
+    ],
+)
+def test_neither_a_shutdown_nor_a_stop_goes_round_a_guard(facts, reason, asked_s):
+    seen = to_shut_down(**{"word": Word(stop_after_s=1), "asked_s": asked_s} | facts)
+    assert told(seen) == (Verdict.REFUSE, reason, ())
+
+
+def test_a_control_plane_member_goes_where_the_others_keep_quorum():
+    member = node(ready=True, lease_age_s=3.0, roles=("control-plane",))
+    fleet = Fleet(nodes=5, quorum_without=frozenset({"k8s-2"}))
+    assert told(to_shut_down(node=member, fleet=fleet))[1] is Reason.SHUTDOWN_DUE
+
+
+def test_a_lock_or_task_is_waited_for_before_the_guest_is_asked():
+    busy = to_shut_down(evidence=evidence(PowerState.RUNNING, settled=False))
+    assert told(busy) == (Verdict.WAIT, Reason.GUEST_UNSETTLED, ())
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (PowerState.PAUSED, (Verdict.REFUSE, Reason.GUEST_PAUSED, ())),
+        (PowerState.SAVED, (Verdict.REFUSE, Reason.GUEST_SAVED, ())),
+        (PowerState.STOPPING, (Verdict.WAIT, Reason.GUEST_STOPPING, ())),
+        (PowerState.ABSENT, (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, ())),
+        (PowerState.UNKNOWN, (Verdict.REFUSE, Reason.GUEST_UNKNOWN, ())),
+    ],
+)
+def test_what_neither_runs_nor_is_off_is_not_asked_and_never_called_off(state, expected):
+    trusting = Policy(paused_guest=PausedGuest.TRUST)
+    seen = in_state(state, intent=Intent.SHUTDOWN, word=Word(stop_after_s=0))
+    assert told(seen) == told(seen, trusting) == expected
+
+
+def test_a_hypervisor_that_is_lost_on_the_way_is_waited_for_but_not_before():
+    lost = to_shut_down(evidence=None, evidence_error="no answer")
+    assert told(lost) == (Verdict.REFUSE, Reason.EVIDENCE_MISSING, ())
+    assert told(changed(lost, asked_s=5.0)) == (Verdict.WAIT, Reason.EVIDENCE_MISSING, ())
+    unknown = in_state(PowerState.UNKNOWN, intent=Intent.SHUTDOWN, asked_s=5.0)
+    assert told(unknown) == (Verdict.WAIT, Reason.GUEST_UNKNOWN, ())
+
+
+def test_off_is_proven_as_for_a_fence():
+    assert told(shut_down()) == (Verdict.OFF, Reason.SHUT_DOWN, ())
+    recorded = shut_down(evidence=evidence(PowerState.ABSENT, end_recorded=True))
+    assert told(recorded) == (Verdict.OFF, Reason.SHUT_DOWN, ())
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"history": GuestHistory(run(readings=1, since_s=999.0, last_s=999.0))}, Reason.NOT_HELD),
+        ({"history": GuestHistory(run(renewals_at_start=4))}, Reason.LEASE_RENEWED),
+        ({"evidence": evidence(settled=False)}, Reason.GUEST_UNSETTLED),
+        ({"close": False}, Reason.CLOSER_LOOK),
+        ({"evidence": evidence(observed_at_s=900.0)}, Reason.EVIDENCE_STALE),
+    ],
+)
+def test_each_doubt_about_off_is_told(facts, reason):
+    assert told(shut_down(**facts))[1] is reason
+    assert told(shut_down(**facts))[2] == ()
+
+
+def test_a_drained_node_that_is_off_is_no_business_of_the_agent():
+    """Only what every node has is left on it: static pods, and those of DaemonSets."""
+    left = observation(pods=(CNI, replace(POD, mirror=True)), attachments=())
+    assert told(left, ARMED) == (Verdict.REFUSE, Reason.NOTHING_TO_CLEAR, ())
+    assert told(changed(left, intent=Intent.FENCE))[1] is Reason.NOTHING_TO_CLEAR
+    for facts in ({"pods": (CNI, POD)}, {"attachments": (VOLUME,)}):
+        assert told(changed(left, **facts), ARMED)[0] is Verdict.FENCE
+    whole = fenced(pods=(CNI, POD))
+    assert told(whole, ARMED)[2] == (ClearPods((CNI, POD)),)
+
+
+# -- start --------------------------------------------------------------------------------------------------
+
+
+def to_start(**facts):
+    """A node whose guest is off, to be started."""
+    return observation(**{"intent": Intent.START, "pods": (), "attachments": ()} | facts)
+
+
+def started(**facts):
+    """The same, booted and Ready."""
+    back = {
+        "ready": True,
+        "not_ready_s": None,
+        "lease_age_s": 3.0,
+        "boot_id": NEW_BOOT,
+        **facts.pop("node_facts", {}),
+    }
+    return in_state(PowerState.RUNNING, **{"intent": Intent.START, "node": node(**back)} | facts)
+
+
+def test_a_guest_that_is_off_is_started_once_and_waited_for():
+    assert told(to_start()) == (Verdict.STOP_FIRST, Reason.START_DUE, (StartGuest(GUEST),))
+    assert told(to_start(asked_s=1.0)) == (Verdict.WAIT, Reason.AWAITING_BOOT, ())
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (to_start(candidates=NO_POWER), (Verdict.REFUSE, Reason.NO_POWER_RIGHTS, ())),
+        (to_start(evidence=evidence(settled=False)), (Verdict.WAIT, Reason.GUEST_UNSETTLED, ())),
+        (to_start(evidence=None), (Verdict.REFUSE, Reason.EVIDENCE_MISSING, ())),
+        (in_state(PowerState.PAUSED, intent=Intent.START), (Verdict.REFUSE, Reason.GUEST_PAUSED, ())),
+        (in_state(PowerState.SAVED, intent=Intent.START), (Verdict.REFUSE, Reason.GUEST_SAVED, ())),
+        (in_state(PowerState.STOPPING, intent=Intent.START), (Verdict.WAIT, Reason.GUEST_STOPPING, ())),
+        (in_state(PowerState.ABSENT, intent=Intent.START), (Verdict.REFUSE, Reason.NO_GUEST, ())),
+        (in_state(PowerState.UNKNOWN, intent=Intent.START), (Verdict.REFUSE, Reason.GUEST_UNKNOWN, ())),
+    ],
+)
+def test_what_may_not_be_started_is_not(seen, expected):
+    assert told(seen) == expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"asked_s": 9.0}, (Verdict.WAIT, Reason.AWAITING_BOOT, ())),
+        ({"node_facts": {"ready": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
+        ({"node_facts": {"lease_age_s": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
+        ({"node_facts": {"lease_age_s": 41.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
+        ({"node_facts": {"taints": (Taint(OUT_OF_SERVICE),)}}, (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
+        ({}, (Verdict.HEALTHY, Reason.STARTED, ())),
+    ],
+)
+def test_a_started_node_is_waited_for_until_its_kubelet_tells_of_this_boot(facts, expected):
+    assert told(started(**facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cordon", "cordoner", "uncordoned"),
+    [
+        (DRAINED, "fencer", True),
+        (DRAINED, "fencer-guest", True),
+        (DRAINED, "kubectl-cordon", False),
+        (None, "", False),
+        (Cordon("unfence", NEW_BOOT, "2026-11-20T09:59:00Z"), "fencer", True),
+    ],
+)
+def test_only_a_cordon_of_ours_is_taken_off(cordon, cordoner, uncordoned):
+    facts = {"unschedulable": True, "cordon": cordon, "cordoner": cordoner}
+    assert told(started(node_facts=facts))[2] == ((Uncordon(),) if uncordoned else ())
+
+
+def test_after_a_lifted_fence_caches_get_their_time():
+    cordon = Cordon("unfence", NEW_BOOT, "2026-11-20T09:59:50Z")
+    facts = {"unschedulable": True, "cordon": cordon, "cordoner": "fencer"}
+    decision = decide(started(node_facts=facts), OBSERVE)
+    assert (decision.reason, decision.actions, decision.recheck_s) == (Reason.SETTLING, (), 20.0)
+
+
+def test_a_fenced_node_is_cleared_first_then_started_then_unfenced():
+    assert told(fenced(intent=Intent.START))[2] == (ClearPods((POD,)),)
+    assert told(fenced(intent=Intent.START, pods=()))[1] is Reason.RELEASING_VOLUMES
+    clean = fenced(intent=Intent.START, pods=(), attachments=())
+    assert told(clean)[2] == (StartGuest(GUEST),)
+    assert told(changed(clean, asked_s=1.0)) == (Verdict.WAIT, Reason.AWAITING_BOOT, ())
+    assert told(changed(clean, candidates=NO_POWER)) == (Verdict.REFUSE, Reason.NO_POWER_RIGHTS, ())
+    back = returned(intent=Intent.START)
+    assert told(back)[2] == (UntaintNode(Cordon("unfence", NEW_BOOT, NOW_UTC)),)
+
+
+def test_a_mark_without_its_taint_does_not_keep_a_node_from_starting():
+    assert isinstance(MARK, FenceMark)
+    assert told(to_start(node=node(mark=MARK)))[1] is Reason.START_DUE
+    assert told(to_start(node=node(mark=MARK, taints=(TAINT,))))[2] == (StartGuest(GUEST),)
+
+
+def test_pods_say_nothing_about_a_start():
+    assert told(to_start(pods=(PodView("a", "b", "c", "1", "Running"),)))[1] is Reason.START_DUE

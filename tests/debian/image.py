@@ -1,0 +1,173 @@
+"""Builds the Debian that the end-to-end tests of the guest part boot: a disk, a kernel, and an initrd.
+
+debootstrap as root, then `mke2fs -d`: no mount, no loop device. Run as a program (`python -m
+tests.debian.image`) it builds ahead of the tests and says where.
+"""
+
+import fcntl
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.debian.cpio import archive
+
+_SUITE = "bookworm"
+_MIRROR = "http://deb.debian.org/debian"
+_PACKAGES = (
+    *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "udev", "kmod", "procps", "iproute2"),
+    *("qemu-guest-agent", "python3", "ca-certificates", "busybox-static"),
+)
+_KERNEL = "linux-image-cloud-amd64"
+_PROGRAMS = ("debootstrap", "mke2fs", "qemu-img", "qemu-system-x86_64")
+_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+_HOW_TO_GET = "apt-get install debootstrap e2fsprogs qemu-system-x86 qemu-utils, and run the tests as root"
+_HERE = Path(__file__).parent
+_SCRIPTS = ("init.sh", "prepare.sh")
+_SIZE = "900M"
+# In this order; ext4 is built in. evdev and button let logind hear the ACPI power button.
+_MODULES = (
+    *("net/core/failover", "drivers/net/net_failover", "drivers/virtio/virtio_ring", "drivers/virtio/virtio"),
+    *(
+        "drivers/virtio/virtio_pci_modern_dev",
+        "drivers/virtio/virtio_pci_legacy_dev",
+        "drivers/virtio/virtio_pci",
+    ),
+    *("drivers/net/virtio_net", "drivers/block/virtio_blk", "drivers/char/virtio_console"),
+    *("drivers/input/evdev", "drivers/acpi/button"),
+)
+
+
+class MissingImageError(Exception):
+    """There is no image, and none can be built here; the message is one line and says how to get one."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"real Debian guests left out: {reason}; {_HOW_TO_GET}")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a guest boots.
+
+    Attributes:
+        disk: Raw ext4 without partitions; only to be read.
+        kernel: Debian's, for clouds.
+        initrd: Mounts the disk, unpacks a tar on a second one over it, and becomes systemd.
+    """
+
+    disk: Path
+    kernel: Path
+    initrd: Path
+
+
+def find_or_build() -> Image:
+    """Return the image; the first call on a machine builds for about two minutes.
+
+    Raises:
+        MissingImageError: it is not there and cannot be built.
+    """
+    folder = _cache_folder() / _digest()
+    image = Image(folder / "disk.raw", folder / "vmlinuz", folder / "initrd.gz")
+    if reason := _missing(built=image.disk.exists()):
+        raise MissingImageError(reason)
+    if not image.disk.exists():
+        with _locked(folder):
+            if not image.disk.exists():  # another test process may have built it while we waited
+                _build(image)
+    return image
+
+
+def _missing(*, built: bool) -> str:
+    programs = _PROGRAMS[2:] if built else _PROGRAMS
+    absent = [name for name in programs if shutil.which(name, path=_PATH) is None]
+    if absent:
+        return f"no {', '.join(absent)} here"
+    return "" if built or os.geteuid() == 0 else "debootstrap needs root"
+
+
+def _digest() -> str:
+    """Name an image by all that goes into it."""
+    digest = hashlib.sha256(repr((_SUITE, _PACKAGES, _KERNEL, _MODULES, _SIZE)).encode())
+    for name in _SCRIPTS:
+        digest.update((_HERE / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("FENCER_CACHE") or Path.home() / ".cache" / "fencer") / "guest"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock that the kernel gives back however this process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(image: Image) -> None:
+    """Build; the disk comes last and is renamed into place, so that an image is whole or not there."""
+    folder = image.disk.parent
+    sys.stderr.write(f"\nbuilding the Debian guest of the tests, once (about 2 minutes): {folder}\n")
+    sys.stderr.flush()
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    with (folder / "build.log").open("wb") as log:
+        try:
+            _run(
+                log,
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={','.join(_PACKAGES)}",
+                _SUITE,
+                str(root),
+                _MIRROR,
+            )
+            shutil.copy(_HERE / "prepare.sh", root / "prepare.sh")
+            _run(log, "chroot", str(root), "sh", "/prepare.sh", _KERNEL)
+            kernel = root / "kernel"
+            shutil.copy(next((kernel / "boot").glob("vmlinuz-*")), image.kernel)
+            image.initrd.write_bytes(_initrd(root, next((kernel / "lib/modules").iterdir())))
+            shutil.rmtree(kernel)
+            unfinished = image.disk.with_suffix(".unfinished")
+            unfinished.unlink(missing_ok=True)
+            _run(log, "truncate", "-s", _SIZE, str(unfinished))
+            _run(log, "mke2fs", "-q", "-t", "ext4", "-E", "root_owner=0:0", "-d", str(root), str(unfinished))
+            unfinished.rename(image.disk)
+        except (OSError, subprocess.CalledProcessError, StopIteration) as error:
+            raise MissingImageError(f"it could not be built ({error}; see {folder / 'build.log'})") from error
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _run(log: object, *command: str) -> None:
+    environment = {**os.environ, "PATH": _PATH, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)  # type: ignore[call-overload]
+
+
+def _initrd(root: Path, modules: Path) -> bytes:
+    files: dict[str, tuple[int, bytes]] = {
+        "init": (0o755, (_HERE / "init.sh").read_bytes()),
+        "bin/busybox": (0o755, (root / "bin/busybox").read_bytes()),
+    }
+    order = [module.rpartition("/")[2] for module in _MODULES]
+    files["modules/order"] = (0o644, ("\n".join(order) + "\n").encode())
+    for module in _MODULES:
+        content = (modules / "kernel" / f"{module}.ko").read_bytes()
+        files[f"modules/{module.rpartition('/')[2]}.ko"] = (0o644, content)
+    folders = ["bin", "modules", "proc", "sys", "dev", "mnt"]
+    return gzip.compress(archive(folders, files), mtime=0)
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{find_or_build().disk.parent}\n")
+    except MissingImageError as missing:
+        sys.exit(str(missing))

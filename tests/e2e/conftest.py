@@ -1,0 +1,97 @@
+"""Real control planes for all end-to-end tests, built before the first test's clock runs, and the lab."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.binaries import MissingBinariesError, find_or_build
+from tests.debian import image as debian
+from tests.e2e.lab import Lab, running_lab
+from tests.e2e.operator import Operator
+from tests.support import real_parts_required
+from tests.support.controlplane import ControlPlane, Timing, running_control_plane
+
+_HERE = Path(__file__).parent
+_CONTROL_PLANES = {"control_plane", "lab", "guest_cluster", "debian_node"}
+_QUICK = Timing(
+    node_monitor_grace_s=4, node_monitor_period_s=1, unreachable_toleration_s=5, not_ready_toleration_s=5
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of this folder; unlike `pytestmark` this lets pytest fold their skips into one line."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build here, where no test's timeout runs and the terminal shows why it takes so long."""
+    if not session.config.option.collectonly:
+        _build_for(session.items, _CONTROL_PLANES, find_or_build)
+        _build_for(session.items, {"debian_node"}, debian.find_or_build)
+
+
+def _build_for(items: list[pytest.Item], fixtures: set[str], build: Callable[[], object]) -> None:
+    """Build what some tests need; leave them out where it cannot be had."""
+    wanted = [item for item in items if fixtures.intersection(getattr(item, "fixturenames", ()))]
+    if not wanted:
+        return
+    try:
+        build()
+    except (MissingBinariesError, debian.MissingImageError) as missing:
+        if real_parts_required():
+            return  # the fixture fails with the same reason
+        for item in wanted:
+            item.add_marker(pytest.mark.skip(reason=str(missing)))
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster that loses patience with a silent node after four seconds, and evicts after five more."""
+    with running_control_plane(tmp_path_factory.mktemp("controlplane"), timing=_QUICK) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def guest_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster as patient as any, for nodes that drain themselves and are away for a while."""
+    with running_control_plane(tmp_path_factory.mktemp("guest-cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Report B's cluster on real guests, with a control plane of its own that is as impatient."""
+    flags = {"kube-controller-manager": ["--node-eviction-rate=10"]}  # one death follows the other
+    folder = tmp_path_factory.mktemp("lab")
+    with (
+        running_control_plane(folder, timing=_QUICK, flags=flags) as cluster,
+        running_lab(cluster) as running,
+    ):
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    """fencer, installed beside the lab; nothing of it runs yet."""
+    return Operator(lab, tmp_path_factory.mktemp("fencer"))
+
+
+@pytest.fixture
+def sound(lab: Lab) -> Iterator[None]:
+    """A test begins with a whole cluster and leaves one behind; no volume ever has two writers."""
+    lab.wait_whole()
+    yield
+    lab.wait_whole(90)
+    assert not lab.fault()
+
+
+@pytest.fixture
+def afterwards(sound: None) -> Iterator[ExitStack]:
+    """What mends the lab again before it is asked to be whole, also when the test fails."""
+    with ExitStack() as stack:
+        yield stack

@@ -1,0 +1,255 @@
+"""fencer as its user has it: an account of its own, a configuration file, and the commands."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.gate import Gate, through
+from tests.e2e.lab import Lab
+from tests.support import wait_until
+
+ACCOUNT = "system:serviceaccount:fencer:fencer"
+ADMISSION_POLICY = Path(__file__).parents[2] / "config" / "kubernetes" / "admission-policy.yaml"
+_COLLECTIONS = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": (
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+    ),
+}
+_WATCHING = 'text="watching '
+_COMMAND_WITHIN_S = 60.0
+_ENDS_WITHIN_S = 10.0
+
+QUICK_POLICY: Mapping[str, Any] = {
+    "poll_s": 0.5,
+    "evidence_max_age_s": 5.0,
+    "lease_period_s": 1.0,
+    "lease_silent_s": 3.0,
+    "confirm_s": 1.0,
+    "paused_for_s": 2.0,
+    "power_window_s": 2.0,
+    "settle_s": 3.0,
+}
+"""The careful recipe for kubelets that renew every second: a tenth of the defaults, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the journal."""
+
+    facts: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """``decision``, ``action`` or ``notice``."""
+        return str(self.facts["kind"])
+
+    @property
+    def what(self) -> str:
+        """Verdict and reason of a decision, the name of an action, nothing for a notice."""
+        if self.kind == "decision":
+            return f"{self.facts['verdict']}/{self.facts['reason']}"
+        return str(self.facts.get("action", ""))
+
+    def __str__(self) -> str:
+        """One line for people."""
+        node = self.facts.get("node", "")
+        return f"{self.facts['at']} {self.kind} {node} {self.what}: {self.facts['text']}"
+
+
+class Watch:
+    """A running ``fencer watch``.
+
+    Args:
+        process: It.
+        log_file: What it says.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log_file: Path) -> None:
+        self.process = process
+        self._log_file = log_file
+
+    @property
+    def log(self) -> str:
+        """All that it has said so far."""
+        return self._log_file.read_text()
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL, in the midst of whatever it does."""
+        self.process.kill()
+        self.process.wait(_ENDS_WITHIN_S)
+
+    def end(self) -> None:
+        """End it as systemd would, and make sure that it takes that well."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(_ENDS_WITHIN_S)
+
+
+class Operator:
+    """Installs fencer beside a lab, and uses it.
+
+    Args:
+        lab: The cluster with its guests.
+        folder: For configuration, kubeconfig, journals and logs.
+        policy: What the section `policy` of each configuration begins with.
+
+    Attributes:
+        program: What is run as ``fencer``.
+    """
+
+    program: tuple[str, ...] = (str(Path(sys.executable).with_name("fencer")),)
+
+    def __init__(self, lab: Lab, folder: Path, policy: Mapping[str, Any] = QUICK_POLICY) -> None:
+        self.lab = lab
+        self._policy = policy
+        self._folder = folder
+        self._watches_count = 0
+        self._kubeconfig = folder / "kubeconfig"
+        self._grant()
+
+    def configure(
+        self,
+        mode: str = "armed",
+        *,
+        power: bool = True,
+        gate: Gate | None = None,
+        further: Mapping[str, str] | None = None,
+        **policy: Any,
+    ) -> Path:
+        """Write the configuration file.
+
+        Args:
+            mode: ``armed`` or ``observe``.
+            power: Whether fencer may power the workers' guests off.
+            gate: Through which it has to go to the API server; None: straight there.
+            further: More libvirt endpoints: name → URI.
+            policy: What is to differ from the lab's usual policy.
+        """
+        endpoint = self.endpoint()
+        more = [{"name": name, "type": "libvirt", "uri": uri} for name, uri in (further or {}).items()]
+        kubeconfig = self._kubeconfig if gate is None else through(gate, self._kubeconfig)
+        if power:
+            endpoint["power"] = {"uuids": [node.guest.uuid for node in self.lab.nodes.values()]}
+        content = {
+            "mode": mode,
+            "kubernetes": {"kubeconfig": str(kubeconfig)},
+            "hypervisors": [endpoint, *more],
+            "policy": {**self._policy, **policy},
+            "journal": str(self.journal_file),
+        }
+        path = self._folder / "config.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    def endpoint(self) -> dict[str, Any]:
+        """Return what the configuration says of the hypervisor, except `power`."""
+        return {"name": "lab", "type": "libvirt", "uri": self.lab.host.uri}
+
+    @property
+    def journal_file(self) -> Path:
+        """Where fencer keeps its journal."""
+        return self._folder / "journal.jsonl"
+
+    def journal(self, node: str | None = None) -> list[Entry]:
+        """Return the journal, of one node or of all."""
+        if not self.journal_file.exists():
+            return []
+        lines = self.journal_file.read_text().splitlines()
+        entries = [Entry(json.loads(line)) for line in lines]
+        return [entry for entry in entries if node is None or entry.facts.get("node") == node]
+
+    def story(self, node: str | None = None) -> list[str]:
+        """Return what fencer decided and did, in order: `Entry.what` of each entry that is no notice."""
+        return [entry.what for entry in self.journal(node) if entry.what]
+
+    @contextmanager
+    def watching(self, config: Path, *options: str) -> Iterator[Watch]:
+        """Run ``fencer watch``; it has bound every node when this begins, and must end well unless killed."""
+        self._watches_count += 1
+        log_file = self._folder / f"watch-{self._watches_count}.log"
+        with log_file.open("w") as log:
+            process = subprocess.Popen(
+                [*self.program, "watch", "--config", str(config), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+            )
+        watch = Watch(process, log_file)
+        try:
+            wait_until(
+                lambda: process.poll() is not None or (_WATCHING in watch.log and self._all_bound()),
+                f"bindings; see {log_file}",
+                timeout_s=60,
+            )
+            assert process.poll() is None, f"it ended at once:\n{watch.log}"
+            yield watch
+        finally:
+            watch.end()
+        assert process.returncode in {0, -signal.SIGKILL}, f"it ended with {process.returncode}:\n{watch.log}"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run one command, and return what it said; it stands in ``commands.log`` too."""
+        done = subprocess.run(
+            [*self.program, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=_environment(),
+            timeout=_COMMAND_WITHIN_S,
+            check=False,
+        )
+        with (self._folder / "commands.log").open("a") as log:
+            log.write(
+                f"$ fencer {' '.join(words)}\n{done.stdout}{done.stderr}(exit code {done.returncode})\n\n"
+            )
+        return done
+
+    def writes(self, *, events: bool = False) -> list[dict[str, Any]]:
+        """Return what fencer has written into the cluster so far, from the API server's audit log.
+
+        Args:
+            events: With the Events it left.
+        """
+        return [
+            entry
+            for entry in self.lab.cluster.audit_events()
+            if entry["user"]["username"] == ACCOUNT
+            and (events or entry["objectRef"]["resource"] != "events")
+            and not entry["objectRef"]["resource"].startswith("selfsubject")
+        ]
+
+    def _all_bound(self) -> bool:
+        return all("fencer.dev/binding" in self.lab.annotations(name) for name in self.lab.nodes)
+
+    def _grant(self) -> None:
+        """Make fencer's account as the README says, and narrow it by the admission policy."""
+        printed = self.run("setup", "kubernetes")
+        for manifest in (printed.stdout, ADMISSION_POLICY.read_text()):
+            for part in yaml.safe_load_all(manifest):
+                namespace = part["metadata"].get("namespace", "")
+                self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
+        admins, own = str(self.lab.cluster.kubeconfig()), str(self._kubeconfig)
+        made = self.run("setup", "kubernetes", "--kubeconfig", admins, "--output", own)
+        assert made.returncode == 0, made
+
+
+def _environment() -> dict[str, str]:
+    """Return our environment without what would change how fencer speaks."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FENCER_")}

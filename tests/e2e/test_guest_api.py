@@ -1,0 +1,174 @@
+"""What runs inside a node, against a real API server: a kubelet's rights suffice, and a refusal is told.
+
+The Node authorizer and NodeRestriction are on. The guest itself is left out; `test_guest_drain` has it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from fencer.guest.drain import Plan, drain
+from fencer.guest.errors import DONE, REFUSED, Denied
+from fencer.guest.node import NodeClient
+from fencer.guest.rules import Filters, Meaning, Pod
+from fencer.guest.uncordon import uncordon
+from tests.controlplane.binaries import CONTROLLER_MANAGER
+from tests.e2e.cluster import DrainCluster
+from tests.support.controlplane import ControlPlane
+
+NODE, OTHER = "gapi-1", "gapi-2"
+BOOT = str(uuid4())
+CORDON = "fencer.dev/cordon"
+ROOMY_S = 120.0
+
+
+class Told(list[str]):
+    """All that was said."""
+
+    def __call__(self, text: str) -> None:
+        """Take note."""
+        self.append(text)
+
+    def __str__(self) -> str:
+        """One line each."""
+        return "\n".join(self)
+
+
+@pytest.fixture(scope="module")
+def nodes(guest_cluster: ControlPlane) -> Iterator[None]:
+    """Two nodes for the module."""
+    kubelets = DrainCluster(guest_cluster, "gapi")
+    with kubelets.kubelet(NODE, BOOT), kubelets.kubelet(OTHER, BOOT):
+        yield
+    kubelets.remove()
+
+
+@pytest.fixture
+def pods(guest_cluster: ControlPlane, nodes: None, request: pytest.FixtureRequest) -> Iterator[DrainCluster]:
+    """A namespace for the pods of one test; the nodes take pods."""
+    cluster = DrainCluster(guest_cluster, re.sub("[^a-z]+", "-", request.node.name)[:50].strip("-"))
+    yield cluster
+    cluster.patch_node(NODE, {"spec": {"unschedulable": None}, "metadata": {"annotations": {CORDON: None}}})
+    cluster.remove()
+
+
+@pytest.fixture
+def client(pods: DrainCluster) -> NodeClient:
+    """What `fencer-guest` on the node uses."""
+    return pods.client(NODE)
+
+
+def plan(timeout_s: float = ROOMY_S, **filters: bool) -> Plan:
+    return Plan(BOOT, Filters(**filters), timeout_s=timeout_s)
+
+
+def pod_named(client: NodeClient, start: str) -> Pod:
+    return next(pod for pod in client.pods(Filters(force=True)) if pod.name.startswith(start))
+
+
+def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, client: NodeClient) -> None:
+    pods.deploy("mine", 1, on=NODE, keep_off=[OTHER])
+    pods.deploy("theirs", 1, on=OTHER, keep_off=[NODE])
+    here = [pod.name for pod in client.pods(Filters()) if pod.namespace == pods.namespace]
+    assert here == pods.pods(app="mine")
+    neighbour = pods.client(OTHER)
+    theirs = pod_named(neighbour, "theirs")
+
+    reply = client.evict(theirs)
+    assert (reply.meaning, reply.retry_s) == (Meaning.NEVER, None)
+    assert theirs.name in reply.text
+    with pytest.raises(Denied, match=f'nodes "{OTHER}" is forbidden: User "system:node:{NODE}" cannot get'):
+        NodeClient(client.api, OTHER).read()
+    with pytest.raises(Denied, match="is forbidden"):
+        NodeClient(client.api, OTHER).pods(Filters())
+    with pytest.raises(Denied, match=f'node "{NODE}" is not allowed to modify node "{OTHER}"'):
+        NodeClient(client.api, OTHER).cordon(neighbour.read(), None)
+    assert client.evict(pod_named(client, "mine")).meaning is Meaning.GOING
+
+
+def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster, client: NodeClient) -> None:
+    """429 is asked again; DaemonSets, static pods, finished ones and what would be lost for good stay."""
+    pods.daemon_set("logs")
+    pods.deploy("web", 3, on=NODE, keep_off=[OTHER])
+    pods.budget("web", "web", maxUnavailable=1)
+    pods.pod("alone", NODE)
+    pods.pod("scratch", NODE, volumes=[{"name": "scratch", "emptyDir": {}}])
+    said = Told()
+    assert drain(client, plan(), said) == DONE, str(said)
+    assert f"{NODE} cordoned" in said
+    assert "; these stay: 1 of DaemonSets, 2 without a controller (--force evicts them, for good)" in str(
+        said
+    )
+    assert "waiting for" in str(said)
+    assert pods.pods(OTHER, "web", running=True) == pods.pods(app="web")
+    assert pods.pods(NODE) == sorted(["alone", "scratch", *pods.pods(NODE, "logs")])
+    answers = [event["responseStatus"]["code"] for event in pods.evictions(NODE)]
+    assert (answers.count(201), 429 in answers) == (3, True)
+
+    assert drain(client, plan(force=True, delete_emptydir_data=True), said) == DONE, str(said)
+    assert pods.pods(NODE) == pods.pods(NODE, "logs")
+
+
+def test_what_no_budget_will_ever_allow_is_bounded_and_named(pods: DrainCluster, client: NodeClient) -> None:
+    pods.deploy("free", 1, on=NODE, keep_off=[OTHER])
+    pods.deploy("stuck", 1, on=NODE, keep_off=[OTHER])
+    pods.budget("never", "stuck", minAvailable=1)
+    said = Told()
+    assert drain(client, plan(timeout_s=6), said) == REFUSED
+    [stuck] = pods.pods(NODE)
+    assert said[-1] == "gave up after 6 s: 1 pod gone, 1 still here"
+    assert said[-2].startswith(f"still here: {pods.namespace}/{stuck}: ")
+    assert "never" in said[-2]
+
+
+def test_a_pod_in_two_budgets_is_given_up_at_once(pods: DrainCluster, client: NodeClient) -> None:
+    """The API never evicts it: waiting for the end of the time would only delay the shutdown."""
+    pods.deploy("web", 1, on=NODE, keep_off=[OTHER])
+    for name in ("one", "two"):
+        pods.budget(name, "web", maxUnavailable=1)
+    said = Told()
+    assert drain(client, plan(timeout_s=3600), said) == REFUSED
+    assert "more than one budget selects it" in said[-2]
+
+
+def test_a_budget_that_is_not_computed_yet_is_waited_for_as_long_as_asked(
+    pods: DrainCluster, client: NodeClient
+) -> None:
+    """The one answer with Retry-After."""
+    pods.deploy("web", 1, on=NODE, keep_off=[OTHER])
+    pods.control_plane.stop_component(CONTROLLER_MANAGER)
+    try:
+        path = f"/apis/policy/v1/namespaces/{pods.namespace}/poddisruptionbudgets"
+        budget = {"metadata": {"name": "new"}, "spec": {"selector": {}, "maxUnavailable": 1}}
+        assert pods.control_plane.request("POST", path, budget).status == 201
+        reply = client.evict(pod_named(client, "web"))
+        assert (reply.meaning, reply.retry_s) == (Meaning.BUDGET, 10.0)
+    finally:
+        pods.control_plane.start_component(CONTROLLER_MANAGER)
+
+
+def test_only_the_cordon_of_an_earlier_drain_comes_off(pods: DrainCluster, client: NodeClient) -> None:
+    """Who cordoned last is told by the API server's managed fields, whatever the note says."""
+    said = Told()
+    assert drain(client, plan(), said) == DONE, str(said)
+    assert uncordon(client, BOOT, ROOMY_S, said) == DONE
+    assert said[-1] == f"{NODE} left as it is: cordoned by a drain in this very boot"
+
+    note = json.loads(pods.node(NODE)["metadata"]["annotations"][CORDON])
+    earlier = {"metadata": {"annotations": {CORDON: json.dumps({**note, "bootID": str(uuid4())})}}}
+    pods.patch_node(NODE, earlier)
+    pods.cordon(NODE, on=False)
+    pods.cordon(NODE)
+    assert uncordon(client, BOOT, ROOMY_S, said) == DONE
+    assert said[-1] == f"{NODE} left as it is: cordoned by kubectl-cordon, not by the drain in this guest"
+    assert pods.node(NODE)["spec"]["unschedulable"] is True
+
+    pods.cordon(NODE, on=False)
+    assert drain(client, plan(), said) == DONE, str(said)
+    pods.patch_node(NODE, earlier)
+    assert uncordon(client, BOOT, ROOMY_S, said) == DONE
+    assert said[-1] == f"{NODE} uncordoned: it was cordoned by the drain of an earlier boot"
+    assert "unschedulable" not in pods.node(NODE)["spec"]

@@ -1,0 +1,167 @@
+"""What fencer must not do, on real parts: a silent kubelet is no proof, and old memory comes back."""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from tests.e2e.kubelet import LabNode
+from tests.e2e.lab import CONTROL_PLANE, LOOK_S, WORKERS, Lab, stays
+from tests.e2e.operator import Operator
+from tests.e2e.workloads import DATABASE, DATABASE_PODS
+from tests.support import wait_until
+from tests.support.guest import Guest
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+WATCHED_S = 4.0
+"""How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
+
+
+@pytest.mark.parametrize(
+    ("cut_off", "mend"),
+    [
+        pytest.param(LabNode.nic_off, LabNode.nic_on, id="network-card-off"),
+        pytest.param(LabNode.stop_kubelet, LabNode.start_kubelet, id="kubelet-stopped"),
+    ],
+)
+def test_a_silent_node_whose_guest_runs_is_not_fenced(
+    lab: Lab,
+    operator: Operator,
+    afterwards: ExitStack,
+    cut_off: Callable[[LabNode], None],
+    mend: Callable[[LabNode], None],
+) -> None:
+    """The report's two other ways to fake a failure: its containers write on, whatever Kubernetes thinks."""
+    config = operator.configure()
+    with operator.watching(config):
+        name = lab.busiest()
+        lab.wait_settled()
+        node, began, writes = lab.nodes[name], len(operator.journal(name)), len(operator.writes())
+        mine = {pod["metadata"]["uid"] for pod in lab.look().on(name)}
+        cut_off(node)
+        afterwards.callback(mend, node)
+        wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
+        wait_until(lambda: "refuse/guest_running" in operator.story(name)[began:], "refusal")
+
+        def untouched() -> bool:
+            return not lab.is_fenced(name) and mine <= {pod["metadata"]["uid"] for pod in lab.look().on(name)}
+
+        stays(untouched, f"{name} is not fenced, and its pods are left", for_s=WATCHED_S)
+        wait_until(lambda: terminating(lab, name), "Kubernetes marking the pods for deletion")
+        assert untouched()
+        assert len(operator.writes()) == writes
+        explained = json.loads(operator.run("explain", name, "-c", str(config), "-o", "json").stdout)
+        assert (explained["verdict"], explained["reason"]) == ("refuse", "guest_running")
+        told = operator.run("explain", name, "-c", str(config))
+        assert told.stdout.startswith(f"{name} is not fenced: its guest runs")
+        assert "--stop-guest" in told.stdout
+        by_hand = operator.run("fence", name, "--yes", "-c", str(config))
+        assert (by_hand.returncode, len(operator.writes())) == (1, writes), by_hand
+        assert "its guest runs" in by_hand.stdout
+        assert "GuestRunning" in {event["reason"] for event in lab.events(name)}
+        mend(node)
+        lab.wait_whole(90)
+        assert len(operator.writes()) == writes
+
+
+def test_a_saved_guest_is_not_fenced(lab: Lab, operator: Operator, afterwards: ExitStack) -> None:
+    """It is off, and its memory is on disk with every mount: it comes back as if nothing had been."""
+    with operator.watching(operator.configure()):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest, began, writes = lab.nodes[name].guest, len(operator.journal(name)), len(operator.writes())
+        guest.save()
+        afterwards.callback(start_if_off, guest)
+        wait_until(lambda: "refuse/guest_saved" in operator.story(name)[began:], "refusal")
+        stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        guest.start()
+        wait_until(lambda: lab.is_ready(name), "Ready node")
+        assert len(operator.writes()) == writes
+
+
+def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
+    """Without `power:` in the configuration fencer says what it lacks; the guest may be resumed at will."""
+    with operator.watching(operator.configure(power=False)):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest, began, writes = lab.nodes[name].guest, len(operator.journal(name)), len(operator.writes())
+        guest.pause()
+        afterwards.callback(resume_if_paused, guest)
+        wait_until(lambda: "refuse/no_power_rights" in operator.story(name)[began:], "refusal")
+        stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        guest.resume()
+        wait_until(lambda: lab.is_ready(name), "Ready node")
+        assert len(operator.writes()) == writes
+
+
+def test_nothing_is_fenced_while_the_hypervisor_does_not_answer(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
+    """A dead guest behind a hung libvirtd: not known is not off. Once libvirtd answers, the fence comes."""
+    with operator.watching(operator.configure(call_deadline_s=2.0)):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest = lab.nodes[name].guest
+        lab.host.freeze_libvirtd()
+        afterwards.callback(lab.host.thaw_libvirtd)
+        guest.kill()
+        afterwards.callback(start_if_off, guest)
+        wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
+        stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        lab.host.thaw_libvirtd()
+        wait_until(lambda: lab.is_fenced(name), "fence", timeout_s=60)
+        wait_until(lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", every_s=LOOK_S)
+        guest.start()
+        wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60)
+        wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60)
+
+
+def test_nothing_is_fenced_when_every_node_is_silent(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
+    """One guest is really dead, the others are cut off: then the way to the API is the suspect."""
+    with operator.watching(operator.configure()):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest, began, writes = lab.nodes[name].guest, len(operator.journal(name)), len(operator.writes())
+        afterwards.callback(start_if_off, guest)
+        for other in (CONTROL_PLANE, *WORKERS):
+            if other != name:
+                lab.nodes[other].nic_off()
+                afterwards.callback(lab.nodes[other].nic_on)
+        guest.destroy()
+        wait_until(lambda: "refuse/all_nodes_silent" in operator.story(name)[began:], "refusal")
+        stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        assert len(operator.writes()) == writes
+        for other in (CONTROL_PLANE, *WORKERS):
+            lab.nodes[other].nic_on()
+        wait_until(lambda: lab.is_fenced(name), "fence", timeout_s=60)
+        guest.start()
+        wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60)
+        wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60)
+
+
+def terminating(lab: Lab, name: str) -> bool:
+    """Whether Kubernetes has marked the node's database pods for deletion."""
+    pods = [pod for pod in lab.look().on(name) if pod["metadata"]["labels"]["app"] == DATABASE]
+    return bool(pods) and all("deletionTimestamp" in pod["metadata"] for pod in pods)
+
+
+def start_if_off(guest: Guest) -> None:
+    """Start a guest, unless the test did."""
+    if guest.pid is None:
+        guest.start()
+
+
+def resume_if_paused(guest: Guest) -> None:
+    """Resume a guest, unless the test did."""
+    power = guest.power()
+    if power is not None and power.state == PAUSED:
+        guest.resume()
+
+
+PAUSED = 3

@@ -1,0 +1,200 @@
+"""Report B on real parts: a node's guest ends, fencer proves it, and the pods run on elsewhere.
+
+libvirt stands in for VirtualBox, tiny guests for the nodes; everything else is what a user has: etcd, API
+server, controllers, scheduler, an account with the rights of the manifest, and ``fencer watch`` as a process.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.lab import LOOK_S, OUT_OF_SERVICE, WORKERS, Lab
+from tests.e2e.operator import Operator
+from tests.e2e.workloads import AGENT, BATCH, DATABASE, DATABASE_PODS
+from tests.support import wait_until
+from tests.support.guest import Guest
+
+OWN_TAINT = ("example.org/lent-out", "PreferNoSchedule")
+SHUT_OFF = 5
+UNREACHABLE = {
+    ("node.kubernetes.io/unreachable", "NoSchedule"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+}
+FENCED_STORY = [
+    "fence/proven_off",
+    "TaintNode",
+    "fenced/clearing_pods",
+    "ClearPods",
+    "fenced/pods_cleared",
+]
+RETURN_STORY = ["unfence/booted_anew", "UntaintNode", "recovering/settling", "Uncordon"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fencer(operator: Operator) -> Iterator[None]:
+    """One ``fencer watch`` for all of them, by the careful recipe: it outlives every incident."""
+    with operator.watching(operator.configure()):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def truth(lab: Lab) -> Iterator[None]:
+    """Whatever the test looks at: no volume has two writers, and every guest runs in the end."""
+    yield
+    assert not lab.fault()
+    assert lab.ledger.writes_count
+
+
+def test_a_paused_node_and_then_another(lab: Lab, operator: Operator) -> None:
+    """The report, word for word: k8s-2 is paused, then k8s-3. First the power is cut, then it is fenced."""
+    lab.spread_out()
+    for name in ("k8s-2", "k8s-3"):
+        began = len(operator.journal(name))
+        lose(lab, operator, name, Guest.pause)
+        story = operator.story(name)[began:]
+        assert in_order(["stop_first/guest_paused", "StopGuest", *FENCED_STORY], story), story
+        come_back(lab, operator, name)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(Guest.destroy, id="virsh-destroy"),
+        pytest.param(Guest.kill, id="kill-9-of-qemu"),
+        pytest.param(Guest.power_off_inside, id="shut-down-from-inside"),
+    ],
+)
+def test_a_node_whose_guest_ends(lab: Lab, operator: Operator, end: Callable[[Guest], None]) -> None:
+    """However it ends: off is off. fencer powers nothing, neither off nor on."""
+    name = lab.busiest()
+    began = len(operator.journal(name))
+    lose(lab, operator, name, end)
+    story = operator.story(name)[began:]
+    assert in_order(FENCED_STORY, story), story
+    assert "StopGuest" not in story
+    come_back(lab, operator, name)
+
+
+def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -> None:
+    """Quicker than the silence that is waited for: its pods start again in place, its volumes stay."""
+    name = lab.busiest()
+    lab.wait_settled()
+    writes, boot_id = len(operator.writes()), lab.nodes[name].boot_id()
+    lab.nodes[name].guest.reset()
+    wait_until(lambda: lab.nodes[name].boot_id() != boot_id, "new boot")
+    reported = lab.nodes[name].boot_id()
+    wait_until(lambda: lab.node(name)["status"]["nodeInfo"]["bootID"] == reported, "report of the new boot")
+    lab.wait_whole()
+
+    def binding() -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(lab.annotations(name)["fencer.dev/binding"])
+        return read
+
+    wait_until(lambda: reported in json.dumps(binding()), "the new boot among those that were seen")
+    assert len(operator.writes()) == writes + 1, operator.writes()[writes:]
+
+
+def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) -> None:
+    """End a node's guest; see it fenced and its pods Ready elsewhere, with everything in its place."""
+    lab.fresh_job()
+    lab.wait_whole()
+    lab.wait_job()
+    lab.wait_settled()
+    guest, before = lab.nodes[name].guest, lab.look()
+    lost = [pod["metadata"]["uid"] for pod in before.on(name)]
+    volumes = before.attached_to(name)
+    assert len(before.ready(DATABASE)) == DATABASE_PODS
+    assert volumes, f"{name} runs nothing that matters"
+    lab.add_taint(name, *OWN_TAINT)
+    writes = len(operator.writes())
+
+    end(guest)
+    wait_until(lambda: lab.is_fenced(name), f"fence of {name}", timeout_s=60, every_s=LOOK_S)
+    power = guest.power()
+    assert power is not None
+    assert power.state == SHUT_OFF, f"{name} was fenced while its guest was {power}"
+    assert {OWN_TAINT} <= lab.taints(name)
+
+    wait_until(
+        lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS,
+        "Ready database",
+        timeout_s=60,
+        every_s=LOOK_S,
+    )
+    after = lab.look()
+    assert name not in after.ready(DATABASE).values()
+    assert not after.attached_to(name)
+    assert volumes <= set.union(*(after.attached_to(other) for other in WORKERS if other != name))
+    left = [pod for pod in after.on(name) if not only_its_controller_can_end(pod)]
+    assert not left, f"old pods on {name}: {[pod['metadata']['name'] for pod in left]}"
+    assert {OWN_TAINT, *UNREACHABLE, (OUT_OF_SERVICE, "NoExecute")} == lab.taints(name)
+    check_mark(lab, name)
+    check_writes(operator.writes()[writes:], name, lost)
+
+
+def come_back(lab: Lab, operator: Operator, name: str) -> None:
+    """Start the guest; see the fence lifted by itself, and the node as it was before."""
+    began = len(operator.journal(name))
+    lab.nodes[name].guest.start()
+    wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60, every_s=LOOK_S)
+    assert lab.is_cordoned(name), "nothing may come to the node before caches have settled"
+    assert "fencer.dev/mark" not in lab.annotations(name)
+    wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60, every_s=LOOK_S)
+    assert lab.is_ready(name)
+    lab.wait_whole(90)
+    assert {
+        "fencer.dev/mark",
+        "fencer.dev/cordon",
+        "node.kubernetes.io/out-of-service-applied-by",
+    }.isdisjoint(lab.annotations(name))
+    wait_until(lambda: lab.taints(name) == {OWN_TAINT}, "end of all taints but the administrator's")
+    lab.drop_taint(name, OWN_TAINT[0])
+    assert name in lab.look().ready(AGENT).values(), "the DaemonSet's pod is back"
+    assert lab.job_failures() == 0, "the loss of a node is no failure of the Job's"
+    story = operator.story(name)[began:]
+    assert in_order(RETURN_STORY, story), story
+    told = {event["reason"] for event in lab.events(name)}
+    assert {"ProvenOff", "TaintNode", "ClearPods", "PodsCleared", "UntaintNode", "Uncordon"} <= told, told
+
+
+def check_mark(lab: Lab, name: str) -> None:
+    """Whoever looks at the node sees whose fence it is, and of which guest."""
+    notes = lab.annotations(name)
+    mark = json.loads(notes["fencer.dev/mark"])
+    assert notes["node.kubernetes.io/out-of-service-applied-by"] == "fencer"
+    assert mark["guest"]["uuid"] == lab.nodes[name].guest.uuid
+    assert mark["bootID"] == lab.nodes[name].boot_id()
+
+
+def check_writes(writes: list[dict[str, Any]], name: str, pods: list[str]) -> None:
+    """Each write is to this node or to a pod that it had, and guarded; there is none to anything else."""
+    assert writes
+    for write in writes:
+        resource, verb = write["objectRef"]["resource"], write["verb"]
+        sent = write.get("requestObject", {})
+        if resource == "nodes":
+            assert (verb, write["objectRef"]["name"]) == ("patch", name)
+            assert {"uid", "resourceVersion"} <= sent["metadata"].keys()
+        elif verb == "delete":
+            assert resource == "pods"
+            assert sent["gracePeriodSeconds"] == 0
+            assert sent["preconditions"]["uid"] in pods
+            assert sent["preconditions"]["resourceVersion"]
+        else:
+            assert (resource, write["objectRef"].get("subresource"), verb) == ("pods", "status", "patch")
+            assert sent["metadata"]["uid"] in pods
+            assert sent["status"]["phase"] == "Failed"
+
+
+def only_its_controller_can_end(pod: dict[str, Any]) -> bool:
+    """A Job's pod is held until the Job has counted it; it has failed, so nothing waits for it."""
+    is_job = pod["metadata"]["labels"]["app"] == BATCH
+    return is_job and pod["status"]["phase"] == "Failed" and bool(pod["metadata"].get("finalizers"))
+
+
+def in_order(wanted: list[str], story: list[str]) -> bool:
+    """Whether all that is wanted is in the story, in this order."""
+    rest = iter(story)
+    return all(one in rest for one in wanted)

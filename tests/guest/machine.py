@@ -1,0 +1,98 @@
+"""A machine as `check` sees it, in files and canned commands; as a Debian 12 guest with k3s told them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.places import UNITS
+from fencer.guest.system import Ran
+
+BOOT = "c5f99d96-2397-4449-ad37-8a4c4a6547ae"
+_LOGIND = "org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager"
+_SHOWN = """\
+Requires={requires}
+BindsTo=
+PartOf=
+After={after}
+LoadState={loaded}
+ActiveState={active}
+UnitFileState={enabled}
+TimeoutStopUSec=2min 30s
+Environment=DRAIN_TIMEOUT=120
+ExecStop={{ path=/usr/local/bin/fencer-guest ; argv[]=/usr/local/bin/fencer-guest drain \
+--delete-emptydir-data --timeout ${{DRAIN_TIMEOUT}} ; ignore_errors=yes ; start_time=[n/a] ; \
+stop_time=[n/a] ; pid=0 ; code=(null) ; status=0/0 }}
+"""
+_BUTTON = """\
+I: Bus=0019 Vendor=0000 Product=0001 Version=0000
+N: Name="Power Button"
+P: Phys=LNXPWRBN/button/input0
+H: Handlers=kbd event0
+"""
+
+
+class Machine:
+    """Files under a root, and what commands answer. Attributes may be changed before `run` is used.
+
+    Args:
+        root: An empty folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.active = ["k3s.service", DRAIN_UNIT, UNCORDON_UNIT, "qemu-guest-agent.service"]
+        self.installed = True
+        self.after = "k3s.service kubelet.service network.target"
+        self.requires = "system.slice sysinit.target"
+        self.delay_us = "5000000"
+        self.power_key = "poweroff"
+        self.locks: list[tuple[str, str, str]] = []
+        self.systemd = "systemd 252 (252.39-1~deb12u2)"
+        self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
+        self.write("proc/sys/kernel/random/boot_id", f"{BOOT}\n")
+        self.write("proc/bus/input/devices", _BUTTON)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file under the root."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def run(self, command: Sequence[str]) -> Ran:
+        """Answer a command."""
+        words = list(command)
+        if words[:2] == ["systemctl", "is-active"]:
+            return Ran(
+                3, "".join(f"{'active' if unit in self.active else 'inactive'}\n" for unit in words[2:])
+            )
+        if words[:2] == ["systemctl", "show"]:
+            return Ran(0, self._shown(words[2]))
+        if words == ["systemctl", "--version"]:
+            return Ran(0, f"{self.systemd}\n+PAM +AUDIT\n")
+        if words[0] == "busctl":
+            return self._logind(words)
+        return Ran(None, error=f"{words[0]}: No such file or directory")
+
+    def _shown(self, unit: str) -> str:
+        if unit in UNITS:
+            return f"ExecStart={{ path=/usr/local/bin/k3s ; {self.k3s_command} }}\n"
+        return _SHOWN.format(
+            requires=self.requires,
+            after=self.after,
+            loaded="loaded" if self.installed else "not-found",
+            active="active" if unit in self.active else "inactive",
+            enabled="enabled" if self.installed else "",
+        )
+
+    def _logind(self, words: list[str]) -> Ran:
+        if not self.delay_us:
+            return Ran(1, error="Failed to get property: The name org.freedesktop.login1 was not provided")
+        if words == f"busctl get-property {_LOGIND} InhibitDelayMaxUSec".split():
+            return Ran(0, f"t {self.delay_us}\n")
+        if words == f"busctl get-property {_LOGIND} HandlePowerKey".split():
+            return Ran(0, f's "{self.power_key}"\n')
+        if words == f"busctl call {_LOGIND} ListInhibitors".split():
+            rows = (f'"{what}" "{who}" "needs \\"time\\"" "{mode}" 0 812' for what, who, mode in self.locks)
+            return Ran(0, f"a(ssssuu) {len(self.locks)} {' '.join(rows)}\n")
+        return Ran(1, error=f"unknown: {words}")

@@ -1,0 +1,361 @@
+"""Report C as a table: what a machine is like, what is wrong with it, and what happens to its pods."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fencer.guest import report
+from fencer.guest.collect import collect
+from fencer.guest.facts import (
+    DRAIN_UNIT,
+    UNCORDON_UNIT,
+    Connection,
+    Facts,
+    Kubelet,
+    Lock,
+    Logind,
+    Setting,
+    Unit,
+)
+from fencer.guest.judge import Level, judge
+from fencer.guest.ways import Outcome, ways
+from tests.guest.machine import Machine
+
+LOCK = Lock("kubelet", "shutdown", "delay")
+UPGRADES = "/usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"
+GOOD = Facts(
+    systemd=252,
+    drain=Unit(DRAIN_UNIT, True, True, True, ("k3s.service", "network.target"), (), 150, 120),
+    uncordon=Unit(UNCORDON_UNIT, True, True, True),
+    logind=Logind(True, (), 5, (), "poweroff"),
+    kubelet=Kubelet("k3s.service", True, ("/etc/k",)),
+    connection=Connection("k8s-1", "https://127.0.0.1:6444", "/k"),
+    button=True,
+    agent="qemu-guest-agent.service",
+)
+NO_DRAIN = replace(GOOD, drain=Unit(DRAIN_UNIT))
+GRACEFUL = replace(
+    NO_DRAIN,
+    logind=replace(GOOD.logind, locks=(LOCK,), delay_s=60),
+    kubelet=replace(GOOD.kubelet, grace_s=60, critical_s=20),
+)
+# systemctl, shutdown now, shutdown +1, ACPI, agent; what is hard is always cut
+ALL_DRAINED = ("drained",) * 5
+ALL_UNTOLD = ("untold",) * 5
+BY_KUBELET = ("ended-by-kubelet",) * 5
+
+
+def _with(base: Facts, **parts: dict[str, object]) -> Facts:
+    """Change fields of the parts of a machine."""
+    return replace(base, **{name: replace(getattr(base, name), **changes) for name, changes in parts.items()})
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcomes"),
+    [
+        (GOOD, ALL_DRAINED),
+        (replace(GOOD, logind=Logind()), ("drained", "drained", "drained", "ignored", "drained")),
+        (replace(GOOD, systemd=219), ALL_DRAINED),
+        (NO_DRAIN, ALL_UNTOLD),
+        (_with(GOOD, drain={"active": False}), ALL_UNTOLD),
+        (_with(GOOD, drain={"after": ("kubelet.service",)}), ALL_UNTOLD),
+        (_with(GOOD, connection={"trouble": "no"}), ALL_UNTOLD),
+        (GRACEFUL, BY_KUBELET),
+        (replace(GRACEFUL, systemd=250), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
+        (replace(GRACEFUL, systemd=219), ("untold", "untold", *("ended-by-kubelet",) * 3)),
+        (_with(GRACEFUL, logind={"locks": (Lock("other", "shutdown", "delay"),)}), ALL_UNTOLD),
+        (_with(GRACEFUL, logind={"locks": (Lock("kubelet", "sleep", "delay"),)}), ALL_UNTOLD),
+        (replace(GRACEFUL, drain=GOOD.drain), BY_KUBELET),
+        (
+            replace(GRACEFUL, drain=GOOD.drain, systemd=247),
+            ("ended-by-kubelet", "drained", *("ended-by-kubelet",) * 3),
+        ),
+        (replace(GOOD, button=False), (*("drained",) * 3, "ignored", "drained")),
+        (_with(GOOD, logind={"power_key": "ignore"}), (*("drained",) * 3, "ignored", "drained")),
+        (_with(GOOD, logind={"power_key": "suspend"}), (*("drained",) * 3, "ignored", "drained")),
+        (replace(GOOD, agent=""), (*("drained",) * 4, "ignored")),
+        (Facts(), ("untold", "untold", "untold", "ignored", "ignored")),
+    ],
+)
+def test_what_each_way_of_stopping_does(facts: Facts, outcomes: tuple[str, ...]) -> None:
+    """The lock comes before the units; what asks logind for the shutdown depends on systemd's version."""
+    found = [way.outcome.value for way in ways(facts)]
+    assert tuple(found) == (*outcomes, "cut", "cut", "cut")
+
+
+def test_that_the_drain_comes_too_late_is_said() -> None:
+    assert "the drain comes too late" in ways(replace(GRACEFUL, drain=GOOD.drain))[0].text
+    assert "too late" not in ways(GRACEFUL)[0].text
+
+
+@pytest.mark.parametrize(
+    ("facts", "wrong", "says", "change"),
+    [
+        (GOOD, set(), "off, as it should be", ""),
+        (GRACEFUL, set(), "on: the kubelet holds its lock, 1 min in all", "fencer-guest install"),
+        (Facts(), {("systemd", "FAIL")}, "there is none", ""),
+        (NO_DRAIN, {("drain unit", "FAIL")}, "not installed", "fencer-guest install"),
+        (
+            _with(GOOD, drain={"active": False}),
+            {("drain unit", "FAIL")},
+            "not active",
+            "systemctl enable --now fencer-guest-drain.service",
+        ),
+        (_with(GOOD, drain={"enabled": False}), {("drain unit", "FAIL")}, "not enabled", "systemctl enable"),
+        (_with(GOOD, drain={"after": ()}), {("order", "FAIL")}, "may be stopped before", "After=k3s.service"),
+        (_with(GOOD, drain={"tied_to": ("k3s.service",)}), {("order", "FAIL")}, "every restart", "drop-in"),
+        (_with(GOOD, drain={"stop_timeout_s": 120.0}), {("time", "FAIL")}, "after 2 min", "--timeout 120"),
+        (_with(GOOD, drain={"stop_timeout_s": None}), {("time", "warn")}, "could not be read", "install"),
+        (_with(GOOD, uncordon={"enabled": False}), {("uncordon unit", "FAIL")}, "stays cordoned", "install"),
+        (
+            _with(GOOD, kubelet={"running": False, "unit": ""}),
+            {("kubelet", "FAIL")},
+            "none runs here",
+            "k0sworker",
+        ),
+        (
+            _with(GOOD, connection={"trouble": "no way"}),
+            {("api", "FAIL")},
+            "no way",
+            "nothing can be drained",
+        ),
+        (
+            _with(GOOD, kubelet={"trouble": "/c: line 3: more of YAML than is read here"}),
+            {("graceful node shutdown", "warn")},
+            "line 3",
+            "",
+        ),
+        (
+            replace(GRACEFUL, drain=GOOD.drain),
+            {("graceful node shutdown", "warn")},
+            "the kubelet ends all pods first",
+            "shutdownGracePeriod: 0s",
+        ),
+        (
+            _with(GRACEFUL, kubelet={"critical_s": 61.0}),
+            {("graceful node shutdown", "FAIL")},
+            "longer than the whole",
+            "shorter",
+        ),
+        (
+            _with(NO_DRAIN, kubelet={"grace_s": 30.0}, logind={"delay_s": 60.0}),
+            {("drain unit", "FAIL"), ("graceful node shutdown", "FAIL")},
+            "holds no lock",
+            "systemctl restart k3s.service",
+        ),
+        (
+            _with(NO_DRAIN, kubelet={"grace_s": 60.0}),
+            {("drain unit", "FAIL"), ("graceful node shutdown", "FAIL")},
+            "logind grants 5 s by default",
+            "InhibitDelayMaxSec=60 in /etc/systemd/logind.conf.d/zz-kubelet.conf",
+        ),
+        (
+            _with(
+                NO_DRAIN,
+                kubelet={"grace_s": 60.0},
+                logind={
+                    "delay_s": 30.0,
+                    "delay_set": (
+                        Setting("/etc/systemd/logind.conf.d/99-kubelet.conf", "60"),
+                        Setting(UPGRADES, "30"),
+                    ),
+                },
+            ),
+            {("drain unit", "FAIL"), ("graceful node shutdown", "FAIL")},
+            f"logind grants 30 s, set in {UPGRADES}",
+            "ln -s /dev/null /etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf",
+        ),
+        (
+            _with(NO_DRAIN, kubelet={"grace_s": 60.0}, logind={"running": False}),
+            {("drain unit", "FAIL"), ("graceful node shutdown", "FAIL"), ("logind", "warn")},
+            "no logind runs",
+            "libpam-systemd",
+        ),
+        (
+            _with(
+                GRACEFUL, logind={"delay_s": 30.0, "delay_set": (Setting("/etc/systemd/logind.conf", "30"),)}
+            ),
+            {("logind", "FAIL")},
+            "wants 1 min, logind waits 30 s, set in /etc/systemd/logind.conf",
+            "zz-kubelet.conf",
+        ),
+        (
+            _with(GOOD, logind={"delay_set": (Setting("/etc/systemd/logind.conf.d/99-kubelet.conf", "60"),)}),
+            {("logind", "warn")},
+            "says InhibitDelayMaxSec=60, in force is 5 s",
+            "HUP",
+        ),
+        (
+            _with(GOOD, logind={"locks": (Lock("apt", "shutdown:sleep", "block"),)}),
+            {("logind", "warn")},
+            "apt blocks shutdowns",
+            "systemd-inhibit --list",
+        ),
+        (replace(GOOD, button=False), {("power button", "warn")}, "not heard", "evdev"),
+    ],
+)
+def test_what_is_wrong_and_what_to_change(
+    facts: Facts, wrong: set[tuple[str, str]], says: str, change: str
+) -> None:
+    assert {
+        (it.subject, it.level.value) for it in judge(facts) if it.level in (Level.WARN, Level.FAIL)
+    } == wrong
+    found = judge(facts)
+    assert any(says in it.text for it in found)
+    assert any(change in it.change for it in found)
+
+
+def test_everything_wrong_names_a_change() -> None:
+    """A finding that leaves its reader alone is none."""
+    facts = replace(Facts(), systemd=252)
+    assert all(it.change for it in judge(facts) if it.level is Level.FAIL)
+
+
+# -- collecting -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def _collected(machine: Machine) -> Facts:
+    return collect(machine.root, machine.run)
+
+
+def test_a_debian_guest_with_k3s_as_it_told_itself(machine: Machine) -> None:
+    machine.locks = [("sleep", "NetworkManager", "delay"), ("shutdown", "kubelet", "delay")]
+    facts = _collected(machine)
+    assert facts.systemd == 252
+    assert facts.drain == Unit(
+        DRAIN_UNIT,
+        loaded=True,
+        enabled=True,
+        active=True,
+        after=("k3s.service", "kubelet.service", "network.target"),
+        tied_to=("system.slice", "sysinit.target"),
+        stop_timeout_s=150,
+        drain_timeout_s=120,
+    )
+    assert facts.logind.locks == (Lock("NetworkManager", "sleep", "delay"), LOCK)
+    assert (facts.logind.delay_s, facts.logind.power_key) == (5, "poweroff")
+    assert (facts.kubelet.unit, facts.button, facts.agent) == (
+        "k3s.service",
+        True,
+        "qemu-guest-agent.service",
+    )
+
+
+def test_what_is_not_installed_is_not_there(machine: Machine) -> None:
+    machine.installed, machine.active = False, []
+    facts = _collected(machine)
+    assert not facts.drain.loaded
+    assert not facts.drain.enabled
+    assert not facts.kubelet.running
+
+
+def test_a_machine_without_systemd_is_told_apart(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.systemd = ""
+    assert judge(_collected(machine))[0].subject == "systemd"
+
+
+def test_no_logind_is_no_guess(machine: Machine) -> None:
+    machine.delay_us = ""
+    assert _collected(machine).logind == Logind()
+
+
+KUBELET_CONFIG = (
+    "kind: KubeletConfiguration\nshutdownGracePeriod: 1m0s\nshutdownGracePeriodCriticalPods: 20s\n"
+)
+K3S_DROP_INS = "var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
+
+
+def _kubeadm(
+    machine: Machine, command: str = "/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0"
+) -> None:
+    machine.active = ["kubelet.service"]
+    machine.write("proc/812/cmdline", command)
+    machine.write("proc/812/cgroup", "0::/system.slice/kubelet.service\n")
+
+
+def _k3s_argument(machine: Machine) -> None:
+    machine.write("etc/rancher/k3s/config.yaml", "kubelet-arg:\n- config=/etc/k.yaml\n- v=2\n")
+    machine.write("etc/k.yaml", KUBELET_CONFIG)
+
+
+def _k3s_command(machine: Machine) -> None:
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --kubelet-arg=config=/etc/k.yaml ;"
+    machine.write("etc/k.yaml", KUBELET_CONFIG)
+
+
+def _k3s_drop_in(machine: Machine) -> None:
+    machine.write(f"{K3S_DROP_INS}/00-k3s-defaults.conf", "shutdownGracePeriod: 0s\n")
+    machine.write(f"{K3S_DROP_INS}/10-graceful.conf", KUBELET_CONFIG)
+
+
+def _kubeadm_file(machine: Machine) -> None:
+    _kubeadm(machine)
+    machine.write("var/lib/kubelet/config.yaml", KUBELET_CONFIG)
+
+
+def _kubeadm_drop_in(machine: Machine) -> None:
+    _kubeadm(machine, "/usr/bin/kubelet\0--config\0/a.json\0--config-dir\0/d\0")
+    machine.write("a.json", '{"shutdownGracePeriod": "30s"}')
+    machine.write("d/10.conf", KUBELET_CONFIG)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [_k3s_argument, _k3s_command, _k3s_drop_in, _kubeadm_file, _kubeadm_drop_in],
+    ids=lambda it: it.__name__,
+)
+def test_the_grace_period_is_found(machine: Machine, prepare: Callable[[Machine], None]) -> None:
+    """Wherever the installer keeps it; the last file wins."""
+    prepare(machine)
+    kubelet = _collected(machine).kubelet
+    assert (kubelet.grace_s, kubelet.critical_s, kubelet.trouble) == (60, 20, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "grace_s", "trouble"),
+    [
+        ("shutdownGracePeriod: 30s\nfeatureGates:\n  GracefulNodeShutdown: false\n", 0, ""),
+        (
+            "shutdownGracePeriodByPodPriority:\n- priority: 100\n  shutdownGracePeriodSeconds: 10\n"
+            "- priority: 0\n  shutdownGracePeriodSeconds: 60\n",
+            70,
+            "",
+        ),
+        ("shutdownGracePeriod: soon\n", 0, ""),
+        ("apiVersion: v1\n", 0, ""),
+        ("a: &b c\n", 0, "line 1"),
+        ("", 0, ""),
+    ],
+)
+def test_what_kubelet_configurations_say(machine: Machine, text: str, grace_s: float, trouble: str) -> None:
+    _kubeadm(machine)
+    machine.write("var/lib/kubelet/config.yaml", text)
+    kubelet = _collected(machine).kubelet
+    assert kubelet.grace_s == grace_s
+    assert trouble in kubelet.trouble
+
+
+# -- telling ----------------------------------------------------------------------------------------------
+
+
+def test_the_table_fits_a_terminal() -> None:
+    facts = replace(GRACEFUL, drain=GOOD.drain)
+    lines = report.as_text(facts, judge(facts), ways(facts)).splitlines()
+    assert max(len(line) for line in lines) <= report.WIDTH
+    assert lines[-1] == "0 wrong, 1 to look at."
+
+
+def test_programs_get_all_of_it() -> None:
+    said = json.loads(report.as_json(NO_DRAIN, judge(NO_DRAIN), ways(NO_DRAIN)))
+    assert (said["schema"], said["node"], said["ok"]) == (1, "k8s-1", False)
+    assert {way["outcome"] for way in said["ways"]} <= {outcome.value for outcome in Outcome}
+    assert any(it["level"] == "FAIL" and it["change"] == "fencer-guest install" for it in said["findings"])

@@ -1,0 +1,291 @@
+"""The one file: how it is built, what it may use, and how it is put in place."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from fencer.guest import build
+from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.install import install, uninstall
+from fencer.guest.places import PLACES, UNITS
+from fencer.guest.system import Ran
+from tests.support import missing_real_part
+
+SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
+TRANSPORT_LIMIT = 100_000
+OLDEST = (3, 8)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("program") / "fencer-guest"
+    assert build.main(["--output", str(path)]) == 0
+    return path
+
+
+# -- the file ---------------------------------------------------------------------------------------------
+
+
+def test_the_same_sources_give_the_same_bytes(tmp_path: Path, program: Path) -> None:
+    """In another process, with another time zone, order of hashes, and mode of files."""
+    again = tmp_path / "fencer-guest"
+    environment = {**os.environ, "PYTHONHASHSEED": "4711", "TZ": "Pacific/Auckland"}
+    command = [sys.executable, "-m", "fencer.guest.build", "-o", str(again)]
+    done = subprocess.run(command, env=environment, umask=0o077, capture_output=True, text=True, check=True)
+    assert again.read_bytes() == program.read_bytes()
+    assert str(len(program.read_bytes())) in done.stdout
+
+
+def test_it_is_small(program: Path) -> None:
+    assert program.stat().st_size < TRANSPORT_LIMIT
+
+
+def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:
+    """Only docstrings and comments are left out."""
+
+    def code(source: str) -> list[tuple[int, str]]:
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value.value = ""
+        return [(node.lineno, ast.dump(node)) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+    with ZipFile(program) as archive:
+        for source in SOURCES:
+            name = f"fencer/guest/{source.name}"
+            if name in archive.namelist():
+                assert code(archive.read(name).decode()) == code(source.read_text())
+
+
+def test_it_runs_alone(program: Path, tmp_path: Path) -> None:
+    """Without this environment, its packages, and the checkout."""
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
+    command = [python, "-I", "-S", str(program), "--help"]
+    done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=True)
+    for word in ("drain", "uncordon", "check", "install", "uninstall"):
+        assert f"    {word} " in done.stdout or f"    {word}\n" in done.stdout
+
+
+def test_every_python_of_this_machine_runs_it(program: Path, tmp_path: Path) -> None:
+    """Down to the oldest, where it is here (vermin judges the sources anyhow). `check` needs all of it."""
+    names = [f"python3.{minor}" for minor in range(OLDEST[1], 20)]
+    pythons = {sys.executable, *filter(None, map(shutil.which, names))}
+    for python in filter(_works, pythons):
+        command = [python, "-I", "-S", str(program)]
+        checked = subprocess.run([*command, "check"], env={}, capture_output=True, text=True, check=False)
+        assert (checked.returncode in (0, 1), checked.stderr) == (True, ""), python
+        assert "What happens to the pods" in checked.stdout, python
+        root = tmp_path / Path(python).name
+        subprocess.run([*command, "install", "--root", str(root)], env={}, capture_output=True, check=True)
+        assert (root / "usr/local/bin/fencer-guest").read_bytes() == program.read_bytes()
+
+
+def _works(python: str) -> bool:
+    """Whether it is more than a launcher for one that is not here."""
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def test_nobody_has_to_listen(program: Path) -> None:
+    """A console that knows no arrows, or that takes nothing any more, ends no drain."""
+    command = [sys.executable, str(program), "check"]
+    plain = {"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii"}
+    said = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+    assert (said.returncode in (0, 1), said.stderr) == (True, "")
+    with Path("/dev/full").open("w") as full:
+        unheard = subprocess.run(
+            command, env=plain, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (unheard.returncode, unheard.stderr) == (said.returncode, "")
+
+
+@pytest.mark.parametrize("time", ["0", "0.5", "-1", "nan", "inf", "soon", ""])
+def test_a_time_that_is_none_is_refused_before_anything_is_written(
+    program: Path, tmp_path: Path, time: str
+) -> None:
+    command = [sys.executable, str(program), "install", "--root", str(tmp_path), "--timeout", time]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--timeout" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not _files(tmp_path)
+
+
+def test_an_old_python_is_told_so(program: Path) -> None:
+    """Its start parses in any Python 3, and says what is needed."""
+    with ZipFile(program) as archive:
+        main = archive.read("__main__.py").decode()
+    tree = ast.parse(main, feature_version=(3, 4))
+    check = next(node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(check.test) == f"sys.version_info < {OLDEST}"
+    assert tree.body.index(check) < next(
+        at for at, node in enumerate(tree.body) if isinstance(node, ast.ImportFrom)
+    )
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_only_the_standard_library_is_imported(source: Path) -> None:
+    tree = ast.parse(source.read_text(), feature_version=OLDEST)
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            assert name.startswith("fencer.guest") or name.split(".")[0] in sys.stdlib_module_names
+
+
+def test_nothing_newer_than_the_oldest_python_is_used() -> None:
+    """Syntax, modules, functions and arguments, by vermin's tables."""
+    command = [
+        sys.executable,
+        "-c",
+        "import vermin; vermin.main()",
+        "--target=3.8-",
+        "--no-tips",
+        "--violations",
+    ]
+    done = subprocess.run([*command, *map(str, SOURCES)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+# -- the units --------------------------------------------------------------------------------------------
+
+
+def test_systemd_understands_the_units(program: Path, tmp_path: Path) -> None:
+    """`systemd-analyze verify` says nothing at all."""
+    if shutil.which("systemd-analyze") is None:
+        missing_real_part("units not verified: no systemd-analyze here; apt-get install systemd")
+    files = []
+    for name, text in build.units().items():
+        files.append(tmp_path / name)
+        files[-1].write_text(text.replace("/usr/local/bin/fencer-guest", str(program)))
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def _settings(unit: str) -> dict[str, str]:
+    """Return a unit's settings; those that stand there several times are joined."""
+    found: dict[str, str] = {}
+    for line in build.units()[unit].splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found[key] = f"{found[key]} {value}" if key in found else value
+    return found
+
+
+def test_the_drain_is_stopped_before_every_known_kubelet() -> None:
+    """And before what a drain needs: network, names, container runtimes, storage."""
+    after = _settings(DRAIN_UNIT)["After"].split()
+    assert set(UNITS) <= set(after)
+    assert {"network-online.target", "containerd.service", "crio.service", "docker.service"} <= set(after)
+    assert {"remote-fs.target", "local-fs.target", "iscsid.service"} <= set(after)
+
+
+def test_nothing_ties_the_drain_to_a_kubelet() -> None:
+    """With Requires=k3s.service a restart of k3s would drain the node."""
+    for unit in (DRAIN_UNIT, UNCORDON_UNIT):
+        assert not {"Requires", "Requisite", "BindsTo", "PartOf", "Conflicts"} & set(_settings(unit))
+
+
+def test_the_drain_unit_is_active_from_boot_and_has_time() -> None:
+    """What is not active is not stopped; and systemd must not kill a drain that keeps to its limit."""
+    settings = _settings(DRAIN_UNIT)
+    assert (settings["Type"], settings["RemainAfterExit"], settings["WantedBy"]) == (
+        "oneshot",
+        "yes",
+        "multi-user.target",
+    )
+    assert "ExecStart" not in settings
+    limit = int(settings["Environment"].removeprefix("DRAIN_TIMEOUT="))
+    assert settings["ExecStop"].endswith("--timeout ${DRAIN_TIMEOUT}")
+    assert int(settings["TimeoutStopSec"]) > limit
+
+
+def test_the_uncordon_is_over_before_a_drain_begins() -> None:
+    """At shutdown it must not take off the cordon that the drain has just set."""
+    assert DRAIN_UNIT not in _settings(UNCORDON_UNIT).get("Before", "")
+    assert DRAIN_UNIT in _settings(UNCORDON_UNIT)["After"].split()
+
+
+# -- in place ---------------------------------------------------------------------------------------------
+
+ENABLED = "etc/systemd/system/multi-user.target.wants"
+FILES = {
+    "usr/local/bin/fencer-guest",
+    f"etc/systemd/system/{DRAIN_UNIT}",
+    f"etc/systemd/system/{UNCORDON_UNIT}",
+    f"{ENABLED}/{DRAIN_UNIT}",
+    f"{ENABLED}/{UNCORDON_UNIT}",
+}
+
+
+def _files(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
+
+
+def _run_nothing(command: object) -> Ran:
+    raise AssertionError(f"nothing may be run for an image: {command}")
+
+
+def _install(root: Path, timeout_s: int | None = None) -> list[str]:
+    said: list[str] = []
+    assert install(b"program", build.units(), root, _run_nothing, said.append, timeout_s) == 0
+    return said
+
+
+def test_an_image_gets_program_and_enabled_units(tmp_path: Path) -> None:
+    said = _install(tmp_path)
+    assert _files(tmp_path) == FILES
+    assert (tmp_path / "usr/local/bin/fencer-guest").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}").stat().st_mode & 0o777 == 0o644
+    assert str((tmp_path / ENABLED / DRAIN_UNIT).readlink()) == f"/etc/systemd/system/{DRAIN_UNIT}"
+    assert f"{DRAIN_UNIT}: enabled" in said
+
+
+def test_installing_twice_is_installing_once(tmp_path: Path) -> None:
+    _install(tmp_path)
+    before = {name: (tmp_path / name).lstat().st_mtime_ns for name in FILES}
+    said = _install(tmp_path)
+    assert {name: (tmp_path / name).lstat().st_mtime_ns for name in FILES} == before
+    assert all(line.endswith("there already") for line in said)
+
+
+def test_a_newer_program_replaces_the_older(tmp_path: Path) -> None:
+    _install(tmp_path)
+    said: list[str] = []
+    install(b"newer", build.units(), tmp_path, _run_nothing, said.append)
+    assert (tmp_path / "usr/local/bin/fencer-guest").read_bytes() == b"newer"
+    assert said[0] == "/usr/local/bin/fencer-guest: written, 5 bytes"
+    assert _files(tmp_path) == FILES
+
+
+def test_one_option_sets_both_limits(tmp_path: Path) -> None:
+    _install(tmp_path, 300)
+    text = (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}.d/timeout.conf").read_text()
+    assert text == "[Service]\nEnvironment=DRAIN_TIMEOUT=300\nTimeoutStopSec=330\n"
+    _install(tmp_path)
+    assert (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}.d/timeout.conf").exists(), "an update keeps it"
+
+
+def test_uninstalling_leaves_nothing(tmp_path: Path) -> None:
+    foreign = tmp_path / "etc/systemd/system/k3s.service"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("")
+    _install(tmp_path, 300)
+    said: list[str] = []
+    assert uninstall(tmp_path, _run_nothing, said.append) == 0
+    assert _files(tmp_path) == {"etc/systemd/system/k3s.service"}
+    assert not (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}.d").exists()
+    said.clear()
+    assert uninstall(tmp_path, _run_nothing, said.append) == 0
+    assert said == ["nothing to remove"]
+
+
+def test_every_installer_has_a_unit_and_a_kubeconfig() -> None:
+    assert {place.name for place in PLACES} == {"k3s", "RKE2", "k0s", "kubeadm"}
+    assert all(place.kubeconfig.startswith("/") and place.units for place in PLACES)

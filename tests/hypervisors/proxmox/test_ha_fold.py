@@ -1,0 +1,226 @@
+"""What HA's words prove, case by case: pure, and told in single answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencer.errors import HypervisorProtocol
+from fencer.hypervisors.proxmox.ha import (
+    GAP_S,
+    Agent,
+    HaState,
+    HaView,
+    Recovery,
+    Service,
+    fold,
+    moved_from,
+    read_armed,
+    read_ha,
+    standing,
+)
+
+SID = "vm:102"
+
+
+def view(state="started", host="pve3", *, running=True, there="online", **more):
+    """Return an answer about one guest that began on pve3, whose agent had started it."""
+    agent = more.pop("agent", Agent("active", "active", frozenset({SID}), more.pop("written", 7)))
+    return HaView(
+        quorate=more.pop("quorate", True),
+        disarmed=more.pop("disarmed", False),
+        hosts={"pve2": "online", "pve3": there},
+        services={SID: Service(state, host, running)},
+        agents={"pve3": agent},
+    )
+
+
+def folded(*answers, every_s=10.0):
+    """Fold answers that came one after the other."""
+    state = HaState()
+    for number, answer in enumerate(answers):
+        state = fold(state, answer, 100.0 + number * every_s)
+    return state
+
+
+STARTED = view()
+LOST = view(there="unknown")
+FENCE = view("fence", running=False, there="fence")
+RECOVERY = view("recovery", running=False, there="unknown")
+ELSEWHERE = view("started", "pve2", running=False, there="unknown")
+
+
+def proven(state, answer):
+    return standing(state, answer, SID, "pve3")[0]
+
+
+def test_recovery_of_a_guarded_guest_is_proof():
+    state = folded(STARTED, LOST, FENCE, RECOVERY)
+    assert proven(state, RECOVERY)
+    assert moved_from(state, SID, "pve3") is None
+
+
+def test_a_move_off_a_fenced_host_is_a_recovery_though_nobody_saw_that_state():
+    state = folded(STARTED, LOST, FENCE, ELSEWHERE)
+    found = moved_from(state, SID, "pve2")
+    assert isinstance(found, Recovery)
+    assert (found.left, found.moved_to) == ("pve3", "pve2")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (STARTED,),
+        (STARTED, LOST),
+        (STARTED, LOST, FENCE),
+        (LOST, FENCE),
+    ],
+    ids=["runs", "lost", "being fenced", "seen late"],
+)
+def test_nothing_is_proven_before_the_fence_is_acknowledged(answers):
+    state = folded(*answers)
+    assert not proven(state, answers[-1])
+    assert state.recovered == {}
+
+
+IDLE = Agent("wait_for_agent_lock", "active", frozenset(), 7)
+NEVER_STARTED = Agent("active", "active", frozenset({"vm:999"}), 7)
+RESTARTING = Agent("active", "restart", frozenset({SID}), 7)
+DISARMED = Agent("wait_for_agent_lock", "disarm", frozenset({SID}), 7)
+LOST_LOCK = Agent("lost_agent_lock", "active", frozenset({SID}), 7)
+
+
+@pytest.mark.parametrize("agent", [IDLE, NEVER_STARTED, RESTARTING, DISARMED, LOST_LOCK])
+def test_an_agent_that_had_no_watchdog_armed_for_it_guards_nobody(agent):
+    answers = [
+        view(agent=agent),
+        view(agent=agent, there="unknown"),
+        view("fence", running=False, there="fence", agent=agent),
+        view("recovery", running=False, there="unknown", agent=agent),
+    ]
+    state = folded(*answers)
+    assert not proven(state, answers[-1])
+    moved = view("started", "pve2", running=False, there="unknown", agent=agent)
+    assert moved_from(folded(*answers, moved), SID, "pve2") is None
+
+
+@pytest.mark.parametrize(
+    "state", ["stopped", "error", "ignored", "freeze", "migrate", "relocate", "disabled"]
+)
+def test_a_guest_that_ha_did_not_keep_running_there_is_not_guarded(state):
+    """Its process may be another's doing, or be somewhere else by now."""
+    answers = [STARTED, view(state, running=False), view(state, running=False, there="unknown"), ELSEWHERE]
+    assert folded(*answers).recovered == {}
+
+
+def test_without_quorum_nothing_is_taken_in():
+    lost = view("recovery", running=False, there="unknown", quorate=False)
+    before = folded(STARTED, LOST, FENCE)
+    assert fold(before, lost, 200.0) is before
+
+
+def test_while_ha_is_disarmed_nothing_is_proven():
+    disarmed = view("recovery", running=False, there="unknown", disarmed=True)
+    state = folded(STARTED, LOST, FENCE, disarmed)
+    assert not proven(state, disarmed)
+    assert state.guarded == {}
+    before = folded(STARTED, LOST, FENCE, RECOVERY)
+    assert not proven(before, disarmed)
+
+
+def test_what_was_not_watched_is_not_concluded():
+    """Between two answers too far apart anything may have happened, also a move by hand."""
+    state = folded(STARTED, ELSEWHERE, every_s=GAP_S + 1)
+    assert state.recovered == {}
+
+
+def test_a_move_off_a_host_that_is_there_is_no_recovery():
+    moved = view("started", "pve2", running=False, there="online")
+    assert folded(STARTED, moved).recovered == {}
+
+
+def test_a_move_off_a_host_that_was_silent_too_shortly_is_no_recovery():
+    """Its watchdog may not have fired yet; and nobody saw HA fence it."""
+    assert folded(STARTED, LOST, ELSEWHERE).recovered == {}
+    long_enough = folded(STARTED, *[LOST] * 6, ELSEWHERE)
+    assert moved_from(long_enough, SID, "pve2") is not None
+
+
+def test_an_agent_that_goes_on_writing_is_not_silent():
+    lost = [view(there="unknown", written=8 + n) for n in range(6)]
+    moved = view("started", "pve2", running=False, there="unknown", written=20)
+    assert folded(STARTED, *lost, moved).recovered == {}
+
+
+def test_a_graceful_shutdown_keeps_its_guard_until_the_agent_is_gone():
+    shutdown = Agent("active", "shutdown", frozenset({SID}), 8)
+    answers = [STARTED, view(agent=shutdown), *[view(agent=shutdown, there="unknown")] * 6]
+    moved = view("started", "pve2", running=False, there="unknown", agent=shutdown)
+    assert moved_from(folded(*answers, moved), SID, "pve2") is not None
+
+
+def test_an_agent_of_ours_that_starts_amid_an_incident_knows_too():
+    """The dead agent's last words outlive it: active, and this guest started."""
+    assert proven(folded(FENCE, RECOVERY), RECOVERY)
+    assert moved_from(folded(FENCE, ELSEWHERE), SID, "pve2") is not None
+
+
+def test_a_fenced_host_may_come_back_before_its_guest_is_recovered():
+    back = view("fence", running=False, there="fence", agent=IDLE)
+    state = folded(STARTED, LOST, FENCE, back, ELSEWHERE)
+    assert moved_from(state, SID, "pve2") is not None
+
+
+def test_a_recovery_is_forgotten_once_the_guest_ran_on_elsewhere():
+    """Back on pve3, guarded anew: what brought it to pve2 once explains nothing any more."""
+    state = folded(STARTED, LOST, FENCE, ELSEWHERE, STARTED)
+    assert moved_from(state, SID, "pve2") is None
+
+
+def test_a_recovery_keeps_its_time():
+    state = folded(STARTED, LOST, FENCE, RECOVERY, RECOVERY, RECOVERY)
+    assert state.recovered[SID].at_s == 130.0
+
+
+def test_answers_that_come_late_change_nothing():
+    state = folded(STARTED, LOST)
+    assert fold(state, STARTED, 50.0) is state
+
+
+def test_the_reason_names_what_is_in_the_way():
+    cases = {
+        "HA does not manage it": standing(HaState(), HaView(quorate=True), SID, "pve3"),
+        "two to three minutes": standing(folded(STARTED, FENCE), FENCE, SID, "pve3"),
+        "had no watchdog armed": standing(folded(view(agent=IDLE)), view("fence", agent=IDLE), SID, "pve3"),
+        "HA is disarmed": standing(HaState(), view(disarmed=True), SID, "pve3"),
+        "proves nothing about pve3": standing(HaState(), view("error"), SID, "pve3"),
+    }
+    for words, (is_proven, said) in cases.items():
+        assert not is_proven
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"manager_status": ["x"]},
+        {"manager_status": {"service_status": {"vm:1": {"state": 7}}}},
+        {"quorum": 1},
+    ],
+)
+def test_what_is_no_answer_of_ha_is_refused(data):
+    with pytest.raises(HypervisorProtocol):
+        read_ha(data)
+
+
+def test_a_cluster_without_ha_says_nothing():
+    assert read_ha({"manager_status": {"node_status": {}}, "quorum": {"quorate": ""}}) == HaView(
+        quorate=False
+    )
+
+
+@pytest.mark.parametrize(("word", "armed"), [("armed", True), ("standby", False), ("disarmed", False)])
+def test_whether_it_is_armed(word, armed):
+    assert read_armed([{"type": "quorum"}, {"type": "fencing", "armed-state": word}]) is armed
+    assert read_armed([{"type": "quorum"}]) is None

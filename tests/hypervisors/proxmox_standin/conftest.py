@@ -1,0 +1,44 @@
+"""A cluster, and a plain client for its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.hypervisors.proxmox_standin.client import Client
+from tests.support.pve import PveCluster, PveServers
+
+Serve = Callable[..., PveServers]
+
+
+@pytest.fixture
+def pve() -> PveCluster:
+    """Three hosts and a frozen clock."""
+    return PveCluster()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Serves a cluster until the test is over; options go to `PveServers`."""
+    with ExitStack() as ending:
+
+        def start(pve: PveCluster, **options: float) -> PveServers:
+            return ending.enter_context(PveServers(pve, tmp_path, **options))
+
+        yield start
+
+
+@pytest.fixture
+def api(pve: PveCluster, serve: Serve) -> PveServers:
+    """The API of `pve`."""
+    return serve(pve)
+
+
+@pytest.fixture
+def ask(api: PveServers) -> Iterator[Client]:
+    """A client of the first host, with the cluster's token."""
+    with Client(api) as client:
+        yield client

@@ -1,0 +1,151 @@
+"""What the events and readings of one subscription prove, and what they do not."""
+
+import pytest
+
+from fencer.hypervisors.libvirt.events import Chronicle
+from fencer.hypervisors.libvirt.parse import read_power
+
+A, B = "aaaa", "bbbb"
+OFF = -1
+UNDEFINED, STARTED, SUSPENDED, RESUMED, STOPPED = 1, 2, 3, 4, 5
+
+
+@pytest.fixture
+def chronicle():
+    return Chronicle(epoch=7)
+
+
+def read(chronicle, uuid, state, reason, *, domain_id=OFF, image=False, moment=None):
+    moment = chronicle.moment() if moment is None else moment
+    chronicle.read(uuid, domain_id, read_power(state, reason, has_saved_image=image), moment)
+
+
+def boot(chronicle, uuid, domain_id):
+    chronicle.heard(uuid, domain_id, RESUMED, 0)  # libvirt sends them in this order
+    chronicle.heard(uuid, domain_id, STARTED, 0)
+
+
+def off_incarnation(chronicle, uuid):
+    return chronicle.incarnation(uuid, OFF, chronicle.moment())
+
+
+# -- ends ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("detail", "word"), [(0, "shut down"), (1, "destroyed"), (2, "crashed"), (5, "failed")]
+)
+def test_a_stopped_event_records_the_end(chronicle, detail, word):
+    chronicle.heard(A, 3, STOPPED, detail)
+    assert chronicle.end_of(A) == word
+
+
+@pytest.mark.parametrize("detail", [3, 4, 6, 7, 99, -1], ids=str)
+def test_migrated_saved_reverted_and_unheard_of_are_no_ends(chronicle, detail):
+    chronicle.heard(A, 3, STOPPED, detail)
+    assert chronicle.end_of(A) is None
+
+
+def test_a_guest_migrated_away_after_an_earlier_end_has_none(chronicle):
+    chronicle.heard(A, 3, STOPPED, 1)
+    chronicle.heard(A, 4, STOPPED, 3)
+    assert chronicle.end_of(A) is None
+
+
+def test_a_stopped_reading_records_the_end(chronicle):
+    read(chronicle, A, 5, 1)
+    assert chronicle.end_of(A) == "read as shut off"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "image"),
+    [(1, 1, False), (3, 1, False), (4, 0, False), (5, 4, False), (5, 5, False), (5, 0, True)],
+)
+def test_any_other_reading_takes_the_record_away(chronicle, state, reason, image):
+    read(chronicle, A, 5, 1)
+    read(chronicle, A, state, reason, image=image)
+    assert chronicle.end_of(A) is None
+
+
+@pytest.mark.parametrize("event", [STARTED, RESUMED])
+def test_a_start_takes_the_record_away(chronicle, event):
+    read(chronicle, A, 5, 1)
+    chronicle.heard(A, 4, event, 0)
+    assert chronicle.end_of(A) is None
+
+
+def test_an_off_answer_that_is_older_than_a_start_records_nothing(chronicle):
+    """The answer of a call was overtaken by the events of a start."""
+    moment = chronicle.moment()
+    boot(chronicle, A, 4)
+    read(chronicle, A, 5, 1, moment=moment)
+    assert chronicle.end_of(A) is None
+
+
+def test_losing_the_definition_is_neither_an_end_nor_a_start(chronicle):
+    chronicle.heard(A, 3, UNDEFINED, 0)
+    assert chronicle.end_of(A) is None
+    read(chronicle, B, 5, 1)
+    chronicle.heard(B, OFF, UNDEFINED, 0)
+    assert chronicle.end_of(B) == "read as shut off"
+
+
+def test_the_end_of_one_guest_is_not_another_ones(chronicle):
+    chronicle.heard(A, 3, STOPPED, 1)
+    assert chronicle.end_of(B) is None
+
+
+# -- incarnations -------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_named_by_its_domain_id(chronicle):
+    assert chronicle.incarnation(A, 3, chronicle.moment()) == Chronicle(epoch=8).incarnation(A, 3, 0)
+    assert chronicle.incarnation(A, 3, 0) != chronicle.incarnation(A, 4, 0)
+
+
+def test_a_start_changes_the_incarnation_of_a_guest_that_is_off(chronicle):
+    before = off_incarnation(chronicle, A)
+    boot(chronicle, A, 4)
+    chronicle.heard(A, 4, STOPPED, 1)
+    assert off_incarnation(chronicle, A) != before
+
+
+def test_starts_of_others_do_not(chronicle):
+    before = off_incarnation(chronicle, A)
+    boot(chronicle, B, 4)
+    assert off_incarnation(chronicle, A) == before
+
+
+def test_an_off_answer_overtaken_by_a_start_differs_from_what_comes_after(chronicle):
+    moment = chronicle.moment()
+    boot(chronicle, A, 4)
+    overtaken = chronicle.incarnation(A, OFF, moment)
+    chronicle.heard(A, 4, STOPPED, 1)
+    assert off_incarnation(chronicle, A) != overtaken
+
+
+def test_two_subscriptions_have_different_incarnations_of_what_is_off(chronicle):
+    assert off_incarnation(chronicle, A) != off_incarnation(Chronicle(epoch=8), A)
+
+
+# -- old memory ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("event", "detail"), [(STARTED, 2), (STARTED, 3), (RESUMED, 2)])
+def test_a_restore_is_remembered_for_its_run(chronicle, event, detail):
+    chronicle.heard(A, 5, event, detail)
+    assert chronicle.began_with_old_memory(A, 5)
+    assert not chronicle.began_with_old_memory(A, 6)
+    assert not chronicle.began_with_old_memory(A, OFF)
+
+
+def test_a_restore_that_was_only_read_is_remembered_too(chronicle):
+    read(chronicle, A, 1, 3, domain_id=5)
+    read(chronicle, A, 1, 5, domain_id=5)
+    assert chronicle.began_with_old_memory(A, 5)
+
+
+def test_a_boot_is_no_restore(chronicle):
+    boot(chronicle, A, 5)
+    read(chronicle, A, 1, 1, domain_id=5)
+    assert not chronicle.began_with_old_memory(A, 5)

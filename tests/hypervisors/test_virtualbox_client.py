@@ -1,0 +1,469 @@
+"""The VirtualBox adapter where something is wrong: one machine, the registry, VBoxManage, or the question."""
+
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.identity import Directory, Rules, resolve, swapped
+from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
+
+LONG_S = 60.0
+SOON_S = 0.3
+"""For what hangs anyway."""
+BUSY_S = 4.0
+"""For what hangs, where on a busy machine something else has to come in time."""
+
+
+@pytest.fixture
+def vbox(tmp_path):
+    return FakeVBox(tmp_path)
+
+
+@pytest.fixture
+def clock():
+    return QuickClock()
+
+
+@pytest.fixture
+def opened(vbox, clock):
+    """Open the endpoint with the patience given: by default more than any test has."""
+    made = []
+
+    def open_it(look_s=LONG_S, read_s=LONG_S, off_s=LONG_S, start_s=LONG_S):
+        settings = vbox.settings(look_s=look_s, read_s=read_s, off_s=off_s, start_s=start_s)
+        made.append(VirtualBoxHypervisor(settings, clock.now_s))
+        return made[-1]
+
+    yield open_it
+    for hypervisor in made:
+        hypervisor.close()
+
+
+@pytest.fixture
+def hypervisor(opened):
+    return opened()
+
+
+def not_registered(machine) -> str:
+    return (
+        f"VBoxManage: error: Could not find a registered machine with UUID {{{machine.id}}}\n"
+        "VBoxManage: error: Details: code VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component VirtualBoxWrap\n"
+    )
+
+
+def states(hypervisor) -> dict[str, PowerState]:
+    return {evidence.guest.name: evidence.power_state for evidence in hypervisor.sweep()}
+
+
+# -- one machine of many --------------------------------------------------------------------------------
+
+
+def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("frozen")
+    vbox.add("off", "poweroff")
+    for number in range(6):
+        vbox.add(f"on-{number}")
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+    seen = states(hypervisor)
+    assert seen.pop("frozen") is PowerState.UNKNOWN
+    assert seen.pop("off") is PowerState.STOPPED
+    assert set(seen.values()) == {PowerState.RUNNING}
+
+
+def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened, clock):
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("frozen")
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+
+    def asked() -> int:
+        return sum(words[:2] == ["showvminfo", frozen.id] for words in vbox.calls())
+
+    hypervisor.sweep()
+    (again,) = hypervisor.sweep()
+    assert asked() == 1
+    assert "did not answer" in again.raw
+    clock.ahead_s += 31
+    hypervisor.sweep()
+    assert asked() == 2
+    with pytest.raises(HypervisorUnreachable, match=f"startvm {frozen.id} --type emergencystop"):
+        hypervisor.read(frozen)
+    assert asked() == 3
+    vbox.recover()
+    assert hypervisor.read(frozen).power_state is PowerState.RUNNING
+    assert states(hypervisor) == {"frozen": PowerState.RUNNING}
+
+
+def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
+    for number in range(12):
+        vbox.add(f"frozen-{number}")
+    vbox.trouble("showvminfo", hang=True)
+    hypervisor = opened(look_s=BUSY_S * 1.5, read_s=BUSY_S)
+    assert set(states(hypervisor).values()) == {PowerState.UNKNOWN}
+    assert sum(words[0] == "showvminfo" for words in vbox.calls()) <= 8
+
+
+def test_an_inaccessible_machine_is_unknown_under_the_name_it_had(vbox, hypervisor):
+    machine = vbox.add("k8s-1", hardware_uuid="12345678-aaaa-bbbb-cccc-1234567890ab")
+    hypervisor.sweep()
+    vbox.change(machine, inaccessible=True)
+    (swept,) = hypervisor.sweep()
+    read = hypervisor.read(machine)
+    for evidence in (swept, read):
+        assert evidence.guest == machine
+        assert evidence.power_state is PowerState.UNKNOWN
+        assert "inaccessible" in evidence.raw
+
+
+def test_a_machine_never_read_that_is_inaccessible_goes_by_its_uuid(vbox, hypervisor):
+    machine = vbox.add("k8s-1", inaccessible=True)
+    (swept,) = hypervisor.sweep()
+    assert swept.guest.key == ("lab", machine.id, machine.id)
+
+
+@pytest.mark.parametrize("code", ["E_UNEXPECTED (0x8000ffff)", "NS_ERROR_CALL_FAILED (0x800706be)"])
+def test_a_machine_between_two_states_is_unknown(vbox, hypervisor, code):
+    machine = vbox.add("k8s-1")
+    sentence = "VBoxManage: error: The object is not ready\nVBoxManage: error: Details: code"
+    vbox.trouble("showvminfo", stderr=f"{sentence} {code}, component x\n", code=1)
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "between two states" in evidence.raw
+    vbox.trouble("showvminfo", stderr=f"{sentence} {code}, component x\n", code=1, times=2)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+
+
+def test_a_machine_that_vanishes_during_a_sweep_is_left_out(vbox, hypervisor):
+    vbox.add("stays")
+    gone = vbox.add("goes")
+    error = "VBoxManage: error: Details: code VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component x\n"
+    vbox.trouble(f"showvminfo {gone.id}", stderr=error, code=1)
+    assert states(hypervisor) == {"stays": PowerState.RUNNING}
+
+
+def test_garbage_about_one_machine_is_unknown_in_a_sweep_and_an_error_when_read(vbox, hypervisor):
+    machine = vbox.add("k8s-1")
+    vbox.trouble("showvminfo", stdout='VMState="poweroff"\n\udcff\n')
+    assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+    with pytest.raises(HypervisorProtocol, match="an answer without name and UUID"):
+        hypervisor.read(machine)
+
+
+def test_odd_names_arrive_whole(vbox, hypervisor):
+    names = ['we "ird, na;me=1', " lead", "new\nline", "b\\s", "47cafe86-104b-457a-b097-1defd7f3d598"]
+    for name in names:
+        vbox.add(name, description='VMState="poweroff"\nsay "hi" \\')
+    assert states(hypervisor) == dict.fromkeys(names, PowerState.RUNNING)
+
+
+def test_text_of_a_snapshot_that_forges_a_state_proves_nothing(vbox, hypervisor):
+    vbox.add("k8s-1", snapshot='x"\nVMState="poweroff"\ny="')
+    assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+
+
+# -- two servers ----------------------------------------------------------------------------------------
+
+
+def test_a_server_that_does_not_know_of_the_run_proves_nothing_and_is_said(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "poweroff", log_opened="2026-11-20T11:00:00.000")
+    vbox.add("k8s-2")
+    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    (problem,) = hypervisor.describe().problems
+    assert problem.startswith("k8s-1: called off although a run began later.")
+    vbox.run("startvm", machine.id, "--type", "headless")
+    assert hypervisor.describe().problems == ()
+
+
+def test_a_machine_that_was_never_started_proves_nothing(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "poweroff", log_opened=None)
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "log" in evidence.raw
+
+
+def test_a_machine_that_vanishes_in_the_midst_of_a_look_keeps_the_record_of_its_end(vbox, hypervisor):
+    """``vagrant destroy`` stops and unregisters at once: its state can still be read, its log cannot."""
+    machine = vbox.add("k8s-1", "poweroff")
+    vbox.add("k8s-2")
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+    vbox.trouble(f"showvminfo {machine.id} --log", stderr=not_registered(machine), code=1)
+    assert list(states(hypervisor)) == ["k8s-2"]
+    vbox.run("unregistervm", machine.id)
+    evidence = hypervisor.read(machine)
+    assert (evidence.power_state, evidence.end_recorded) == (PowerState.ABSENT, True)
+
+
+def test_a_log_that_hangs_is_no_answer(vbox, opened):
+    hypervisor, machine = opened(read_s=BUSY_S), vbox.add("k8s-1", "poweroff")
+    vbox.trouble(f"showvminfo {machine.id} --log", hang=True)
+    with pytest.raises(HypervisorUnreachable):
+        hypervisor.read(machine)
+    assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+
+
+# -- the registry ---------------------------------------------------------------------------------------
+
+
+def test_the_wrong_user_sees_nothing_and_is_told_why(vbox, hypervisor):
+    assert list(hypervisor.sweep()) == []
+    info = hypervisor.describe()
+    assert info.can_power is None
+    assert "as the user who made them" in info.problems[0]
+    with pytest.raises(GuestNotFound, match="every user of a host has machines of their own"):
+        hypervisor.read(GuestRef("lab", "47cafe86-104b-457a-b097-1defd7f3d598", "", "k8s-1"))
+
+
+def stopped_and_gone(vbox, hypervisor, *others: str) -> GuestRef:
+    """A machine whose end was read, and that is not registered any more."""
+    machine = vbox.add("k8s-1", "poweroff")
+    for name in others:
+        vbox.add(name)
+    hypervisor.sweep()
+    vbox.run("unregistervm", machine.id)
+    return machine
+
+
+def test_a_machine_removed_after_its_end_is_absent_beside_its_neighbours(vbox, hypervisor):
+    machine = stopped_and_gone(vbox, hypervisor, "neighbour")
+    absent = hypervisor.read(machine)
+    assert (absent.power_state, absent.end_recorded) == (PowerState.ABSENT, True)
+    assert "poweroff since" in absent.raw
+
+
+def test_a_registry_that_became_empty_proves_no_absence(vbox, hypervisor):
+    machine = stopped_and_gone(vbox, hypervisor)
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
+
+
+def test_another_registry_proves_no_absence(vbox, hypervisor):
+    machine = stopped_and_gone(vbox, hypervisor, "neighbour")
+    with vbox.world() as world:
+        world["machines"].clear()
+    vbox.add("somebody else's")
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "saved", "aborted"])
+def test_a_machine_not_read_as_stopped_is_not_absent(vbox, hypervisor, state):
+    machine = vbox.add("k8s-1", state)
+    vbox.add("neighbour")
+    hypervisor.sweep()
+    with vbox.world() as world:
+        del world["machines"][machine.id]
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
+
+
+def test_a_machine_that_was_started_again_is_not_absent(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "poweroff")
+    vbox.add("neighbour")
+    hypervisor.sweep()
+    vbox.run("startvm", machine.id, "--type", "headless")
+    hypervisor.sweep()
+    with vbox.world() as world:
+        del world["machines"][machine.id]
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
+
+
+# -- VBoxManage -----------------------------------------------------------------------------------------
+
+
+def all_readings(hypervisor, machine):
+    return (hypervisor.describe, hypervisor.sweep, lambda: hypervisor.read(machine))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind"),
+    [
+        ({"stderr": NO_SERVER, "code": 1}, HypervisorUnreachable),
+        ({"signal": 9}, HypervisorUnreachable),
+        ({"hang": True}, HypervisorUnreachable),
+        ({"huge": True}, HypervisorProtocol),
+        ({"stdout": "garbage\n"}, HypervisorProtocol),
+        ({"stdout": "\udcff\udcfe\0"}, HypervisorProtocol),
+        ({"code": 3}, HypervisorProtocol),
+        ({"stderr": "me@box: Permission denied (publickey).\n", "code": 255}, HypervisorDenied),
+        ({"stderr": "ssh: Could not resolve hostname box\n", "code": 255}, HypervisorUnreachable),
+    ],
+    ids=["no server", "killed", "hangs", "huge", "garbage", "no text", "code 3", "denied", "no host"],
+)
+def test_a_vboxmanage_that_does_not_work_tells_nothing_of_any_machine(vbox, opened, trouble, kind):
+    hypervisor, machine = (
+        opened(read_s=SOON_S if "hang" in trouble else LONG_S),
+        vbox.add("k8s-1", "poweroff"),
+    )
+    vbox.trouble("", **trouble)
+    for reading in all_readings(hypervisor, machine):
+        with pytest.raises(kind) as caught:
+            reading()
+        assert str(caught.value).startswith("lab")
+        assert str(caught.value).isprintable()
+
+
+def test_an_answer_that_ends_early_with_success_proves_nothing(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "poweroff")
+    vbox.trouble("showvminfo", stdout=f'name="k8s-1"\nUUID="{machine.id}"\nVMState="poweroff"\n')
+    with pytest.raises(HypervisorProtocol, match="without hardwareuuid and VMStateChangeTime"):
+        hypervisor.read(machine)
+
+
+def test_the_script_around_the_program_is_named_as_the_fault(vbox, hypervisor):
+    vbox.trouble("list", stdout="WARNING: The character device /dev/vboxdrv does not exist.\n")
+    with pytest.raises(HypervisorProtocol, match="call /usr/lib/virtualbox/VBoxManage itself"):
+        hypervisor.sweep()
+
+
+def test_a_program_that_is_not_there_is_named(clock):
+    hypervisor = VirtualBoxHypervisor(VirtualBoxSettings("lab", ("/nowhere/VBoxManage",)), clock.now_s)
+    with pytest.raises(HypervisorUnreachable, match="cannot run /nowhere/VBoxManage"):
+        hypervisor.sweep()
+
+
+def test_what_stands_before_the_program_is_run_with_it(vbox, clock, tmp_path):
+    """As `ssh me@box VBoxManage` is."""
+    relay = tmp_path / "relay.py"
+    relay.write_text("import os, sys\nassert sys.argv[1] == 'me@box'\nos.execv(sys.argv[2], sys.argv[2:])\n")
+    vbox.add("k8s-1")
+    command = (sys.executable, "-IS", str(relay), "me@box", *vbox.command)
+    hypervisor = VirtualBoxHypervisor(VirtualBoxSettings("lab", command), clock.now_s)
+    assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
+
+
+def test_it_describes_itself(vbox, hypervisor):
+    vbox.add("k8s-1")
+    info = hypervisor.describe()
+    assert (info.kind, info.version) == ("virtualbox", "VirtualBox 7.2.22_Debianr175245")
+    assert info.detail.endswith(": 1 machine")
+
+
+# -- power ----------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
+    hypervisor, machine = opened(off_s=BUSY_S), vbox.add("frozen")
+    vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)
+    hypervisor.stop(machine)
+    assert vbox.calls()[-2:] == [
+        ["controlvm", machine.id, "poweroff"],
+        ["startvm", machine.id, "--type", "emergencystop"],
+    ]
+    vbox.recover()
+    assert hypervisor.read(machine).raw.startswith("aborted since")
+
+
+def test_a_machine_whose_killing_fails_too_is_said(vbox, opened):
+    hypervisor, machine = opened(off_s=SOON_S), vbox.add("frozen")
+    vbox.trouble("controlvm", hang=True)
+    vbox.trouble("startvm", stderr=NO_SERVER, code=1)
+    with pytest.raises(HypervisorUnreachable, match="cannot kill lab/frozen, which does not obey"):
+        hypervisor.stop(machine)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [{"stderr": NO_SERVER, "code": 1}, {"code": 1}, {"signal": 9}],
+    ids=["server", "refused", "dead"],
+)
+def test_a_stop_that_is_refused_kills_nothing(vbox, hypervisor, trouble):
+    machine = vbox.add("k8s-1")
+    vbox.trouble("controlvm", **trouble)
+    with pytest.raises((HypervisorProtocol, HypervisorUnreachable)):
+        hypervisor.stop(machine)
+    assert vbox.calls() == [["controlvm", machine.id, "poweroff"]]
+
+
+def test_a_start_waits_until_the_last_run_has_let_go(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "poweroff", held=2)
+    hypervisor.start(machine)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+
+
+def test_a_start_of_a_machine_that_runs_does_not_wait(vbox, hypervisor):
+    machine = vbox.add("k8s-1")
+    with pytest.raises(HypervisorProtocol, match=r"cannot start lab/k8s-1: .*already locked"):
+        hypervisor.start(machine)
+    assert sum(words[0] == "startvm" for words in vbox.calls()) == 1
+
+
+def test_a_machine_that_is_held_for_good_is_not_started(vbox, opened):
+    machine = vbox.add("k8s-1", "poweroff", held=1_000)
+    with pytest.raises(HypervisorProtocol, match="already locked"):
+        opened(start_s=BUSY_S).start(machine)
+
+
+def test_a_shutdown_that_is_refused_says_so(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "paused")
+    with pytest.raises(HypervisorProtocol, match="cannot shut down lab/k8s-1: Invalid machine state: Paused"):
+        hypervisor.shutdown(machine)
+
+
+def test_a_guest_that_does_not_care_for_the_button_runs_on(vbox, hypervisor):
+    machine = vbox.add("k8s-1", deaf=True)
+    hypervisor.shutdown(machine)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+
+
+def test_a_saved_state_can_be_discarded(vbox, hypervisor):
+    machine = vbox.add("k8s-1", "saved")
+    assert hypervisor.read(machine).power_state is PowerState.SAVED
+    hypervisor.discard(machine)
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+    hypervisor.discard(machine)  # nothing to discard is no mistake to VirtualBox
+
+
+def test_a_running_machine_has_no_state_to_discard(vbox, hypervisor):
+    with pytest.raises(HypervisorProtocol, match="cannot discard the saved state of lab/k8s-1"):
+        hypervisor.discard(vbox.add("k8s-1"))
+
+
+@pytest.mark.parametrize("id_", ["101", "k8s-1", "", "x; reboot", "--help", "47cafe86\n"])
+@pytest.mark.parametrize("verb", ["read", "stop", "start", "shutdown", "discard"])
+def test_only_uuids_are_given_to_a_program(vbox, hypervisor, verb, id_):
+    """A guest's id may come from an annotation, which anybody may have written."""
+    with pytest.raises(HypervisorProtocol, match="these go by UUID"):
+        getattr(hypervisor, verb)(GuestRef("lab", id_, id_, "k8s-1"))
+    assert vbox.calls() == []
+
+
+def test_a_uuid_in_another_spelling_is_given_in_the_usual_one(vbox, hypervisor):
+    machine = vbox.add("k8s-1")
+    assert hypervisor.read(replace(machine, id=f"{{{machine.id.upper()}}}")).guest == machine
+
+
+# -- who is who -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("of_node", "via"), [(swapped, Via.UUID_SWAPPED), (str.upper, Via.UUID)], ids=["little-endian", "old"]
+)
+def test_a_node_is_found_by_the_uuid_that_its_guest_sees(vbox, hypervisor, of_node, via):
+    """Which is hardwareuuid, in either byte order; the machine is asked for by the registry's UUID."""
+    hardware_uuid = "12345678-aaaa-bbbb-cccc-1234567890ab"
+    machine = vbox.add("k8s-1", hardware_uuid=hardware_uuid)
+    vbox.add("k8s-2")
+    node = NodeView("k8s-1", "uid", of_node(hardware_uuid), "", "boot", ready=True, version="1")
+    directory = Directory((evidence.guest for evidence in hypervisor.sweep()), [node], Rules())
+    (candidate,) = directory.candidates(node)
+    assert (candidate.guest, candidate.via) == (machine, via)
+    observation = Observation(
+        node, (candidate,), None, GuestHistory(), Fleet(1), Intent.WATCH, time.monotonic(), ""
+    )
+    assert resolve(observation).candidate == candidate
+    assert hypervisor.read(candidate.guest).guest.id == machine.id != hardware_uuid
+
+
+def test_a_node_is_found_by_the_map_through_the_registrys_uuid(vbox, hypervisor):
+    """That is what Vagrant knows of a machine."""
+    machine = vbox.add("default", hardware_uuid="12345678-aaaa-bbbb-cccc-1234567890ab")
+    node = NodeView("k8s-1", "uid", "", "", "boot", ready=True, version="1")
+    guests = [evidence.guest for evidence in hypervisor.sweep()]
+    (candidate,) = Directory(guests, [node], Rules({"k8s-1": ("lab", machine.id)})).candidates(node)
+    assert (candidate.guest, candidate.via) == (machine, Via.MAP)

@@ -1,0 +1,111 @@
+"""A real VBoxManage answers as the adapter expects, as far as can be seen without starting a machine.
+
+The contract's tests start some, where that is possible.
+"""
+
+import pytest
+
+from fencer.core.model import PowerState
+from fencer.errors import GuestNotFound, HypervisorProtocol
+from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from tests.support.vbox.machines import RealVBox, real_vbox
+
+LONG_AGO = "2001-01-01T00:00:00.000000000Z"
+LONG_AHEAD = "2999-01-01T00:00:00.000000000Z"
+
+
+@pytest.fixture
+def vbox(tmp_path):
+    with real_vbox(tmp_path, RealVBox) as vbox:
+        yield vbox
+
+
+@pytest.fixture
+def hypervisor(vbox):
+    hypervisor = VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0))
+    yield hypervisor
+    hypervisor.close()
+
+
+def write_log(vbox, guest, opened) -> None:
+    """Write what the last run of a machine would have left."""
+    vbox.log(guest).parent.mkdir(exist_ok=True)
+    head = "00:00:00.022549 VirtualBox VM\n00:00:00.022551 Log opened"
+    vbox.log(guest).write_text(
+        f"{head} {opened}\n00:00:00.025117 Console: Machine state changed to 'Starting'\n"
+    )
+
+
+def test_a_machine_that_never_ran_proves_nothing(vbox, hypervisor):
+    evidence = hypervisor.read(vbox.create())
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert evidence.raw.startswith("poweroff since")
+
+
+def test_a_machine_whose_last_run_is_older_than_its_state_is_stopped(vbox, hypervisor):
+    guest = vbox.create()
+    write_log(vbox, guest, LONG_AGO)
+    (swept,) = (evidence for evidence in hypervisor.sweep() if evidence.guest.id == guest.id)
+    for evidence in (swept, hypervisor.read(guest)):
+        assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, True)
+        assert evidence.guest == guest
+
+
+def test_a_machine_whose_last_run_is_younger_than_its_state_is_unknown_and_a_problem(vbox, hypervisor):
+    guest = vbox.create()
+    write_log(vbox, guest, LONG_AHEAD)
+    assert hypervisor.read(guest).power_state is PowerState.UNKNOWN
+    assert any(guest.name in problem for problem in hypervisor.describe().problems)
+
+
+def test_names_and_texts_that_look_like_states_change_nothing(vbox, hypervisor):
+    name = 'fencer-test "x", VMState="running"\nVMState="saved"'
+    guest = vbox.create(name)
+    write_log(vbox, guest, LONG_AGO)
+    vbox.run("modifyvm", guest.id, "--description", 'one\nVMState="running"\nUUID="x" \\')
+    vbox.run("snapshot", guest.id, "take", 'a "b" \\c\nhardwareuuid="y"')
+    (swept,) = (evidence for evidence in hypervisor.sweep() if evidence.guest.id == guest.id)
+    assert swept.guest.name == name
+    assert swept.power_state is PowerState.STOPPED
+
+
+def test_a_snapshot_that_forges_a_state_makes_it_unreadable(vbox, hypervisor):
+    guest = vbox.create()
+    write_log(vbox, guest, LONG_AGO)
+    vbox.run("snapshot", guest.id, "take", 'x"\nVMState="running"\ny="')
+    with pytest.raises(HypervisorProtocol, match="VMState twice: 'poweroff' and 'running'"):
+        hypervisor.read(guest)
+
+
+def test_the_uuid_that_a_guest_sees_may_be_another_than_the_machines(vbox, hypervisor):
+    guest = vbox.create()
+    vbox.run("modifyvm", guest.id, "--hardware-uuid", "12345678-AAAA-bbbb-cccc-1234567890ab")
+    found = hypervisor.read(guest).guest
+    assert (found.id, found.uuid) == (guest.id, "12345678-aaaa-bbbb-cccc-1234567890ab")
+
+
+def test_orders_that_do_not_fit_are_refused_in_its_words(vbox, hypervisor):
+    guest = vbox.create()
+    with pytest.raises(HypervisorProtocol, match=f"cannot stop lab/{guest.name}: .*not currently running"):
+        hypervisor.stop(guest)
+    with pytest.raises(HypervisorProtocol, match=f"cannot shut down lab/{guest.name}"):
+        hypervisor.shutdown(guest)
+    hypervisor.discard(guest)  # nothing to discard is no mistake to it
+
+
+def test_a_machine_removed_after_its_end_is_absent_and_one_never_seen_is_not_found(vbox, hypervisor):
+    vbox.create()
+    guest = vbox.create()
+    write_log(vbox, guest, LONG_AGO)
+    hypervisor.sweep()
+    vbox.remove(guest)
+    assert hypervisor.read(guest).power_state is PowerState.ABSENT
+    with pytest.raises(GuestNotFound):
+        VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0)).read(guest)
+
+
+def test_it_says_what_it_is(vbox, hypervisor):
+    vbox.create()
+    info = hypervisor.describe()
+    assert info.version.startswith("VirtualBox ")
+    assert info.can_power is True

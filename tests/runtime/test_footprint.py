@@ -1,0 +1,16 @@
+"""What an agent does about its own size."""
+
+import gc
+
+from fencer.runtime.footprint import settle
+
+
+def test_what_is_there_when_the_agent_settles_is_not_looked_through_again():
+    gc.unfreeze()
+    here_before = len(gc.get_objects())
+    settle()
+    try:
+        assert gc.get_freeze_count() > here_before / 2
+        assert len(gc.get_objects()) < here_before / 10
+    finally:
+        gc.unfreeze()

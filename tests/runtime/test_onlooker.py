@@ -1,0 +1,79 @@
+"""One look of a command that has not watched before: honest ages, and never an action."""
+
+from fencer.core.model import Reason, Verdict
+from fencer.runtime.onlooker import NEEDS_MEMORY, Onlooker
+from tests.runtime.stagehand import POWER, WRITES, Stagehand
+
+
+def onlooker(stage):
+    return Onlooker(stage.world, stage.policy, stage.simulation.rules())
+
+
+def judged(stage, name="k8s-2"):
+    return onlooker(stage).look(name).judged[name]
+
+
+def silent(what="nic_off", for_s=90.0):
+    """A stage whose k8s-2 was bound by an agent, and then fell silent."""
+    stage = Stagehand()
+    stage.run(30)
+    stage.happen(what)
+    stage.simulation.clock.advance(for_s)
+    stage.calls.clear()
+    return stage
+
+
+def test_a_first_look_takes_the_age_of_a_lease_from_the_api():
+    stage = silent()
+    node = judged(stage).observation.node
+    assert 80 < node.lease_age_s < 101
+    assert node.lease_renewals == 0
+
+
+def test_a_first_look_takes_the_age_of_not_ready_from_the_taint():
+    stage = silent(for_s=120)
+    taint_age_s = judged(stage).observation.node.not_ready_s
+    assert 50 < taint_age_s < 75
+
+
+def test_a_node_that_is_heard_is_fresh_at_first_sight():
+    stage = silent()
+    node = judged(stage, "k8s-1").observation.node
+    assert node.lease_age_s < 11
+    assert node.not_ready_s is None
+
+
+def test_a_cut_off_node_is_judged_by_its_guest_at_first_sight():
+    """An agent that has just started would only say that it has not waited long enough."""
+    assert judged(silent()).decision.reason is Reason.GUEST_RUNNING
+
+
+def test_what_one_look_cannot_tell_is_named():
+    decision = judged(silent("power_off")).decision
+    assert decision.verdict is Verdict.WAIT
+    assert decision.reason in NEEDS_MEMORY
+
+
+def test_it_never_acts_however_often_it_looks():
+    stage = silent("power_off")
+    onlooking = onlooker(stage)
+    for _ in range(10):
+        seen = onlooking.look()
+        stage.simulation.clock.advance(2)
+    assert seen.judged["k8s-2"].decision.verdict is Verdict.FENCE
+    assert not (WRITES | POWER) & set(stage.calls)
+
+
+def test_a_kubelet_that_is_heard_again_counts_from_the_second_look_on():
+    stage = silent()
+    onlooking = onlooker(stage)
+    onlooking.look()
+    stage.happen("nic_on")
+    stage.simulation.clock.advance(60)
+    assert onlooking.look().judged["k8s-2"].decision.verdict is Verdict.HEALTHY
+
+
+def test_a_time_that_cannot_be_read_is_no_age():
+    stage = silent()
+    stage.simulation.api.nodes["k8s-2"].lease = "yesterday"
+    assert judged(stage).observation.node.lease_age_s < 1

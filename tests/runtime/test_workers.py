@@ -1,0 +1,106 @@
+"""Calls that hang: nobody else waits, what comes late is unknown, and lost workers are counted."""
+
+import threading
+
+import pytest
+
+from fencer.errors import FencerError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.runtime.clock import SystemClock
+from fencer.runtime.workers import WORKERS_LOST, ThreadAsker
+
+SOON_S = 0.02
+LONG_S = 30.0
+
+
+@pytest.fixture
+def gate():
+    """An event that hanging calls wait for; opened in the end, so that no thread is left."""
+    opened = threading.Event()
+    yield opened
+    opened.set()
+
+
+@pytest.fixture
+def asker():
+    return ThreadAsker(SystemClock(), patience_s=SOON_S)
+
+
+def test_an_answer_and_an_error_come_through(asker):
+    def denied():
+        raise HypervisorDenied("no")
+
+    assert asker.ask("lab", lambda: 42, LONG_S) == 42
+    with pytest.raises(HypervisorDenied):
+        asker.ask("lab", denied, LONG_S)
+
+
+def test_a_call_that_hangs_reads_unreachable_and_the_next_one_has_a_worker(asker, gate):
+    with pytest.raises(HypervisorUnreachable, match="no answer within"):
+        asker.ask("lab", gate.wait, SOON_S)
+    assert asker.ask("lab", lambda: "well", LONG_S) == "well"
+
+
+def test_a_hung_endpoint_delays_no_other(asker, gate):
+    answers = asker.ask_all({"hung": gate.wait, "sound": lambda: "well"}, LONG_S)
+    assert answers["sound"] == "well"
+    assert isinstance(answers["hung"], HypervisorUnreachable)
+
+
+def test_an_answer_that_took_longer_than_patience_is_taken_up_by_the_next_call(asker, gate):
+    calls = []
+
+    def slow():
+        calls.append(1)
+        gate.wait()
+        return "late but true"
+
+    assert isinstance(asker.ask_all({"lab": slow}, LONG_S)["lab"], FencerError)
+    gate.set()
+    patient = ThreadAsker(SystemClock(), patience_s=LONG_S)
+    patient.__dict__.update({key: value for key, value in asker.__dict__.items() if key != "_patience_s"})
+    assert patient.ask_all({"lab": slow}, LONG_S) == {"lab": "late but true"}
+    assert calls == [1]
+
+
+def test_who_asks_patiently_gets_no_answer_of_another_call_later(gate):
+    asker = ThreadAsker(SystemClock(), patience_s=LONG_S)
+    late = asker.ask_all({"lab": gate.wait}, SOON_S, patient=True)
+    assert isinstance(late["lab"], HypervisorUnreachable)
+    gate.set()
+    assert asker.ask_all({"lab": lambda: "mine"}, LONG_S, patient=True) == {"lab": "mine"}
+
+
+def test_after_three_lost_workers_an_endpoint_is_not_asked_until_one_returns(asker, gate):
+    for _ in range(WORKERS_LOST):
+        with pytest.raises(HypervisorUnreachable):
+            asker.ask("lab", gate.wait, SOON_S)
+    with pytest.raises(HypervisorUnreachable, match="3 calls hang"):
+        asker.ask("lab", lambda: "never asked", LONG_S)
+    assert isinstance(asker.ask_all({"lab": lambda: "never"}, LONG_S)["lab"], HypervisorUnreachable)
+    returned = asker._lost["lab"][0]
+    gate.set()
+    returned._thread.join(LONG_S)
+    assert asker.ask("lab", lambda: "asked again", LONG_S) == "asked again"
+
+
+def test_a_sweep_past_its_deadline_gives_its_worker_up(asker, gate):
+    for _ in range(2):
+        answers = asker.ask_all({"lab": gate.wait}, 0.0)
+        assert isinstance(answers["lab"], HypervisorUnreachable)
+    assert asker.ask("lab", lambda: "well", LONG_S) == "well"
+
+
+def test_a_bug_in_an_adapter_is_logged_and_reads_unknown(asker, caplog):
+    def bug():
+        return {}["nothing"]
+
+    with pytest.raises(HypervisorProtocol, match="a bug in fencer: KeyError"):
+        asker.ask("lab", bug, LONG_S)
+    assert "Traceback" in caplog.text
+
+
+def test_a_wake_up_ends_a_wait_and_is_used_up_by_it():
+    clock = SystemClock()
+    clock.wake()
+    assert clock.wait(LONG_S)
+    assert not clock.wait(0.0)

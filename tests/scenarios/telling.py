@@ -1,0 +1,61 @@
+"""How stories are written down in transcripts, for people who read no code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from fencer.core.model import Decision, Outcome
+from fencer.simulation.faults import Fault
+from fencer.simulation.stage import Stage, Summary
+from fencer.simulation.timeline import StageEvent
+
+UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+SIGNS = {Outcome.PASSED: "yes", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-"}
+
+
+def clock(seconds: float) -> str:
+    """Write a moment of the story: minutes, seconds, tenths."""
+    tenths = round(seconds * 10)
+    return f"{tenths // 600:2}:{tenths % 600 / 10:04.1f}"
+
+
+def event_line(event: StageEvent) -> str:
+    """Write one event: when, who, about which node, what."""
+    text = UUID.sub(r"\1…", event.text)
+    return f"{clock(event.t_s)}  {event.actor:<10}  {event.node or '':<5}  {text}".rstrip()
+
+
+def script_lines(script: Iterable[Fault]) -> Iterator[str]:
+    """Write what is going to happen."""
+    for fault in script:
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}".rstrip()
+
+
+def node_lines(stage: Stage) -> Iterator[str]:
+    """Write how every node stands: for Kubernetes, for its hypervisor, with which pods."""
+    api, world = stage.simulation.api, stage.simulation.world
+    for name, machine in stage.simulation.nodes.items():
+        node = api.nodes.get(name)
+        guest = world.guests[machine.guest.name]
+        if node is None:
+            yield f"{name}  no Node object; guest {guest.power}"
+            continue
+        words = [{True: "Ready", False: "NotReady", None: "NotReady"}[node.ready]]
+        words += ["out of service"] * node.out_of_service + ["cordoned"] * node.unschedulable
+        pods = sorted(pod.name if pod.ready else f"({pod.name})" for pod in api.pods_on(name))
+        yield f"{name}  {', '.join(words)}; guest {guest.power}; {' '.join(pods) or 'no pods'}"
+
+
+def ladder_lines(decision: Decision) -> Iterator[str]:
+    """Write a decision with its whole ladder."""
+    yield f"{decision.verdict}: {decision.reason}"
+    for check in decision.checks:
+        needs = f" ({check.needs})" if check.needs else ""
+        yield UUID.sub(r"\1…", f"{SIGNS[check.outcome]:>4}  {check.name:<14}  {check.seen}{needs}").rstrip()
+
+
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """Write how it ended."""
+    yield summary.sentence()
+    yield f"as expected: {'yes' if summary.as_expected else 'NO'}"

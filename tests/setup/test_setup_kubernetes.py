@@ -1,0 +1,148 @@
+"""``fencer setup kubernetes``: the manifest, and a kubeconfig that a real API server lets in."""
+
+import stat
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from fencer.cli.main import cli
+from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.settings import ClusterSettings
+from tests.cluster.conftest import RBAC, collection_of
+from tests.support.backstage import ApiBackstage
+
+ADMINS = "/nowhere/admin"
+
+
+def run(*words):
+    result = CliRunner().invoke(cli, ["setup", "kubernetes", *map(str, words)], env={"KUBECONFIG": ""})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_what_is_printed_is_the_file_in_config():
+    assert run().output == RBAC.read_text()
+    assert run("--print", "--output", "/nowhere").output == RBAC.read_text()
+
+
+def test_the_admission_policy_is_about_the_same_account():
+    assert run("--admission-policy").output == (RBAC.parent / "admission-policy.yaml").read_text()
+    moved = run("--admission-policy", "--namespace", "guards").output
+    conditions = [
+        condition["expression"]
+        for document in yaml.safe_load_all(moved)
+        for condition in document["spec"].get("matchConditions", ())
+    ]
+    assert set(conditions) == {"request.userInfo.username == 'system:serviceaccount:guards:fencer'"}
+
+
+def test_another_namespace_moves_the_account_and_nothing_else():
+    objects = list(yaml.safe_load_all(run("--namespace", "guards").output))
+    before = list(yaml.safe_load_all(RBAC.read_text()))
+    assert len(objects) == len(before)
+    for now, then in zip(objects, before, strict=True):
+        if then["kind"] == "Namespace":
+            then["metadata"]["name"] = "guards"
+        if then["kind"] == "ServiceAccount":
+            then["metadata"]["namespace"] = "guards"
+        for subject in then.get("subjects", ()):
+            subject["namespace"] = "guards"
+        assert now == then
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--namespace", "No Such"],
+        ["--output", "kubeconfig"],
+        ["--output", "kubeconfig", "--kubeconfig", ADMINS],
+        ["--output", "kubeconfig", "--kubeconfig", ADMINS, "--server", "http://10.0.0.1"],
+        ["--output", "kubeconfig", "--kubeconfig", ADMINS, "--hours", "0"],
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_a_wrong_argument(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*words).exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_is_left_alone_before_anybody_is_asked(tmp_path):
+    file = tmp_path / "kubeconfig"
+    file.write_text("mine")
+    result = run("--output", file, "--kubeconfig", ADMINS)
+    assert result.exit_code == 2
+    assert "--replace" in result.stderr
+    assert file.read_text() == "mine"
+
+
+def test_a_kubeconfig_that_trusts_anybody_gets_no_token(bare_api, tmp_path):
+    admin = tmp_path / "admin"
+    content = yaml.safe_load(bare_api.kubeconfig().read_text())
+    for cluster in content["clusters"]:
+        cluster["cluster"] = {"server": bare_api.url, "insecure-skip-tls-verify": True}
+    admin.write_text(yaml.safe_dump(content))
+    result = run("--output", tmp_path / "out", "--kubeconfig", admin)
+    assert result.exit_code == 2
+    assert "does not verify its server" in result.stderr
+
+
+def applied(bare_api, namespace):
+    backstage = ApiBackstage(bare_api)
+    for document in yaml.safe_load_all(run("--namespace", namespace).output):
+        document["metadata"]["name"] = document["metadata"]["name"].replace("fencer", namespace)
+        if document["kind"] == "ServiceAccount":
+            document["metadata"]["name"] = "fencer"
+        if "roleRef" in document:
+            document["roleRef"]["name"] = namespace
+        backstage.send("POST", collection_of(document), document)
+
+
+def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bare_api, tmp_path):
+    applied(bare_api, "guards")
+    file = tmp_path / "kubeconfig"
+    words = ("--namespace", "guards", "--output", file, "--kubeconfig", bare_api.kubeconfig())
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "its token is good until 20" in result.output
+    cluster = KubernetesCluster(ClusterSettings(str(file)))
+    assert cluster.identity().user == "system:serviceaccount:guards:fencer"
+    assert cluster.missing_rights() == []
+    assert "client-" not in file.read_text()  # nothing of the administrator's
+    token = yaml.safe_load(file.read_text())["users"][0]["user"]["token"]
+    assert token not in result.output
+    assert run(*words).exit_code == 2
+    assert run(*words, "--replace", "--hours", "1").exit_code == 0
+    assert yaml.safe_load(file.read_text())["users"][0]["user"]["token"] != token
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_without_the_account_it_is_said_how_to_make_it(bare_api, tmp_path):
+    file = tmp_path / "kubeconfig"
+    result = run("--namespace", "nobody", "--output", file, "--kubeconfig", bare_api.kubeconfig())
+    assert result.exit_code == 2
+    assert "fencer setup kubernetes --namespace nobody | kubectl apply -f -" in result.stderr
+    assert not file.exists()
+
+
+def test_an_account_without_rights_is_named_and_no_success(bare_api, tmp_path):
+    backstage = ApiBackstage(bare_api)
+    backstage.send("POST", "/api/v1/namespaces", {"metadata": {"name": "powerless"}})
+    account = {"metadata": {"name": "fencer"}}
+    backstage.send("POST", "/api/v1/namespaces/powerless/serviceaccounts", account)
+    file = tmp_path / "kubeconfig"
+    result = run("--namespace", "powerless", "--output", file, "--kubeconfig", bare_api.kubeconfig())
+    assert result.exit_code == 1
+    assert "the account may not patch nodes" in result.stderr
+
+
+def test_a_server_that_the_token_does_not_reach_leaves_no_file(bare_api, tmp_path):
+    applied(bare_api, "faraway")
+    file = tmp_path / "kubeconfig"
+    words = ("--namespace", "faraway", "--output", file, "--kubeconfig", bare_api.kubeconfig())
+    result = run(*words, "--server", "https://127.0.0.1:1")
+    assert result.exit_code == 3
+    assert not file.exists()

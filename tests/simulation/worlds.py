@@ -1,0 +1,63 @@
+"""Small worlds and hand-written agents for the tests of the simulation."""
+
+from __future__ import annotations
+
+from fencer.core.model import FenceMark, GuestRef
+from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.faults import Fault, What, apply
+from fencer.simulation.stage import StagePorts
+from fencer.simulation.workloads import StatefulSet
+
+
+def warm(*workloads, seed=1, strict=True, **timing):
+    """Return a world of three nodes in which everything is Ready."""
+    simulation = Simulation(Shape(), workloads or (StatefulSet("db", 8),), seed=seed, strict=strict, **timing)
+    simulation.warm_up()
+    return simulation
+
+
+def happen(simulation, what, target=""):
+    """Let one thing happen now."""
+    apply(Fault(0.0, what, target), simulation)
+
+
+def names(pods):
+    return sorted(pod.name for pod in pods)
+
+
+def set_taint_by_hand(simulation, node):
+    """Taint a node through the port, as a person (or a hasty agent) would."""
+    cluster = simulation.cluster
+    view = cluster.fact(node).node
+    guest = simulation.guest(node).ref
+    cluster.taint(view, FenceMark("x", cluster.fact(node).utc, view.boot_id, guest, "somebody"))
+
+
+class Idle:
+    """An agent that does nothing."""
+
+    def __init__(self, _ports: StagePorts) -> None:
+        self.passes = 0
+
+    def tick(self) -> None:
+        self.passes += 1
+
+
+class Hasty:
+    """An unsafe agent: fences whatever is NotReady, and asks no hypervisor."""
+
+    def __init__(self, ports: StagePorts) -> None:
+        self._ports = ports
+
+    def tick(self) -> None:
+        cluster = self._ports.cluster
+        for fact in cluster.roster().facts:
+            if fact.node.ready is not None or fact.node.out_of_service is not None:
+                continue
+            guest = GuestRef("lab", fact.node.name, fact.node.system_uuid, fact.node.name)
+            cluster.taint(fact.node, FenceMark("hasty", fact.utc, fact.node.boot_id, guest, "hasty"))
+            for pod in cluster.pods(fact.node.name):
+                cluster.clear(pod, "not ready is dead, is it not")
+
+
+__all__ = ["Hasty", "Idle", "What", "happen", "names", "set_taint_by_hand", "warm"]

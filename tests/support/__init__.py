@@ -1,0 +1,48 @@
+"""What several tests need: bounded waiting, and one way to say that a real part is missing."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+
+def wait_until(condition: Callable[[], T], what: str, *, timeout_s: float = 30.0, every_s: float = 0.05) -> T:
+    """Ask a condition again and again until it is true, and return what it gave.
+
+    Args:
+        condition: Asked at once and then every `every_s`; anything truthy ends the waiting.
+        what: What is waited for, as the failure shall call it.
+        timeout_s: Seconds after which waiting is a failure.
+        every_s: Seconds between two askings.
+
+    Raises:
+        AssertionError: It did not come true in time; the message has the last value.
+    """
+    pause = threading.Event()
+    deadline_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"no {what} within {timeout_s:g} s; last seen: {value!r}")
+        pause.wait(every_s)
+    return value
+
+
+def real_parts_required() -> bool:
+    """Tell whether a missing real part is a failure here (`FENCER_REQUIRE_REAL=1`) and not a skip."""
+    return os.environ.get("FENCER_REQUIRE_REAL") == "1"
+
+
+def missing_real_part(reason: str) -> NoReturn:
+    """Leave out the test that asks for a real part: a skip with its reason, a failure where all is required.
+
+    Args:
+        reason: One line: what is left out and how to get it.
+    """
+    if real_parts_required():
+        raise pytest.fail.Exception(reason, pytrace=False) from None
+    raise pytest.skip.Exception(reason) from None

@@ -1,0 +1,128 @@
+"""The scene behind a real API, set by an administrator's plain requests: the contract's `Backstage`."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from fencer.core import annotations as keys
+from fencer.core.model import Taint
+from tests.support.controlplane import ControlPlane
+
+MERGE = "application/merge-patch+json"
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+
+_ticks = itertools.count(1)
+
+
+class ApiBackstage:
+    """Implements `tests.contract.cluster_contract.Backstage` for a control plane without controllers."""
+
+    def __init__(self, control_plane: ControlPlane) -> None:
+        self._api = control_plane
+
+    def make_node(
+        self, name: str, *, ready: bool | None = True, boot_id: str = "boot-1", taints: Sequence[Taint] = ()
+    ) -> None:
+        spec = {"taints": [_taint(taint) for taint in taints]}
+        made = self.send("POST", NODES, {"metadata": {"name": name}, "spec": spec})
+        # All of nodeInfo's fields are required together.
+        rest = "machineID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion"
+        info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
+        info |= {"bootID": boot_id, "systemUUID": f"uuid-of-{name}"}
+        condition = {"type": "Ready", "status": {True: "True", False: "False", None: "Unknown"}[ready]}
+        made["status"] = {"nodeInfo": info, "conditions": [condition]}
+        self.send("PUT", f"{NODES}/{name}/status", made)
+
+    def touch_node(self, name: str) -> None:
+        self._label(f"{NODES}/{name}")
+
+    def drop_node(self, name: str) -> None:
+        self.send("DELETE", f"{NODES}/{name}")
+
+    def annotate_node(self, name: str, key: str, value: str) -> None:
+        self.send("PATCH", f"{NODES}/{name}", {"metadata": {"annotations": {key: value}}})
+
+    def node_annotations(self, name: str) -> Mapping[str, str]:
+        return self.send("GET", f"{NODES}/{name}")["metadata"].get("annotations", {})
+
+    def renew_lease(self, name: str) -> None:
+        spec = {"holderIdentity": name, "renewTime": f"2026-11-20T10:00:00.{next(_ticks):06}Z"}
+        body = {"metadata": {"name": name}, "spec": spec}
+        if self._api.request("GET", f"{LEASES}/{name}").status == 404:
+            self.send("POST", LEASES, body)
+        else:
+            self.send("PATCH", f"{LEASES}/{name}", body)
+
+    def make_pod(
+        self,
+        node: str,
+        name: str,
+        *,
+        finalizers: Sequence[str] = (),
+        mirror: bool = False,
+        tolerates: bool = False,
+    ) -> None:
+        notes = {"kubernetes.io/config.mirror": "digest"} if mirror else {}
+        spec: dict[str, Any] = {"nodeName": node, "containers": [{"name": "main", "image": "none"}]}
+        if tolerates:
+            spec["tolerations"] = [{"operator": "Exists"}]
+        if mirror:
+            # A mirror pod belongs to a node and has no service account, or admission refuses it.
+            uid = self.send("GET", f"{NODES}/{node}")["metadata"]["uid"]
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid, "controller": True}
+            metadata = {"name": name, "annotations": notes, "ownerReferences": [owner]}
+            spec["automountServiceAccountToken"] = False
+        else:
+            metadata = {"name": name, "finalizers": list(finalizers)}
+        self.send("POST", PODS, {"metadata": metadata, "spec": spec})
+        self.send("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Running"}})
+
+    def touch_pod(self, name: str) -> None:
+        self._label(f"{PODS}/{name}")
+
+    def drop_pod(self, name: str) -> None:
+        self.send("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": None}})
+        self.send("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+
+    def disruption_of(self, name: str) -> str | None:
+        for condition in self.send("GET", f"{PODS}/{name}")["status"].get("conditions", []):
+            if (condition["type"], condition["status"]) == ("DisruptionTarget", "True"):
+                return condition["message"]
+        return None
+
+    def make_attachment(self, node: str, name: str, volume: str, *, attached: bool) -> None:
+        spec = {"attacher": "csi.example.com", "nodeName": node, "source": {"persistentVolumeName": volume}}
+        self.send("POST", ATTACHMENTS, {"metadata": {"name": name}, "spec": spec})
+        self.send("PATCH", f"{ATTACHMENTS}/{name}/status", {"status": {"attached": attached}})
+
+    def events_of(self, node: str) -> Sequence[tuple[str, str, str]]:
+        # kubectl describe node asks with the node's real UID and with its name as the UID.
+        # Source: kubectl pkg/describe/describe.go, NodeDescriber and searchEvents.
+        found = []
+        for uid in (self.send("GET", f"{NODES}/{node}")["metadata"]["uid"], node):
+            selector = f"involvedObject.name={node},involvedObject.kind=Node,involvedObject.uid={uid}"
+            answer = self.send("GET", f"/api/v1/events?{urlencode({'fieldSelector': selector})}")
+            found += [(event["type"], event["reason"], event["message"]) for event in answer["items"]]
+        return found
+
+    def pause(self, why: str | None) -> None:
+        self.send("PATCH", "/api/v1/namespaces/kube-system", {"metadata": {"annotations": {keys.PAUSE: why}}})
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request as an administrator; one that does not succeed is a fault of the test."""
+        kind = MERGE if method == "PATCH" else "application/json"
+        answer = self._api.request(method, path, body, content_type=kind)
+        assert answer.status < 300, f"{method} {path}: {answer.status} {answer.body}"
+        return answer.body
+
+    def _label(self, path: str) -> None:
+        self.send("PATCH", path, {"metadata": {"labels": {"example.com/touched": str(next(_ticks))}}})
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    body = {"key": taint.key, "value": taint.value, "effect": taint.effect, "timeAdded": taint.time_added}
+    return {name: value for name, value in body.items() if value}

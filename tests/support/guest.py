@@ -1,0 +1,192 @@
+"""One real guest of the tests, and all that can be done to it behind fencer's back."""
+
+import os
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support import wait_until
+
+if TYPE_CHECKING:
+    from tests.support.guests import GuestHost
+
+_SHUTOFF = 5  # virDomainState
+
+
+class GuestError(Exception):
+    """Something that a test did to a guest behind fencer's back did not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What libvirt says of a guest: the numbers of virDomainState and its reason."""
+
+    state: int
+    reason: int
+
+
+class Guest:
+    """One domain: a 4 MiB machine that beats on its serial line. Made by `GuestHost.define`; not running yet.
+
+    Attributes:
+        name: The domain's name.
+        uuid: Its UUID, in lower case: what a node on it would have as systemUUID.
+        serial_log: What it has said on its serial line: `B` booted, `.` beat (0.27 s), `P` saw the power
+            button, `O` powers itself off. Kept over restarts.
+    """
+
+    def __init__(self, host: "GuestHost", name: str, uuid: str) -> None:
+        self.name = name
+        self.uuid = uuid
+        self.serial_log = host.folder / f"{name}.log"
+        self._host = host
+        self._socket = host.folder / f"{name}.sock"
+
+    # -- what an operator does ----------------------------------------------------------------------------
+
+    def start(self, *, paused: bool = False) -> None:
+        """Start it, from a saved image if there is one; return when it beats (unless `paused`)."""
+        beats = self.beats
+        self._virsh("start", *(["--paused"] if paused else []))
+        if not paused:
+            self.wait_for_beat(beats)
+
+    def pause(self) -> None:
+        """Stop its CPU; the memory stays."""
+        self._virsh("suspend")
+
+    def resume(self) -> None:
+        """Let its CPU go on."""
+        self._virsh("resume")
+
+    def reset(self) -> None:
+        """Press its reset button: it boots anew in the same QEMU."""
+        self._virsh("reset")
+
+    def destroy(self) -> None:
+        """Cut its power; return when it is off."""
+        self._virsh("destroy")
+
+    def press_power_button(self) -> None:
+        """Ask it by ACPI to shut down; a deaf guest does not."""
+        self._virsh("shutdown", "--mode", "acpi")
+
+    def save(self) -> None:
+        """Stop it with its memory on disk (a managed save)."""
+        self._virsh("managedsave")
+
+    def discard_saved(self) -> None:
+        """Throw its saved memory away."""
+        self._virsh("managedsave-remove")
+
+    def take_snapshot(self, name: str) -> None:
+        """Keep its memory and disk as they are now; it runs on."""
+        self._virsh_on("snapshot-create-as", name)
+
+    def revert_to_snapshot(self, name: str) -> None:
+        """Let it run with the memory and disk that it had then, whatever it is doing now."""
+        self._virsh_on("snapshot-revert", name)
+
+    def undefine(self) -> None:
+        """Take its definition away; a running guest runs on and is gone when it ends."""
+        self._virsh("undefine", "--managed-save", "--snapshots-metadata")
+
+    def remove(self) -> None:
+        """Destroy and undefine it, whatever state it is in. Nothing happens when it is gone."""
+        power = self.power()
+        if power is None:
+            return
+        self.thaw()
+        if power.state != _SHUTOFF:
+            self._host.virsh("destroy", self.uuid, check=False)
+        self._host.virsh("undefine", "--managed-save", "--snapshots-metadata", self.uuid, check=False)
+
+    # -- what happens to it -------------------------------------------------------------------------------
+
+    def power_off_inside(self) -> None:
+        """Have the guest power itself off, as `poweroff` inside would."""
+        self._tell(b"o")
+
+    def reset_inside(self) -> None:
+        """Have the guest reboot itself, as `reboot` inside would: the same QEMU runs on."""
+        self._tell(b"r")
+
+    def hang_inside(self) -> None:
+        """Have the guest spin with interrupts off: it runs, and neither beats nor hears the button."""
+        self._tell(b"h")
+
+    def kill(self) -> None:
+        """Kill its QEMU with SIGKILL; return when the process is gone (libvirt may need a moment more)."""
+        pid = self.pid
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not Path(f"/proc/{pid}").exists(), f"end of process {pid} of {self.name}")
+
+    def freeze(self) -> None:
+        """Stop its QEMU with SIGSTOP: libvirt goes on calling it running."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen QEMU go on."""
+        self._signal(signal.SIGCONT)
+
+    # -- how it is ----------------------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of its QEMU; None: there is none. A new start has a new one, a reset has not."""
+        try:
+            pid = int((self._host.folder / "r" / "libvirt" / "qemu" / "run" / f"{self.name}.pid").read_text())
+            state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError, ValueError):
+            return None
+        return None if state in "ZX" else pid
+
+    def power(self) -> Power | None:
+        """Ask libvirt how it is; None: libvirt does not know it."""
+        return self._host.powers().get(self.name)
+
+    @property
+    def said(self) -> str:
+        """All that it has said on its serial line."""
+        try:
+            return self.serial_log.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    @property
+    def boots(self) -> int:
+        """How often it has booted, by its own word: what a node's boot id follows. A restore is no boot."""
+        return self.said.count("B")
+
+    @property
+    def beats(self) -> int:
+        """How often its CPU has told that it lives (every 0.27 s while it does)."""
+        return self.said.count(".")
+
+    def wait_for_beat(self, after: int | None = None) -> None:
+        """Return when it has beaten once more: it is up and answers the power button.
+
+        Args:
+            after: The count of `beats` to get past; None: the present one.
+        """
+        known = self.beats if after is None else after
+        wait_until(lambda: self.beats > known, f"beat of {self.name}")
+
+    def _virsh(self, verb: str, *options: str) -> None:
+        self._host.virsh(verb, *options, self.uuid)
+
+    def _virsh_on(self, verb: str, *words: str) -> None:
+        self._host.virsh(verb, self.uuid, *words)
+
+    def _signal(self, number: signal.Signals) -> None:
+        pid = self.pid
+        if pid is not None:
+            os.kill(pid, number)
+
+    def _tell(self, command: bytes) -> None:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(self._socket))
+            line.sendall(command)

@@ -1,0 +1,260 @@
+"""One host's API: who asks, may they, which host answers for which, and what becomes of it. No sockets here.
+
+The order of checks is the real one's: file system, identity, path, rights, way to the host, its daemon,
+parameters. So a caller without rights cannot tell a guest that is missing from one that is hidden.
+
+Source: pve-manager's PVE/HTTPServer.pm and pve-http-server's AnyEvent.pm; statuses, reasons and seconds as
+recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.support.pve import commands, ha_replies, replies, task_replies
+from tests.support.pve.call import Call
+from tests.support.pve.model import Daemon, Host, Pmxcfs
+from tests.support.pve.refused import BAD_PARAMETER, Refused
+
+if TYPE_CHECKING:
+    from tests.support.pve.cluster import PveCluster
+
+UNAUTHORISED_S = 3.0
+REFUSED_S = 0.03
+NO_ROUTE_S = 3.1
+NO_ROUTE_AT_FIRST_S = 20.2
+PROXY_TIMEOUT_S = 30.0
+NO_FILES_S = 3.0
+_ARP_S = 30.0
+_NOT_IMPLEMENTED, _CONNECT, _REQUEST = 501, 595, 596
+_UNKNOWN_PARAMETER = "property is not defined in schema and the schema does not allow additional properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What goes back.
+
+    Attributes:
+        reason: In the status line.
+        body: JSON; None: nothing at all.
+        delay_s: How long the real one would have taken.
+    """
+
+    status: int
+    reason: str
+    body: dict[str, Any] | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path.
+
+    Attributes:
+        path: With placeholders, as the API viewer writes it.
+        protected: pveproxy cannot do it by itself: pvedaemon must.
+        right: Path and privileges, one of which the caller needs; None: any caller.
+        params: Parameters that it knows besides those of the path.
+    """
+
+    method: str
+    path: str
+    handler: Callable[[Call], Any]
+    protected: bool = False
+    right: tuple[str, tuple[str, ...]] | None = None
+    params: tuple[str, ...] = ()
+
+    def match(self, method: str, path: str) -> dict[str, str] | None:
+        """Return what the placeholders stand for, if this is what was asked."""
+        found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path), path)
+        return found.groupdict() if found and method == self.method else None
+
+
+_AUDIT_ALL = ("/", ("Sys.Audit",))
+_AUDIT_VM = ("/vms/{vmid}", ("VM.Audit",))
+_POWER = ("/vms/{vmid}", ("VM.PowerMgmt",))
+_AGENT = ("/vms/{vmid}", ("VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted"))
+_VM = "/nodes/{node}/qemu/{vmid}"
+_TASK_FILTERS = (
+    *("vmid", "typefilter", "userfilter", "errors", "source"),
+    *("since", "until", "start", "limit"),
+)
+
+ROUTES = (
+    Route("GET", "/version", replies.version),
+    Route("GET", "/access/permissions", replies.permissions, params=("path",)),
+    Route("GET", "/cluster/status", replies.cluster_status, protected=True, right=_AUDIT_ALL),
+    Route("GET", "/cluster/resources", replies.resources, params=("type",)),
+    Route("GET", "/cluster/nextid", replies.nextid, params=("vmid",)),
+    Route("GET", "/cluster/tasks", task_replies.cluster_tasks),
+    Route("GET", "/cluster/ha/status/current", ha_replies.current, right=_AUDIT_ALL),
+    Route("GET", "/cluster/ha/status/manager_status", ha_replies.manager_status, right=_AUDIT_ALL),
+    Route("GET", "/cluster/ha/resources", ha_replies.resources, right=_AUDIT_ALL),
+    Route("GET", "/cluster/ha/resources/{sid}", ha_replies.resource, right=_AUDIT_ALL),
+    Route("GET", "/nodes", replies.nodes),
+    Route("GET", "/nodes/{node}/status", replies.node_status, right=("/nodes/{node}", ("Sys.Audit",))),
+    Route("GET", "/nodes/{node}/qemu", replies.guests, protected=True, params=("full",)),
+    Route("GET", f"{_VM}/config", replies.config, right=_AUDIT_VM, params=("snapshot",)),
+    Route("GET", f"{_VM}/status/current", replies.status_current, protected=True, right=_AUDIT_VM),
+    Route(
+        "POST", f"{_VM}/status/start", commands.start, True, _POWER, ("timeout", "skiplock", "migratedfrom")
+    ),
+    Route(
+        "POST",
+        f"{_VM}/status/stop",
+        commands.stop,
+        True,
+        _POWER,
+        ("timeout", "overrule-shutdown", *commands.ROOT_ONLY),
+    ),
+    Route(
+        "POST",
+        f"{_VM}/status/shutdown",
+        commands.shutdown,
+        True,
+        _POWER,
+        ("timeout", "forceStop", "skiplock", "keepActive"),
+    ),
+    Route("POST", f"{_VM}/status/reboot", commands.reboot, True, _POWER, ("timeout",)),
+    Route("POST", f"{_VM}/status/reset", commands.reset, True, _POWER, ("skiplock",)),
+    Route(
+        "POST",
+        f"{_VM}/status/suspend",
+        commands.suspend,
+        True,
+        _POWER,
+        ("todisk", "statestorage", "skiplock"),
+    ),
+    Route("POST", f"{_VM}/status/resume", commands.resume, True, _POWER, ("nocheck", "skiplock")),
+    Route("POST", f"{_VM}/agent/ping", commands.agent_ping, True, _AGENT),
+    Route("GET", f"{_VM}/agent/info", commands.agent_info, True, _AGENT),
+    Route("GET", f"{_VM}/agent/get-host-name", commands.agent_host_name, True, _AGENT),
+    Route("GET", f"{_VM}/agent/get-osinfo", commands.agent_os_info, True, _AGENT),
+    Route("GET", f"{_VM}/agent/network-get-interfaces", commands.agent_interfaces, True, _AGENT),
+    Route("GET", "/nodes/{node}/tasks", task_replies.tasks, params=_TASK_FILTERS),
+    Route("GET", "/nodes/{node}/tasks/{upid}/status", task_replies.task_status, protected=True),
+    Route(
+        "GET",
+        "/nodes/{node}/tasks/{upid}/log",
+        task_replies.task_log,
+        protected=True,
+        params=("start", "limit"),
+    ),
+)
+
+
+class Silence(Exception):
+    """No answer at all, as long as the cluster file system is frozen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked.
+
+    Attributes:
+        path: Without ``/api2/json``.
+        params: Of query and body.
+        authorization: The header.
+    """
+
+    method: str
+    path: str
+    params: dict[str, str]
+    authorization: str | None
+
+
+@dataclass(slots=True)
+class Api:
+    """Answers requests as the hosts of a cluster would."""
+
+    pve: PveCluster
+
+    def answer(self, host: str, request: Request) -> Reply:
+        """Answer a request that came in at a host.
+
+        Raises:
+            Silence: It does not.
+        """
+        with self.pve.clock.lock:
+            self.pve.clock.now_s()
+            return self._answer(self.pve.hosts[host], request)
+
+    def _answer(self, host: Host, request: Request) -> Reply:
+        try:
+            return self._carry_out(host, request)
+        except Refused as refusal:
+            body: dict[str, Any] = {"data": None}
+            if self.pve.release >= (9, 0):
+                body["message"] = refusal.reason + ("" if refusal.status == _NOT_IMPLEMENTED else "\n")
+            if refusal.errors:
+                body["errors"] = refusal.errors
+            return Reply(refusal.status, refusal.reason, None if refusal.empty else body, refusal.delay_s)
+
+    def _carry_out(self, host: Host, request: Request) -> Reply:
+        _check_files(host)
+        token = self.pve.access.recognise(request.authorization)
+        if isinstance(token, str):
+            raise Refused(401, token, empty=True, delay_s=UNAUTHORISED_S)
+        route, names = _find(request)
+        call = Call(self.pve, host, token, request.params, names)
+        if route.right is not None:
+            path, privileges = route.right
+            old_agent = route.right is _AGENT and self.pve.release < (9, 0)
+            call.require(path.format(**names), *(("VM.Monitor",) if old_agent else privileges))
+        elsewhere = names.get("node", "localhost")
+        if elsewhere not in {"localhost", host.name}:
+            return self._ask_elsewhere(elsewhere, request)
+        if route.protected:
+            _check_daemon(host.pvedaemon)
+        unknown = dict.fromkeys(set(request.params).difference(route.params), _UNKNOWN_PARAMETER)
+        if unknown:
+            raise Refused(400, BAD_PARAMETER, unknown)
+        return Reply(200, "OK", {"data": route.handler(call)}, call.delay_s)
+
+    def _ask_elsewhere(self, name: str, request: Request) -> Reply:
+        """Ask another host's pveproxy, as this one's would."""
+        if name not in self.pve.hosts:
+            why = f"failed to get address info for: {name}: Temporary failure in name resolution"
+            raise Refused(500, f"hostname lookup '{name}' failed - {why}")
+        there = self.pve.hosts[name]
+        if not there.up:
+            early = self.pve.clock.now_s() - there.died_s < _ARP_S
+            after_s = NO_ROUTE_AT_FIRST_S if early else NO_ROUTE_S
+            raise Refused(_CONNECT, "No route to host", empty=True, delay_s=after_s)
+        if not there.link:
+            raise Refused(_CONNECT, "Connection timed out", empty=True, delay_s=PROXY_TIMEOUT_S)
+        _check_daemon(there.pveproxy)
+        try:
+            return self._answer(there, request)
+        except Silence:
+            raise _timed_out() from None
+
+
+def _find(request: Request) -> tuple[Route, dict[str, str]]:
+    for route in ROUTES:
+        names = route.match(request.method, request.path)
+        if names is not None:
+            return route, names
+    raise Refused(501, f"Method '{request.method} {request.path}' not implemented")
+
+
+def _check_files(host: Host) -> None:
+    if host.pmxcfs is Pmxcfs.FROZEN:
+        raise Silence
+    if host.pmxcfs is Pmxcfs.STOPPED:
+        text = "RPCEnvironment init request failed: Unable to load access control list: Connection refused"
+        raise Refused(500, text, empty=True, delay_s=NO_FILES_S)
+
+
+def _check_daemon(daemon: Daemon) -> None:
+    if daemon is Daemon.DEAD:
+        raise Refused(_CONNECT, "Connection refused", empty=True, delay_s=REFUSED_S)
+    if daemon is Daemon.FROZEN:
+        raise _timed_out()
+
+
+def _timed_out() -> Refused:
+    return Refused(_REQUEST, "Connection timed out", empty=True, delay_s=PROXY_TIMEOUT_S)

@@ -1,0 +1,70 @@
+"""One request as a handler sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.pve.access import Token
+from tests.support.pve.model import Conf, Host
+from tests.support.pve.refused import Refused, bad_parameter
+
+if TYPE_CHECKING:
+    from tests.support.pve.cluster import PveCluster
+
+_TRUE = {"1", "true", "yes", "on"}
+
+
+@dataclass(slots=True)
+class Call:
+    """A request that passed the checks of identity and rights.
+
+    Attributes:
+        host: On which host it is carried out.
+        params: Of query and body.
+        names: What the placeholders of the path stand for.
+        delay_s: How long the real one would take, beyond the usual.
+    """
+
+    pve: PveCluster
+    host: Host
+    token: Token
+    params: dict[str, str]
+    names: dict[str, str]
+    delay_s: float = 0.0
+
+    @property
+    def vmid(self) -> int:
+        """The guest that it is about."""
+        return self.integer("vmid", self.names["vmid"])
+
+    def conf(self) -> Conf:
+        """Return that guest's configuration, if it is on this host."""
+        found = self.pve.files_of(self.host).confs.get(self.vmid)
+        if found is None or found.host != self.host.name or found.kind != "qemu":
+            path = f"nodes/{self.host.name}/qemu-server/{self.vmid}.conf"
+            raise Refused(500, f"Configuration file '{path}' does not exist")
+        return found
+
+    def may(self, path: str, *privileges: str) -> bool:
+        """Whether the caller has one of these privileges."""
+        return not self.token.on(path).isdisjoint(privileges)
+
+    def require(self, path: str, *privileges: str) -> None:
+        """Refuse a caller who has none of these privileges."""
+        if not self.may(path, *privileges):
+            raise Refused(403, f"Permission check failed ({path}, {'|'.join(privileges)})")
+
+    def flag(self, name: str) -> bool:
+        """Return a boolean parameter."""
+        return self.params.get(name, "0").lower() in _TRUE
+
+    def number(self, name: str, default: int) -> int:
+        """Return an integer parameter."""
+        return self.integer(name, self.params[name]) if name in self.params else default
+
+    def integer(self, name: str, text: str) -> int:
+        """Return what a text means as an integer."""
+        if not text.removeprefix("-").isdigit():
+            bad_parameter(name, f"type check ('integer') failed - got '{text}'")
+        return int(text)

@@ -1,0 +1,109 @@
+"""The HA stack as an operator has it: what is under HA, what is asked of it, whether it is armed.
+
+A manager (CRM) on one host and an agent (LRM) on each act in rounds of ten seconds, so that nothing is done
+when it is asked for; see `ha_manager` and `ha_agents`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.support.pve.ha_agents import Agents
+from tests.support.pve.ha_manager import Manager, Uids
+from tests.support.pve.model import Host, service_id
+from tests.support.pve.tasks import Steps, TaskFailed
+
+if TYPE_CHECKING:
+    from tests.support.pve.cluster import PveCluster
+
+
+class Ha:
+    """HA of a whole cluster.
+
+    Attributes:
+        armed_state: What the row `fencing` says, instead of what follows from the manager.
+    """
+
+    def __init__(self, pve: PveCluster) -> None:
+        self.armed_state: str | None = None
+        self._pve = pve
+        self._uids = Uids()
+        self._agents = Agents(pve)
+        self._manager = Manager(pve, self._agents, self._uids)
+
+    # -- an operator's hands ------------------------------------------------------------------------------
+
+    @property
+    def watchdogs(self) -> bool:
+        """An agent that loses quorum is reset with its host after a minute, as it must be."""
+        return self._agents.watchdogs
+
+    @watchdogs.setter
+    def watchdogs(self, work: bool) -> None:
+        self._agents.watchdogs = work
+
+    @property
+    def linger_in_recovery(self) -> bool:
+        """Services stay in the state `recovery` for a round; otherwise nobody sees it."""
+        return self._manager.linger_in_recovery
+
+    @linger_in_recovery.setter
+    def linger_in_recovery(self, linger: bool) -> None:
+        self._manager.linger_in_recovery = linger
+
+    def add(self, vmid: int, state: str = "started", **options: Any) -> None:
+        """``ha-manager add``; returns when HA has settled around what the guest does now."""
+        with self._pve.clock.lock:
+            self._pve.clock.now_s()
+            files, conf, sid = self._pve.files, self._pve.confs[vmid], service_id(vmid)
+            self._manager.begin()
+            defaults = {"state": state, "max_restart": 1, "max_relocate": 1, "failback": 1}
+            files.resources[sid] = {**defaults, **options}
+            service: dict[str, Any] = {"node": conf.host, "state": state, "uid": self._uids.fresh()}
+            if state == "started":
+                service["running"] = 1
+            files.manager["service_status"][sid] = service
+            self._agents.settle(conf.host, sid, service)
+
+    def remove(self, vmid: int) -> None:
+        """``ha-manager remove``."""
+        with self._pve.clock.lock:
+            self.forget(vmid)
+
+    def set_service(self, vmid: int, **fields: Any) -> None:
+        """Set fields of a service in manager_status: ``state="error"``, say."""
+        with self._pve.clock.lock:
+            self._pve.files.manager["service_status"][service_id(vmid)].update(fields)
+
+    def disarm(self) -> None:
+        """``ha-manager crm-command disarm-ha``: no watchdogs any more."""
+        self.armed_state, self.watchdogs = "disarmed", False
+        self._pve.files.manager["disarm"] = {"mode": "freeze", "state": "disarmed"}
+
+    # -- for the others -----------------------------------------------------------------------------------
+
+    def managed(self, vmid: int) -> bool:
+        """Whether HA is in charge of a guest."""
+        return service_id(vmid) in self._pve.files.resources
+
+    def forget(self, vmid: int) -> None:
+        """Strike a guest from HA's lists."""
+        self._pve.files.resources.pop(service_id(vmid), None)
+        self._pve.files.manager.get("service_status", {}).pop(service_id(vmid), None)
+
+    def request_stop(self, host: Host, vmid: int, timeout_s: int) -> Steps:
+        """Queue a stop: the task ends well at once, the guest runs on for some ten seconds."""
+        yield 0.3
+        if not self._pve.quorate(host):
+            raise TaskFailed("cluster not ready - no quorum?")
+        self._manager.commands.append((service_id(vmid), timeout_s))
+
+    def request_start(self, vmid: int) -> Steps:
+        """Ask for the state `started`."""
+        yield 0.3
+        self._pve.files.resources[service_id(vmid)]["state"] = "started"
+
+    def begin_rounds(self) -> None:
+        """Start the daemons of all hosts."""
+        self._manager.begin_rounds()
+        self._agents.begin_rounds()

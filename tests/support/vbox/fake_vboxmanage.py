@@ -1,0 +1,212 @@
+"""A VBoxManage for tests: the commands that fencer uses, over a file that tests write.
+
+Run as ``python fake_vboxmanage.py FILE WORDS…``. FILE is JSON: ``machines`` by UUID, and ``trouble``: what
+goes wrong, by the beginning of the command line. Sentences and codes are VirtualBox 7.2.22's. Stands alone,
+and is quick to start: standard library only.
+"""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+NOT_FOUND = "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component VirtualBoxWrap, interface IVirtualBox"
+LOCKED = "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007), component MachineWrap, interface IMachine"
+WRONG_STATE = "VBOX_E_INVALID_VM_STATE (0x80bb0002), component ConsoleWrap, interface IConsole"
+LIMITED = "E_ACCESSDENIED (0x80070005), component MachineWrap, interface IMachine"
+NO_LOG = "VBOX_E_IPRT_ERROR (0x80bb0005), component MachineWrap, interface IMachine"
+CALLS_KEPT = 2000
+ALIVE = ("running", "paused", "gurumeditation")
+
+
+class Refusal(Exception):
+    """What goes to stderr, with exit code 1."""
+
+    def __init__(self, sentence, details=None):
+        super().__init__(sentence)
+        self.lines = [sentence]
+        if details:
+            self.lines.append(f"Details: code {details}, callee nsISupports")
+
+
+def main(path, words):
+    with Path(path).open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        world = json.load(file)
+        world["calls"] = [*world.get("calls", [])[-CALLS_KEPT:], words]
+        trouble = next((t for t in world["trouble"] if " ".join(words).startswith(t["on"])), None)
+        if trouble and "times" in trouble:
+            trouble["times"] -= 1
+            world["trouble"] = [t for t in world["trouble"] if t.get("times", 1) > 0]
+        if trouble and trouble.get("before", True):
+            save(file, world)
+            fcntl.flock(file, fcntl.LOCK_UN)
+            return suffer(trouble)
+        try:
+            answer = obey(world, words)
+        except Refusal as refusal:
+            sys.stderr.write("".join(f"VBoxManage: error: {line}\n" for line in refusal.lines))
+            return 1
+        finally:
+            save(file, world)
+    sys.stdout.write(answer)
+    return suffer(trouble) if trouble else 0
+
+
+def save(file, world):
+    file.seek(0)
+    file.truncate()
+    json.dump(world, file)
+    file.flush()
+
+
+def suffer(trouble):
+    """Go wrong in the way that was asked for."""
+    if "stdout" in trouble:
+        sys.stdout.buffer.write(trouble["stdout"].encode("utf-8", "surrogateescape"))
+        sys.stdout.flush()
+    if "stderr" in trouble:
+        sys.stderr.write(trouble["stderr"])
+    if trouble.get("huge"):
+        while True:
+            os.write(1, b"x" * 65536)
+    if trouble.get("child"):
+        subprocess.Popen(["sleep", trouble["child"]])
+    if trouble.get("hang"):
+        while True:
+            time.sleep(3600)
+    if trouble.get("signal"):
+        os.kill(os.getpid(), trouble["signal"])
+    return trouble.get("code", 0)
+
+
+def obey(world, words):
+    machines = world["machines"]
+    if words == ["--version"]:
+        return "7.2.22_Debianr175245\n"
+    if words == ["list", "vms"]:
+        return "".join(f'"{name_of(machine)}" {{{uuid}}}\n' for uuid, machine in machines.items())
+    verb, uuid, rest = words[0], words[1], words[2:]
+    machine = machines.get(uuid)
+    if machine is None:
+        raise Refusal(f"Could not find a registered machine with UUID {{{uuid}}}", NOT_FOUND)
+    if machine.get("inaccessible"):
+        raise Refusal("The object functionality is limited", LIMITED)
+    if verb == "unregistervm":
+        return unregister(machines, uuid)
+    return VERBS[verb](uuid, machine, rest)
+
+
+def unregister(machines, uuid):
+    if machines[uuid]["state"] in ALIVE:
+        raise Refusal(f"Cannot unregister the machine '{machines[uuid]['name']}' while it is locked", LOCKED)
+    del machines[uuid]
+    return ""
+
+
+def discard(_uuid, machine, _rest):
+    if machine["state"] in ALIVE:
+        raise Refusal("Cannot discard the machine state as the machine is not saved", WRONG_STATE)
+    if "saved" in machine["state"]:
+        become(machine, "poweroff")
+    return ""
+
+
+def name_of(machine):
+    return "<inaccessible>" if machine.get("inaccessible") else machine["name"]
+
+
+def show(uuid, machine, rest):
+    if rest == ["--log", "0"]:
+        return show_log(machine)
+    escaped = machine["name"].replace("\\", "\\\\").replace('"', '\\"')
+    described = machine.get("description", "").replace("\\", "\\\\").replace('"', '\\"')
+    lines = [
+        f'name="{escaped}"',
+        'groups="/"',
+        f'UUID="{uuid}"',
+        f'hardwareuuid="{machine["hardware_uuid"]}"',
+        "memory=1024",
+        f'VMState="{machine["state"]}"',
+        f'VMStateChangeTime="{machine["changed"]}"',
+        " rec_screen0",
+    ]
+    if machine["state"] in ALIVE:
+        lines.append('SessionName="headless"')
+    if described:
+        lines.append(f'description="{described}"')
+    if machine.get("snapshot"):
+        lines.append(f'SnapshotName="{machine["snapshot"]}"')  # not escaped: VirtualBox does not
+    return "\n".join([*lines, "GuestMemoryBalloon=0", ""])
+
+
+def show_log(machine):
+    if not machine.get("log_opened"):
+        raise Refusal("Could not open log file '/vms/Logs/VBox.log' (VERR_FILE_NOT_FOUND)", NO_LOG)
+    head = "00:00:00.021348 VirtualBox VM 7.2.22_Debian r175245 linux.amd64 release log\n"
+    opened = f"00:00:00.021350 Log opened {machine['log_opened']}000000Z\n"
+    began = f"00:00:00.024768 Console: Machine state changed to '{machine.get('began', 'Starting')}'\n"
+    return head + opened + began + "00:00:00.031278 Guest architecture: x86\n" * 1000
+
+
+def control(_uuid, machine, rest):
+    (action,) = rest
+    state = machine["state"]
+    if state not in ALIVE:
+        raise Refusal(f"Machine '{machine['name']}' is not currently running.")
+    if action == "poweroff":
+        become(machine, "poweroff")
+    elif action == "acpipowerbutton":
+        if state != "running":
+            raise Refusal(f"Invalid machine state: {state.capitalize()}", WRONG_STATE)
+        if not machine.get("deaf"):
+            become(machine, "poweroff")
+    elif action == "pause" and state == "running":
+        become(machine, "paused")
+    elif action == "resume" and state == "paused":
+        become(machine, "running")
+    elif action == "savestate":
+        become(machine, "saved")
+    else:
+        raise Refusal(f"Invalid machine state: {state.capitalize()}", WRONG_STATE)
+    return ""
+
+
+def start(_uuid, machine, rest):
+    way = rest[1]
+    if way == "emergencystop":
+        if machine["state"] not in ALIVE:
+            raise Refusal(f"The machine '{machine['name']}' is not locked by a session", LOCKED)
+        become(machine, "aborted")
+        return ""
+    if machine["state"] in ALIVE or machine.get("held", 0) > 0:
+        machine["held"] = machine.get("held", 0) - 1
+        raise Refusal(f"The machine '{machine['name']}' is already locked by a session", LOCKED)
+    machine["log_opened"] = now()
+    machine["began"] = "Restoring" if "saved" in machine["state"] else "Starting"
+    become(machine, "running")
+    return f'Waiting for VM "{machine["name"]}" to power on...\nVM "{machine["name"]}" has been started.\n'
+
+
+def become(machine, state):
+    machine["state"] = state
+    machine["changed"] = f"{now()}000000"
+
+
+def now():
+    """Return the time in milliseconds: later than all that were returned before, and never a full second."""
+    while True:
+        time.sleep(0.001)
+        text = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+        if not text.endswith("000"):
+            return text
+
+
+VERBS = {"showvminfo": show, "controlvm": control, "startvm": start, "discardstate": discard}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
