@@ -65,7 +65,7 @@ def lead_to(tmp_path, pauses) -> Callable[..., KubernetesCluster]:
             kubeconfig=str(write_kubeconfig(tmp_path / "kubeconfig", server, user)),
             servers=further,
             connect_timeout_s=2.0,
-            read_timeout_s=0.3,
+            read_timeout_s=1.0,
         )
         return KubernetesCluster(settings, sleep=pauses.append, page=page)
 

@@ -189,7 +189,7 @@ def test_lists_of_many_pages_are_whole(bare_api, backstage, node):
 
 def test_a_frozen_api_server_is_unreachable_and_found_again(bare_api, node):
     settings = ClusterSettings(
-        kubeconfig=str(bare_api.kubeconfig()), connect_timeout_s=0.5, read_timeout_s=0.5
+        kubeconfig=str(bare_api.kubeconfig()), connect_timeout_s=3.0, read_timeout_s=3.0
     )
     cluster = KubernetesCluster(settings)
     cluster.fact(node)

@@ -86,7 +86,7 @@ def sound(lab: Lab) -> Iterator[None]:
     """A test begins with a whole cluster and leaves one behind; no volume ever has two writers."""
     lab.wait_whole()
     yield
-    lab.wait_whole(90)
+    lab.wait_whole()
     assert not lab.fault()
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tests.support import wait_until
+from tests.support import PATIENCE_S, wait_until
 from tests.support.controlplane import ControlPlane
 
 _UNCOUNTED = ("/events", "selfsubjectreviews", "selfsubjectaccessreviews")
@@ -65,6 +65,7 @@ class Gate:
         """Hang up on whoever is held: nothing of it reaches the API server any more."""
         with self._changed:
             self._round += 1
+            self._held = []  # whoever waits yet is of an earlier round, and gone for those who ask
             self._changed.notify_all()
 
     @property
@@ -74,7 +75,7 @@ class Gate:
             waits = self._left == 0 and not self._on_the_way and self._held
             return self._held[0] if waits else ""
 
-    def wait_held(self, what: str, timeout_s: float = 60.0) -> None:
+    def wait_held(self, what: str, timeout_s: float = PATIENCE_S) -> None:
         """Wait until something is held whose words begin so.
 
         Raises:
@@ -109,10 +110,11 @@ class Gate:
             return self._round == mine
 
     def _hold(self, words: str, mine: int, wanted: Callable[[], bool]) -> None:
-        self._held.append(words)
+        held = self._held
+        held.append(words)
         while self._round == mine and wanted():
             self._changed.wait()
-        self._held.remove(words)
+        held.remove(words)
 
 
 class _Door(ThreadingHTTPServer):

@@ -34,7 +34,7 @@ from tests.e2e.workloads import (
     create_job,
     create_workloads,
 )
-from tests.support import wait_until
+from tests.support import PATIENCE_S, wait_until
 from tests.support.controlplane import ControlPlane
 from tests.support.guests import GuestHost, running_guest_host
 
@@ -42,6 +42,11 @@ CONTROL_PLANE = "cp-1"
 WORKERS = ("k8s-1", "k8s-2", "k8s-3")
 ROLE = "node-role.kubernetes.io/control-plane"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNREACHABLE = {
+    ("node.kubernetes.io/unreachable", "NoSchedule"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+}
+"""What Kubernetes itself puts on a silent node, one after the other."""
 LOOK_S = 0.1
 WANTED = {DATABASE: DATABASE_PODS, QUEUE: QUEUE_PODS, WEB: WEB_PODS, AGENT: len(WORKERS)}
 """How many pods each workload has when all is well; for the Job see `Lab.wait_job`."""
@@ -217,7 +222,7 @@ class Lab:
             if not len(look.ready(app)) == len(look.of(app)) == pods
         }
 
-    def wait_whole(self, timeout_s: float = 60.0) -> None:
+    def wait_whole(self, timeout_s: float = PATIENCE_S) -> None:
         """Wait until every pod but the Job's is Ready."""
         try:
             wait_until(
@@ -230,7 +235,7 @@ class Lab:
         except AssertionError as late:
             raise AssertionError(f"{late}; missing: {self.missing()}") from late
 
-    def wait_job(self, timeout_s: float = 60.0) -> None:
+    def wait_job(self, timeout_s: float = PATIENCE_S) -> None:
         """Wait until the Job's pods are Ready: ten seconds after a loss, twice that after the next one."""
         wait_until(
             lambda: len(self.look().ready(BATCH)) == BATCH_PODS,
@@ -249,7 +254,7 @@ class Lab:
             return bound and not lifting
 
         for name in self.nodes:
-            wait_until(partial(settled, name), f"end of fencer's writes to {name}", timeout_s=90)
+            wait_until(partial(settled, name), f"end of fencer's writes to {name}")
 
     def wait_elsewhere(self, name: str) -> None:
         """Wait until the whole database is Ready, and nothing of it on this node."""
@@ -258,7 +263,7 @@ class Lab:
             ready = self.look().ready(DATABASE)
             return len(ready) == DATABASE_PODS and name not in ready.values()
 
-        wait_until(there, f"database Ready away from {name}", timeout_s=60, every_s=LOOK_S)
+        wait_until(there, f"database Ready away from {name}", every_s=LOOK_S)
 
     def job_failures(self) -> int:
         """Return how many pods of the Job count as failed by its own fault."""
@@ -278,7 +283,7 @@ class Lab:
             return
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets/{DATABASE}"
         self.client.patch(path, {"spec": {"replicas": 0}})
-        wait_until(lambda: not self.look().of(DATABASE), "end of the database's pods", timeout_s=60)
+        wait_until(lambda: not self.look().of(DATABASE), "end of the database's pods")
         self.client.patch(path, {"spec": {"replicas": DATABASE_PODS}})
         self.wait_whole()
 
@@ -301,8 +306,8 @@ class Lab:
     def see_back(self, name: str) -> None:
         """Bring a fenced node back, and see fencer lift the fence by itself."""
         self.bring_back(name)
-        wait_until(lambda: not self.is_fenced(name), f"unfence of {name}", timeout_s=60)
-        wait_until(lambda: not self.is_cordoned(name), f"uncordon of {name}", timeout_s=60)
+        wait_until(lambda: not self.is_fenced(name), f"unfence of {name}")
+        wait_until(lambda: not self.is_cordoned(name), f"uncordon of {name}")
 
     def patch_node(self, name: str, body: dict[str, Any]) -> None:
         """Change a Node."""

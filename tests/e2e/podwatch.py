@@ -90,7 +90,6 @@ def budget(cluster: ControlPlane, namespace: str, name: str, app: str, **spec: A
         wait_until(
             lambda: cluster.request("GET", f"{path}/{name}").body["status"].get("currentHealthy"),
             f"count of budget {name}",
-            timeout_s=60,
         )
         yield
     finally:

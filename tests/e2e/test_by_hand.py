@@ -21,7 +21,7 @@ def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator)
     began, writes = len(operator.journal(name)), len(operator.writes(events=True))
     with operator.watching(config) as watch:
         lab.nodes[name].guest.destroy()
-        wait_until(lambda: "refuse/observe_mode" in operator.story(name)[began:], "decision", timeout_s=60)
+        wait_until(lambda: "refuse/observe_mode" in operator.story(name)[began:], "decision")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=3.0)
         assert len(operator.writes(events=True)) == writes
         assert "would be acted upon, but fencer only observes" in watch.log
@@ -50,7 +50,7 @@ def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator)
         assert not lab.is_fenced(name)
         assert lab.is_cordoned(name)
     with operator.watching(operator.configure()):
-        wait_until(lambda: not lab.is_cordoned(name), "uncordon by the agent", timeout_s=60)
+        wait_until(lambda: not lab.is_cordoned(name), "uncordon by the agent")
 
 
 def test_status_and_check_of_a_sound_cluster(lab: Lab, operator: Operator) -> None:

@@ -130,7 +130,7 @@ def test_a_silent_node_becomes_unknown_and_tainted(control_plane: ControlPlane, 
         spec = control_plane.request("GET", f"/api/v1/nodes/{node}").body["spec"]
         return [it["key"] for it in spec.get("taints", []) if it["effect"] == "NoExecute"]
 
-    wait_until(is_unknown, "judgement of the silent node")
+    wait_until(is_unknown, "judgement of the silent node", timeout_s=40)
     assert wait_until(taints, "NoExecute taint") == ["node.kubernetes.io/unreachable"]
 
 

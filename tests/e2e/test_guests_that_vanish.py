@@ -36,7 +36,7 @@ def test_a_guest_that_is_undefined_is_fenced_where_its_end_was_seen(
         else:
             guest.undefine()
         assert guest.power() is None
-        wait_until(lambda: lab.is_fenced(name), f"fence of {name}", timeout_s=60)
+        wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
         assert json.loads(lab.annotations(name)["fencer.dev/mark"])["proof"] == "absence"
         lab.wait_elsewhere(name)
         lab.see_back(name)
@@ -49,6 +49,7 @@ def test_a_guest_whose_end_nobody_saw_is_fenced_on_a_persons_word_alone(
     config = operator.configure()
     with operator.watching(config):
         name = lab.busiest()
+        lab.wait_settled()
     began, writes = len(operator.journal(name)), len(operator.writes())
     afterwards.callback(lab.bring_back, name)
     lab.nodes[name].guest.destroy()
@@ -77,7 +78,7 @@ def test_memory_of_before_the_fence_is_told_at_once_and_lifts_nothing(
         afterwards.callback(lab.bring_back, name)
         guest.take_snapshot(SNAPSHOT)
         guest.destroy()
-        wait_until(lambda: "fenced/pods_cleared" in operator.story(name)[began:], "fence", timeout_s=60)
+        wait_until(lambda: "fenced/pods_cleared" in operator.story(name)[began:], "fence")
         lab.wait_elsewhere(name)
         guest.revert_to_snapshot(SNAPSHOT)
         wait_until(lambda: "Alarm" in operator.story(name)[began:], "alarm")
@@ -110,6 +111,6 @@ def test_a_copy_with_the_same_uuid_is_in_the_way_while_it_runs(
             assert f"fits lab/{name}" in told.stdout, told
             assert f"elsewhere/{name}" in told.stdout, told
             copy.destroy()
-            wait_until(lambda: lab.is_fenced(name), f"fence of {name}", timeout_s=60)
+            wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
             lab.wait_elsewhere(name)
             lab.see_back(name)

@@ -74,13 +74,13 @@ def test_a_power_off_during_which_libvirtd_dies_proves_nothing(
         afterwards.callback(guest.thaw)
         guest.freeze()
         pid = guest.pid
-        wait_until(lambda: is_to_end(pid), "power-off on its way", timeout_s=60)
+        wait_until(lambda: is_to_end(pid), "power-off on its way")
         lab.host.kill_libvirtd()
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         lab.host.start_libvirtd()
         assert guest.pid == pid
         guest.thaw()  # and the SIGTERM that was waiting ends it
-        wait_until(lambda: lab.is_fenced(name), f"fence of {name}", timeout_s=90)
+        wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
         assert guest.pid is None
         assert "fence/proven_off" in operator.story(name)[began:]
         lab.wait_elsewhere(name)

@@ -72,7 +72,7 @@ def kill_agents_in_turn(operator: Operator, gate: Gate, config: Path, over: Call
     for killed in range(AGENTS_BOUND):
         gate.let(1 + killed % 2, keep_answer=killed % 4 < 2)
         with operator.watching(config) as agent:
-            wait_until(lambda: gate.held or over(), "write, or an end of all writes", timeout_s=90)
+            wait_until(lambda: gate.held or over(), "write, or an end of all writes")
             if not gate.held:
                 gate.open()
                 return killed
@@ -91,7 +91,7 @@ def test_a_death_while_the_api_server_is_down_is_found_afterwards(lab: Lab, oper
             wait_until(lambda: "cannot" in watch.log or "refused" in watch.log, "complaint about the API")
         finally:
             lab.cluster.start_component(API_SERVER)
-        wait_until(lambda: lab.is_fenced(name), "fence", timeout_s=90, every_s=LOOK_S)
+        wait_until(lambda: lab.is_fenced(name), "fence", every_s=LOOK_S)
         lab.wait_elsewhere(name)
         lab.see_back(name)
 

@@ -33,7 +33,7 @@ def whole(lab: Lab) -> Iterator[Lab]:
     yield lab
     wait_until(lambda: not shared(lab.ledger), "end of all shared mounts")
     lab.ledger.double_writers.clear()
-    lab.wait_whole(90)
+    lab.wait_whole()
     assert not lab.fault()
 
 
@@ -47,7 +47,6 @@ def test_a_taint_without_proof_gives_a_volume_two_writers(whole: Lab) -> None:
         wait_until(
             lambda: len(whole.look().ready(DATABASE)) == DATABASE_PODS,
             "Ready database",
-            timeout_s=60,
             every_s=LOOK_S,
         )
         assert any(f"which running {name} has mounted" in text for text in whole.ledger.double_writers)

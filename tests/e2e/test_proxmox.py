@@ -21,7 +21,7 @@ from tests.e2e.operator import Entry
 from tests.e2e.pve_guests import PveGuest, running_pve_guests
 from tests.e2e.pve_operator import HURRIED_POLICY, SECONDS_RECIPE, ProxmoxOperator
 from tests.e2e.workloads import AGENT, DATABASE, DATABASE_PODS
-from tests.support import wait_until
+from tests.support import PATIENCE_S, wait_until
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
 from tests.support.pve import Clock, PveCluster, PveServers
 
@@ -66,7 +66,7 @@ class Home:
         """Return what was decided and done about a node."""
         return [entry.what for entry in self.entries(name) if entry.what]
 
-    def wait_for(self, name: str, what: str, timeout_s: float = 60.0) -> None:
+    def wait_for(self, name: str, what: str, timeout_s: float = PATIENCE_S) -> None:
         """Wait until something was decided or done about a node."""
         wait_until(lambda: what in self.story(name), f"{what} of {name}", timeout_s=timeout_s, every_s=LOOK_S)
 
@@ -82,9 +82,7 @@ class Home:
     def wait_fenced(self, name: str) -> None:
         """Wait until a node is fenced, and all its database's pods run elsewhere."""
         self.wait_for(name, "fenced/pods_cleared")
-        wait_until(
-            lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", timeout_s=60
-        )
+        wait_until(lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database")
         assert name not in self.lab.look().ready(DATABASE).values()
 
     def mend(self) -> None:
@@ -99,11 +97,10 @@ class Home:
             guest = self.guest(name)
             if not self.pve.kvms(guest.vmid):
                 guest.start()
-        self.lab.wait_whole(120)
+        self.lab.wait_whole()
         wait_until(
             lambda: not any(self.lab.is_fenced(it) or self.lab.is_cordoned(it) for it in PLACES),
             "nodes without taint and cordon",
-            timeout_s=60,
         )
         assert not self.lab.fault()
 
@@ -167,7 +164,7 @@ def hooked(operator: ProxmoxOperator, *names: str) -> Iterator[list[str]]:
 @pytest.fixture
 def home(operator: ProxmoxOperator) -> Iterator[Home]:
     """A whole cluster, before and after."""
-    operator.lab.wait_whole(90)
+    operator.lab.wait_whole()
     operator.lab.spread_out()  # a node without pods would not be fenced
     home = Home(operator.lab, operator.pve, operator, len(operator.journal()))
     yield home
@@ -256,13 +253,13 @@ class TestAHook:
         hooks.environment = {**hooks.environment, "FENCER_HOOK_CONF": str(settings)}
         guest = home.guest(name)
         task = home.pve.qm.shutdown(guest.vmid)
-        wait_until(lambda: home.pve.clock.now_s() and task.exitstatus, "end of the shutdown", timeout_s=90)
+        wait_until(lambda: home.pve.clock.now_s() and task.exitstatus, "end of the shutdown")
         assert task.exitstatus == "OK"
         assert {pod["metadata"]["labels"]["app"] for pod in home.lab.look().on(name)} <= {AGENT}
         assert (home.lab.is_cordoned(name), home.lab.is_fenced(name)) == (True, False)
         settings.write_text("")
         guest.start()
-        wait_until(lambda: not home.lab.is_cordoned(name), "uncordon", timeout_s=90)
+        wait_until(lambda: not home.lab.is_cordoned(name), "uncordon")
         assert "TaintNode" not in home.story(name)
 
 
@@ -363,8 +360,8 @@ class TestHosts:
         home.pve.host_dies("pve3")
         home.wait_silent(managed)
         home.wait_for(managed, "refuse/host_silent")
-        wait_until(lambda: home.pve.confs[vmid].host != "pve3", "recovery by HA", timeout_s=60)
-        wait_until(lambda: home.lab.is_ready(managed), f"Ready {managed}", timeout_s=60)
+        wait_until(lambda: home.pve.confs[vmid].host != "pve3", "recovery by HA")
+        wait_until(lambda: home.lab.is_ready(managed), f"Ready {managed}")
         assert [kvm.host for kvm in home.pve.kvms(vmid)] == [home.pve.confs[vmid].host]
 
     @pytest.mark.parametrize("managed", ["k8s-2"], indirect=True)
@@ -375,7 +372,7 @@ class TestHosts:
         home.pve.confs[vmid].hookscript = VOLUME
         home.pve.hosts[HERE].lacks_hook = home.pve.hosts["pve3"].lacks_hook = True
         home.pve.host_dies("pve2")
-        wait_until(lambda: home.pve.confs[vmid].host != "pve2", "recovery by HA", timeout_s=60)
+        wait_until(lambda: home.pve.confs[vmid].host != "pve2", "recovery by HA")
         assert not home.lab.is_fenced(managed)
         home.wait_fenced(managed)
         assert home.pve.kvms(vmid) == []

@@ -62,7 +62,7 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         assert "its guest runs" in by_hand.stdout
         assert "GuestRunning" in {event["reason"] for event in lab.events(name)}
         mend(node)
-        lab.wait_whole(90)
+        lab.wait_whole()
         assert len(operator.writes()) == writes
 
 
@@ -113,11 +113,11 @@ def test_nothing_is_fenced_while_the_hypervisor_does_not_answer(
         wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         lab.host.thaw_libvirtd()
-        wait_until(lambda: lab.is_fenced(name), "fence", timeout_s=60)
+        wait_until(lambda: lab.is_fenced(name), "fence")
         wait_until(lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", every_s=LOOK_S)
         guest.start()
-        wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60)
-        wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60)
+        wait_until(lambda: not lab.is_fenced(name), "unfence")
+        wait_until(lambda: not lab.is_cordoned(name), "uncordon")
 
 
 def test_nothing_is_fenced_when_every_node_is_silent(
@@ -139,10 +139,10 @@ def test_nothing_is_fenced_when_every_node_is_silent(
         assert len(operator.writes()) == writes
         for other in (CONTROL_PLANE, *WORKERS):
             lab.nodes[other].nic_on()
-        wait_until(lambda: lab.is_fenced(name), "fence", timeout_s=60)
+        wait_until(lambda: lab.is_fenced(name), "fence")
         guest.start()
-        wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60)
-        wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60)
+        wait_until(lambda: not lab.is_fenced(name), "unfence")
+        wait_until(lambda: not lab.is_cordoned(name), "uncordon")
 
 
 def terminating(lab: Lab, name: str) -> bool:

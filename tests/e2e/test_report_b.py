@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import LOOK_S, OUT_OF_SERVICE, WORKERS, Lab
+from tests.e2e.lab import LOOK_S, OUT_OF_SERVICE, UNREACHABLE, WORKERS, Lab
 from tests.e2e.operator import Operator
 from tests.e2e.workloads import AGENT, BATCH, DATABASE, DATABASE_PODS
 from tests.support import wait_until
@@ -18,10 +18,6 @@ from tests.support.guest import Guest
 
 OWN_TAINT = ("example.org/lent-out", "PreferNoSchedule")
 SHUT_OFF = 5
-UNREACHABLE = {
-    ("node.kubernetes.io/unreachable", "NoSchedule"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-}
 FENCED_STORY = [
     "fence/proven_off",
     "TaintNode",
@@ -93,7 +89,8 @@ def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -
         return read
 
     wait_until(lambda: reported in json.dumps(binding()), "the new boot among those that were seen")
-    assert len(operator.writes()) == writes + 1, operator.writes()[writes:]
+    done = [it for it in operator.writes()[writes:] if it["responseStatus"]["code"] < 300]
+    assert len(done) == 1, done
 
 
 def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) -> None:
@@ -111,7 +108,7 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     writes = len(operator.writes())
 
     end(guest)
-    wait_until(lambda: lab.is_fenced(name), f"fence of {name}", timeout_s=60, every_s=LOOK_S)
+    wait_until(lambda: lab.is_fenced(name), f"fence of {name}", every_s=LOOK_S)
     power = guest.power()
     assert power is not None
     assert power.state == SHUT_OFF, f"{name} was fenced while its guest was {power}"
@@ -120,7 +117,6 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     wait_until(
         lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS,
         "Ready database",
-        timeout_s=60,
         every_s=LOOK_S,
     )
     after = lab.look()
@@ -138,12 +134,12 @@ def come_back(lab: Lab, operator: Operator, name: str) -> None:
     """Start the guest; see the fence lifted by itself, and the node as it was before."""
     began = len(operator.journal(name))
     lab.nodes[name].guest.start()
-    wait_until(lambda: not lab.is_fenced(name), "unfence", timeout_s=60, every_s=LOOK_S)
+    wait_until(lambda: not lab.is_fenced(name), "unfence", every_s=LOOK_S)
     assert lab.is_cordoned(name), "nothing may come to the node before caches have settled"
     assert "fencer.dev/mark" not in lab.annotations(name)
-    wait_until(lambda: not lab.is_cordoned(name), "uncordon", timeout_s=60, every_s=LOOK_S)
+    wait_until(lambda: not lab.is_cordoned(name), "uncordon", every_s=LOOK_S)
     assert lab.is_ready(name)
-    lab.wait_whole(90)
+    lab.wait_whole()
     assert {
         "fencer.dev/mark",
         "fencer.dev/cordon",

@@ -67,14 +67,12 @@ class Box:
 
     def lose(self, name: str, end: Callable[[VBoxGuest], None], what: list[str]) -> None:
         """End a node's guest; see it fenced as is told, and its pods Ready elsewhere."""
-        self.lab.wait_whole(90)
+        self.lab.wait_whole()
         began = len(self.operator.story(name))
         end(self.guest(name))
         self.wait_for(name, what, began)
         assert self.lab.is_fenced(name)
-        wait_until(
-            lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", timeout_s=90
-        )
+        wait_until(lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database")
         assert name not in self.lab.look().ready(DATABASE).values()
 
     def come_back(self, name: str) -> None:
@@ -151,7 +149,7 @@ def test_a_silent_node_whose_machine_runs_is_not_fenced(box, cut_off, mend):
     finally:
         mend(box.lab.nodes[name])
     wait_until(lambda: box.lab.is_ready(name), f"Ready {name}")
-    box.lab.wait_whole(90)
+    box.lab.wait_whole()
 
 
 @fake_only
@@ -174,7 +172,7 @@ def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box):
         vbox.change(machine, runs_unknown=False, **{key: before[key] for key in ("state", "changed")})
         node.nic_on()
     wait_until(lambda: box.lab.is_ready(name), f"Ready {name}")
-    box.lab.wait_whole(90)
+    box.lab.wait_whole()
 
 
 @fake_only

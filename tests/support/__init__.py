@@ -10,8 +10,14 @@ import pytest
 
 T = TypeVar("T")
 
+PATIENCE_S = 150.0
+"""Longer than all that is waited for here: fencer itself waits for a minute of silence where a node's last
+renewal came after its guest's end was read, and a busy machine is slower."""
 
-def wait_until(condition: Callable[[], T], what: str, *, timeout_s: float = 30.0, every_s: float = 0.05) -> T:
+
+def wait_until(
+    condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S, every_s: float = 0.05
+) -> T:
     """Ask a condition again and again until it is true, and return what it gave.
 
     Args:

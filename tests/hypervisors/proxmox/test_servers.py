@@ -144,7 +144,7 @@ def test_a_server_that_takes_connections_and_never_answers_is_left(tmp_path):
     for home in serve(PveCluster(), tmp_path):
         conf = home.guest(host="pve2")
         home.pve.set_daemon("pve1", "pveproxy", Daemon.FROZEN)
-        agent = home.agent(call_timeout_s=0.3, connect_timeout_s=0.3)
+        agent = home.agent(call_timeout_s=2.0, connect_timeout_s=2.0)
         assert agent.read(home.ref(conf)).power_state is PowerState.RUNNING
 
 

@@ -37,7 +37,7 @@ def test_a_running_clock_takes_the_cluster_along():
     pve = PveCluster(clock=Clock(speed=100.0))
     vmid = pve.add_guest("k8s-1").vmid
     task = pve.qm.stop(vmid)
-    wait_until(lambda: pve.clock.now_s() and task.exitstatus == "OK", "end of the task", timeout_s=5)
+    wait_until(lambda: pve.clock.now_s() and task.exitstatus == "OK", "end of the task")
 
 
 def test_waiting_on_a_running_clock_takes_its_time():
