@@ -51,6 +51,23 @@ class EndpointInfo:
     remarks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StopSettings:
+    """What a hypervisor keeps with a guest about its stops.
+
+    Attributes:
+        shutdown_s: How long its own shutdown may take when its host goes down, before it is stopped hard.
+        set_by: What says so, for people.
+        settable: It can be set for this guest.
+        hook: The script that is run when it stops; empty: none.
+    """
+
+    shutdown_s: float
+    set_by: str
+    settable: bool = True
+    hook: str = ""
+
+
 class Hypervisor(Protocol):
     """One endpoint: a libvirt URI, a Proxmox cluster or host, a VirtualBox user on a host.
 
@@ -93,6 +110,14 @@ class Hypervisor(Protocol):
         Raises:
             GuestNotFound: the endpoint knows no such guest, and that is all that is known.
             HypervisorUnreachable, HypervisorDenied, HypervisorProtocol: nothing is known.
+        """
+        ...
+
+    def stop_settings(self, guest: GuestRef) -> StopSettings | None:
+        """Read what is set for stops of a guest. None: nothing of that kind is kept here.
+
+        Raises:
+            As `read`.
         """
         ...
 

@@ -17,18 +17,18 @@ from fencer.cli.findings import (
     guests_finding,
     known_nodes,
     node_findings,
-    shutdown_findings,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, count, say, table
+from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
 from fencer.cli.wire import Quiet, Wiring, log_plainly
 from fencer.config.settings import Config, Endpoint, LibvirtEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.errors import ClusterError, ConfigError, FencerError
-from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor
+from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
 
@@ -128,7 +128,7 @@ class Inspection:
         for endpoint in self.config.endpoints:
             yield _endpoint(endpoint, {**answers, **unbuilt})
         kinds = {name: info.kind for name, info in answers.items() if isinstance(info, EndpointInfo)}
-        yield from shutdown_findings(kinds)
+        yield from unread_finding(kinds)
 
     def _nodes(self) -> Iterator[Finding]:
         if self.cluster is None:
@@ -144,6 +144,7 @@ class Inspection:
         tried = [one for one in known if guest_of(one).endpoint in self.answering]
         if tried:
             yield from binding_findings(tried, self._read)
+            yield from stop_findings(tried, self._stop_settings)
         if known:
             yield from witness_findings(self.config, known, self._ask_witnesses())
         yield from node_findings(self.config, seen, self.wiring.wall())
@@ -156,6 +157,15 @@ class Inspection:
         """
         port = self.hypervisors[guest.endpoint]
         return self.asker.ask(guest.endpoint, lambda: port.read(guest), self.config.policy.call_deadline_s)
+
+    def _stop_settings(self, guest: GuestRef) -> StopSettings | None:
+        """Read what is set for stops of one guest.
+
+        Raises:
+            HypervisorError: as the port.
+        """
+        port, deadline_s = self.hypervisors[guest.endpoint], self.config.policy.call_deadline_s
+        return self.asker.ask(guest.endpoint, lambda: port.stop_settings(guest), deadline_s)
 
     def _ask_witnesses(self) -> Said:
         """Ask every power witness, by endpoint and host, each on a worker of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,25 +23,6 @@ CLOCK_S = 3.0
 TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
-
-
-DRAIN_INSIDE_S = 150
-"""A drain by `fencer-guest` may take so long, and the guest's shutdown a little more. Source: TimeoutStopSec
-of systemd/fencer-guest-drain.service."""
-SHUTDOWN_TIMES = {
-    "proxmox": (
-        "Proxmox waits 60 s for `qm shutdown` and 180 s when a host goes down, unless the guest has another "
-        "time",
-        f"qm set VMID --startup down={DRAIN_INSIDE_S + 30}",
-    ),
-    "libvirt": (
-        "`virsh shutdown` stops nobody hard; when a host goes down, libvirt-guests waits SHUTDOWN_TIMEOUT, "
-        "300 s as it comes",
-        f"SHUTDOWN_TIMEOUT={DRAIN_INSIDE_S + 30} or more in libvirt-guests' settings",
-    ),
-}
-"""How long a hypervisor waits for a guest's own shutdown before it stops it hard; how to have it wait longer.
-Source: qm(1); pve-manager API2/Nodes.pm, stopall; libvirt-guests.sh."""
 
 
 class Level(StrEnum):
@@ -93,19 +74,6 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
     return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
-
-
-def shutdown_findings(kinds: Mapping[str, str]) -> Iterator[Finding]:
-    """Name the hypervisors that may stop a guest amid its drain: no adapter reads how long they wait.
-
-    Args:
-        kinds: What each endpoint is, by its name.
-    """
-    for kind, (text, trying) in SHUTDOWN_TIMES.items():
-        names = [name for name, is_a in kinds.items() if is_a == kind]
-        if names:
-            note = f"{listing(names)}: {text}; a drain inside (fencer-guest) may take {DRAIN_INSIDE_S} s"
-            yield Finding("shutdown", "time not read", Level.NOTE, note, (trying,))
 
 
 def known_nodes(seen: Pass) -> list[Observation]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
-from fencer.ports import EndpointInfo
+from fencer.ports import EndpointInfo, StopSettings
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.world import World
 
@@ -92,6 +92,10 @@ class SimulatedHypervisor:
         if found.power is PowerState.ABSENT and not found.ended:
             raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {guest.uuid}")
         return self._evidence(found, "read")
+
+    def stop_settings(self, _guest: GuestRef) -> StopSettings | None:
+        """Return None: hosts here give no time to anybody."""
+        return None
 
     def shutdown(self, guest: GuestRef) -> None:
         """Press the power button."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fencer.cli.findings import DRAIN_INSIDE_S, Level, cluster_finding, shutdown_findings
+from fencer.cli.findings import Level, cluster_finding
+from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.config import secret_files
 from fencer.config.settings import PowerWitness
 from fencer.core.policy import Mode, Policy
@@ -255,14 +256,11 @@ def test_observing_is_told_how_to_be_armed():
     assert told["verdict"].endswith("Ready to be armed: `mode: armed` in /etc/fencer/config.yaml.")
 
 
-def test_hypervisors_that_may_cut_a_drain_short_are_named():
-    """What no adapter reads is a hint and no guess; VirtualBox never stops a guest by itself."""
-    kinds = {"home": "proxmox", "lab": "libvirt", "attic": "libvirt", "desk": "virtualbox"}
-    proxmox, libvirt = shutdown_findings(kinds)
-    assert {proxmox.level, libvirt.level} == {Level.NOTE}
-    assert proxmox.note.startswith("home: Proxmox waits 60 s")
-    assert libvirt.note.startswith("lab, attic: `virsh shutdown`")
-    assert proxmox.tries == ("qm set VMID --startup down=180",)
+def test_what_no_adapter_reads_is_a_hint_and_no_guess():
+    """Proxmox is asked, and VirtualBox never stops a guest by itself."""
+    [hint] = unread_finding({"home": "proxmox", "lab": "libvirt", "attic": "libvirt", "desk": "virtualbox"})
+    assert (hint.level, hint.about) == (Level.NOTE, "time not read")
+    assert hint.note.startswith("lab, attic: `virsh shutdown`")
 
 
 def test_the_time_of_a_drain_inside_is_its_units():

@@ -177,3 +177,33 @@ def test_a_host_that_is_off_is_named_and_the_rest_goes_on(lab):
     row = lab.row()
     assert row["level"] == "warn"
     assert row["points"] == ["Offline: pve3. Guests there cannot be read, nor found by their UUID."]
+
+
+def test_a_guest_that_its_host_gives_too_little_time_is_named(lab):
+    """As it comes it is enough; a time of its own, or HA's, may not be."""
+    assert lab.row("shutdown")["level"] == "ok"
+    first, second, *rest = lab.pve.confs.values()
+    first.startup, second.startup = "order=2,down=60,up=30", "order=1,up=600"
+    row = lab.row("shutdown")
+    assert (row["level"], row["points"]) == ("note", [f"{first.name}: 60 s (set at the guest)"])
+    assert row["about"] == f"{1 + len(rest)} of {2 + len(rest)} guests have 180 s"
+    assert row["try"] == [f"qm set {first.vmid} --startup down=180   (and what its startup has already)"]
+
+    first.startup = "down=300"
+    lab.pve.ha.add(second.vmid)
+    row = lab.row("shutdown")
+    assert row["points"] == [f"{second.name}: 60 s (by HA, for every guest)"]
+    assert row["try"] == ["fencer shutdown --host HOST   (before the host goes down: it drains first)"]
+
+
+def test_a_guest_whose_hook_was_forgotten_is_named_and_none_at_all_is_a_choice(lab):
+    found = json.loads(lab.run("check", "-o", "json").stdout)["findings"]
+    assert "hook" not in {row["what"] for row in found}
+    first, second, *rest = lab.pve.confs.values()
+    for conf in (first, *rest):
+        conf.hookscript = "local:snippets/fencer-hook"
+    second.hookscript = "local:snippets/another"
+    row = lab.row("hook")
+    assert (row["level"], row["note"].startswith(f"{second.name}: nobody tells")) == ("note", True)
+    second.hookscript = "local:snippets/fencer-hook"
+    assert lab.row("hook")["level"] == "ok"

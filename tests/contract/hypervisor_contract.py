@@ -267,6 +267,10 @@ class HypervisorContract:
         assert info.can_power is True
         assert info.problems == ()
 
+    def test_what_is_set_for_its_stops_is_a_time_with_its_source_or_nothing(self, hypervisor, guest):
+        settings = hypervisor.stop_settings(guest)
+        assert settings is None or (settings.shutdown_s > 0 and settings.set_by)
+
     def test_subscribers_are_woken_when_a_guest_ends(self, hypervisor, backstage, guest):
         wakes: list[str] = []
         hypervisor.subscribe(lambda: wakes.append("first"))

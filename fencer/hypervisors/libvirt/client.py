@@ -20,7 +20,7 @@ from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import read_power
-from fencer.ports import EndpointInfo
+from fencer.ports import EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
@@ -107,6 +107,10 @@ class LibvirtHypervisor:
                 if absent is None:
                     raise
                 return absent
+
+    def stop_settings(self, _guest: GuestRef) -> StopSettings | None:
+        """Return None: libvirt itself never stops a guest; libvirt-guests does, by a file of its own."""
+        return None
 
     def shutdown(self, guest: GuestRef) -> None:
         """Press the ACPI power button. An agent inside is not asked: libvirt waits for one that hangs.

@@ -11,6 +11,7 @@ from fencer.errors import HypervisorDenied, HypervisorError
 from fencer.hypervisors.proxmox import fields
 from fencer.hypervisors.proxmox.api import Api
 from fencer.hypervisors.proxmox.errors import shown
+from fencer.hypervisors.proxmox.find import find_guest
 from fencer.hypervisors.proxmox.look import look_around, refuse_strangers
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Members, read_members, read_rights
@@ -20,7 +21,12 @@ from fencer.hypervisors.proxmox.rights import Verdict, compare
 from fencer.hypervisors.proxmox.servers import Servers
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.sweep import Sweeper
-from fencer.ports import EndpointInfo
+from fencer.ports import EndpointInfo, StopSettings
+
+SHUTDOWN_S = 180.0
+"""What a host that goes down gives each guest. Source: pve-manager PVE/API2/Nodes.pm, stopall."""
+HA_SHUTDOWN_S = 60.0
+"""What HA gives a guest of its own. Source: pve-ha-manager PVE/HA/Resources/PVEVM.pm, shutdown."""
 
 
 class ProxmoxHypervisor:
@@ -85,6 +91,14 @@ class ProxmoxHypervisor:
             lambda api: self._prover.prove(look_around(api, self._settings, self._now_s()), guest)
         )
 
+    def stop_settings(self, guest: GuestRef) -> StopSettings:
+        """Read the guest's configuration; under HA the host's local manager has a time of its own.
+
+        Raises:
+            As the port.
+        """
+        return self._servers.work(lambda api: self._stop_settings(api, guest))
+
     def shutdown(self, guest: GuestRef) -> None:
         """Ask the guest's agent, or press the ACPI power button; never by force. Under HA, HA forces it.
 
@@ -140,6 +154,14 @@ class ProxmoxHypervisor:
     def close(self) -> None:
         """Give idle connections back."""
         self._servers.close()
+
+    def _stop_settings(self, api: Api, guest: GuestRef) -> StopSettings:
+        row, config = find_guest(look_around(api, self._settings, self._now_s()), guest)
+        if row.hastate is not None:
+            return StopSettings(HA_SHUTDOWN_S, "by HA, for every guest", settable=False, hook=config.hook)
+        if config.down_s is None:
+            return StopSettings(SHUTDOWN_S, "as it comes", hook=config.hook)
+        return StopSettings(config.down_s, "set at the guest", hook=config.hook)
 
     def _describe(self, api: Api) -> EndpointInfo:
         version = fields.text(fields.record(api.get("version").data, "version"), "version", "version")

@@ -17,6 +17,8 @@ _UPID = re.compile(
     r"(?P<kind>[^:\s]+):(?P<guest>[^:\s]*):(?P<user>[^:\s]+):"
 )
 
+_DOWN = re.compile(r"(?:^|,)down=([0-9]{1,9})(?:,|$)")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -87,6 +89,8 @@ class Config:
         uuid: Of its SMBIOS, lower case; empty where it has none.
         saved: It holds memory that its next start goes on from.
         parent: The snapshot that it was last rolled back to, or that was last taken.
+        down_s: How long its shutdown may take when its host goes down; None: not set.
+        hook: Its hookscript, as a volume; empty: none.
     """
 
     uuid: str
@@ -95,6 +99,8 @@ class Config:
     saved: bool = False
     template: bool = False
     parent: str | None = None
+    down_s: int | None = None
+    hook: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +200,8 @@ def read_config(data: Any) -> Config:
         saved=bool(of.get("vmstate")),
         template=flag(of, "template", what),
         parent=text_or_none(of, "parent", what),
+        down_s=_down_s(of.get("startup")),
+        hook=str(of.get("hookscript") or ""),
     )
 
 
@@ -276,6 +284,12 @@ def _task(of: dict[str, Any]) -> Task:
     if ended_s is None and status and status not in {"running", "RUNNING"}:
         ended_s = upid.started_s  # it says how it ended, so it has
     return Task(upid.upid, upid.host, upid.kind, upid.guest, upid.started_s, ended_s, status)
+
+
+def _down_s(startup: Any) -> int | None:
+    """Return the time out of ``order=1,down=60``. No reading of a guest's power depends on it."""
+    found = _DOWN.search(startup) if isinstance(startup, str) else None
+    return int(found[1]) if found else None
 
 
 def _smbios_uuid(smbios: str) -> str:

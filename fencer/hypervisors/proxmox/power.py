@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencer.core.model import GuestRef
-from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol
+from fencer.errors import HypervisorError, HypervisorProtocol
 from fencer.hypervisors.proxmox.api import Api
 from fencer.hypervisors.proxmox.errors import NotThere, shown
+from fencer.hypervisors.proxmox.find import find_guest
 from fencer.hypervisors.proxmox.look import look_around
 from fencer.hypervisors.proxmox.parse import Task, ended_well, read_task_end, read_upid
-from fencer.hypervisors.proxmox.proof import refuse_non_guests
 from fencer.hypervisors.proxmox.servers import Servers
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 
@@ -59,19 +59,10 @@ class PowerSwitch:
     def _host_of(self, api: Api, guest: GuestRef) -> str:
         """Find the guest, and make sure that it is the one that is meant."""
         look = look_around(api, self.settings, self.now_s())
-        row = look.listing.rows.get(int(guest.id)) if guest.id.isascii() and guest.id.isdigit() else None
-        if row is None:
-            raise GuestNotFound(f"{api.where}: no guest {shown(guest.id)} ({guest.name}, UUID {guest.uuid})")
-        refuse_non_guests(look, row)
         try:
-            uuid = look.config(row.host, row.vmid).uuid
+            row, _ = find_guest(look, guest)
         except NotThere as error:
             raise HypervisorProtocol(f"{error}: {guest.name} is being moved; nothing was sent") from error
-        if uuid != guest.uuid:
-            raise GuestNotFound(
-                f"{api.where}: guest {guest.id} is another one now: its UUID is {uuid or 'not set'}, not "
-                f"that of {guest.name}, {guest.uuid}"
-            )
         return row.host
 
     def _follow(self, api: Api, guest: GuestRef, verb: str, task: Task) -> None:

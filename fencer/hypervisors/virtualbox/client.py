@@ -25,7 +25,7 @@ from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed
 from fencer.hypervisors.virtualbox.run import Late
 from fencer.hypervisors.virtualbox.tool import Budget, Tool, VirtualBoxSettings
-from fencer.ports import EndpointInfo
+from fencer.ports import EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
 """Between two attempts to start a machine that its last run has not let go of yet."""
@@ -99,6 +99,10 @@ class VirtualBoxHypervisor:
             if absent is None:
                 raise
             return absent
+
+    def stop_settings(self, _guest: GuestRef) -> StopSettings | None:
+        """Return None: VirtualBox never stops a guest by itself."""
+        return None
 
     def shutdown(self, guest: GuestRef) -> None:
         """Press the ACPI power button. VirtualBox reports success also where the guest does not care.

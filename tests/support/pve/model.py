@@ -54,6 +54,7 @@ class Conf:
     agent: bool = False
     onboot: bool = False
     hookscript: str | None = None
+    startup: str | None = None
     pool: str | None = None
     snapshots: dict[str, str | None] = field(default_factory=dict)
     memory_mib: int = 2048
@@ -76,7 +77,7 @@ class Conf:
             said["tags"] = ";".join(self.tags)
         if self.agent:
             said["agent"] = "1"
-        for key in ("lock", "vmstate", "parent", "hookscript"):
+        for key in ("lock", "vmstate", "parent", "hookscript", "startup"):
             if getattr(self, key) is not None:
                 said[key] = getattr(self, key)
         for key in ("template", "onboot"):

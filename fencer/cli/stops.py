@@ -1,0 +1,96 @@
+"""What `fencer check` makes of how guests are stopped: is a drain inside cut short, are hooks in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from fencer.cli.findings import Finding, Level
+from fencer.cli.render import count, listing
+from fencer.cli.trials import guest_of
+from fencer.core.model import GuestRef, Observation
+from fencer.errors import FencerError
+from fencer.ports import StopSettings
+from fencer.setup.hook import NAME as HOOK
+
+DRAIN_INSIDE_S = 150
+"""A drain by `fencer-guest` may take so long. Source: TimeoutStopSec of its unit in systemd/."""
+LONG_ENOUGH_S = DRAIN_INSIDE_S + 30
+"""With what the guest's own shutdown takes after that."""
+
+Ask: TypeAlias = Callable[[GuestRef], StopSettings | None]
+
+
+def unread_finding(kinds: Mapping[str, str]) -> Iterator[Finding]:
+    """Name the endpoints where libvirt-guests may stop a guest amid its drain: its file is its host's.
+
+    Args:
+        kinds: What each endpoint is, by its name.
+
+    Source: libvirt-guests.sh; the default of SHUTDOWN_TIMEOUT is 300 s.
+    """
+    names = [name for name, kind in kinds.items() if kind == "libvirt"]
+    if names:
+        note = (
+            f"{listing(names)}: `virsh shutdown` stops nobody hard; when a host goes down, libvirt-guests "
+            "waits SHUTDOWN_TIMEOUT, 300 s as it comes; a drain inside (fencer-guest) may take "
+            f"{DRAIN_INSIDE_S} s"
+        )
+        tries = (f"SHUTDOWN_TIMEOUT={LONG_ENOUGH_S} or more in libvirt-guests' settings",)
+        yield Finding("shutdown", "time not read", Level.NOTE, note, tries)
+
+
+def stop_findings(known: Sequence[Observation], ask: Ask) -> Iterator[Finding]:
+    """Judge what hypervisors keep with their guests about stops.
+
+    Args:
+        known: Nodes that are one guest each.
+        ask: Reads a guest's settings; raises `FencerError`.
+    """
+    kept: dict[str, tuple[GuestRef, StopSettings]] = {}
+    unread: list[str] = []
+    for observation in known:
+        guest = guest_of(observation)
+        try:
+            settings = ask(guest)
+        except FencerError as error:
+            unread.append(f"{observation.node.name}: {error}")
+            continue
+        if settings is not None:
+            kept[observation.node.name] = (guest, settings)
+    if unread:
+        note = "how these guests are stopped could not be read"
+        yield Finding("shutdown", count(len(unread), "guest"), Level.NOTE, note, points=tuple(unread))
+    if kept:
+        yield _times(kept)
+        yield from _hooks({node: settings.hook for node, (_, settings) in kept.items()})
+
+
+def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
+    short = {node: it for node, it in kept.items() if it[1].shutdown_s < LONG_ENOUGH_S}
+    about = f"{len(kept) - len(short)} of {count(len(kept), 'guest')} have {LONG_ENOUGH_S} s"
+    if not short:
+        return Finding("shutdown", about, Level.OK, "as long as a drain inside (fencer-guest) may take")
+    points = tuple(f"{node}: {it.shutdown_s:g} s ({it.set_by})" for node, (_, it) in short.items())
+    ids = sorted({guest.id for guest, it in short.values() if it.settable})
+    tries = [
+        f"qm set {vmid} --startup down={LONG_ENOUGH_S}   (and what its startup has already)" for vmid in ids
+    ]
+    if len(ids) < len(short):
+        tries.append("fencer shutdown --host HOST   (before the host goes down: it drains first)")
+    note = (
+        "when a host goes down, guests that are slower than this are stopped hard; a drain inside "
+        f"(fencer-guest) may take {DRAIN_INSIDE_S} s"
+    )
+    return Finding("shutdown", about, Level.NOTE, note, tuple(tries), points)
+
+
+def _hooks(hooks: Mapping[str, str]) -> Iterator[Finding]:
+    """Name the guests that were forgotten where others have the hook; none at all is a choice."""
+    without = [node for node, hook in hooks.items() if not hook.endswith(f"/{HOOK}")]
+    about = f"{len(hooks) - len(without)} of {count(len(hooks), 'guest')}"
+    if not without:
+        yield Finding("hook", about, Level.OK, "each end is told at once")
+    elif len(without) < len(hooks):
+        note = f"{listing(without)}: nobody tells fencer of an end there; its polls find it"
+        yield Finding("hook", about, Level.NOTE, note, ("fencer setup hook --vmid VMID --storage NAME",))
