@@ -34,7 +34,7 @@ from tests.e2e.workloads import (
     create_job,
     create_workloads,
 )
-from tests.support import PATIENCE_S, wait_until
+from tests.support import PATIENCE_S, LateError, wait_until
 from tests.support.controlplane import ControlPlane
 from tests.support.guests import GuestHost, running_guest_host
 
@@ -232,8 +232,8 @@ class Lab:
                 every_s=LOOK_S,
             )
             assert not self.fault(), self.fault()
-        except AssertionError as late:
-            raise AssertionError(f"{late}; missing: {self.missing()}") from late
+        except LateError as late:
+            raise LateError(f"{late}; missing: {self.missing()}") from late
 
     def wait_job(self, timeout_s: float = PATIENCE_S) -> None:
         """Wait until the Job's pods are Ready: ten seconds after a loss, twice that after the next one."""

@@ -25,7 +25,7 @@ from tests.e2e.vbox_guests import (
     running_vbox_guests,
 )
 from tests.e2e.workloads import DATABASE, DATABASE_PODS
-from tests.support import wait_until
+from tests.support import LateError, wait_until
 from tests.support.controlplane import Timing, running_control_plane
 from tests.support.guests import GuestHost
 from tests.support.vbox.machines import real_vbox
@@ -61,9 +61,9 @@ class Box:
         try:
             # Longer than the silence that is waited for where a renewal came after the end was read.
             wait_until(told, f"{what} of {name}", timeout_s=150, every_s=LOOK_S)
-        except AssertionError as late:
+        except LateError as late:
             lines = [str(entry) for entry in self.operator.journal(name)]
-            raise AssertionError("\n".join([str(late), *lines[-20:]])) from late
+            raise LateError("\n".join([str(late), *lines[-20:]])) from late
 
     def lose(self, name: str, end: Callable[[VBoxGuest], None], what: list[str]) -> None:
         """End a node's guest; see it fenced as is told, and its pods Ready elsewhere."""

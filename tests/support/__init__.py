@@ -15,6 +15,10 @@ PATIENCE_S = 150.0
 renewal came after its guest's end was read, and a busy machine is slower."""
 
 
+class LateError(AssertionError):
+    """What was waited for did not come in time."""
+
+
 def wait_until(
     condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S, every_s: float = 0.05
 ) -> T:
@@ -27,13 +31,13 @@ def wait_until(
         every_s: Seconds between two askings.
 
     Raises:
-        AssertionError: It did not come true in time; the message has the last value.
+        LateError: It did not come true in time; the message has the last value.
     """
     pause = threading.Event()
     deadline_s = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline_s:
-            raise AssertionError(f"no {what} within {timeout_s:g} s; last seen: {value!r}")
+            raise LateError(f"no {what} within {timeout_s:g} s; last seen: {value!r}")
         pause.wait(every_s)
     return value
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.debian.image import Image, MissingImageError, find_or_build
-from tests.support import missing_real_part, wait_until
+from tests.support import LateError, missing_real_part, wait_until
 from tests.support.guest import Guest, GuestError
 from tests.support.guests import GuestHost
 
@@ -72,8 +72,8 @@ class DebianGuest(Guest):
             return
         try:
             wait_until(self._up, "boot of the Debian guest", timeout_s=_BOOT_WITHIN_S, every_s=0.5)
-        except AssertionError as late:
-            raise AssertionError(f"{late}\n{self.said[-3000:]}") from late
+        except LateError as late:
+            raise LateError(f"{late}\n{self.said[-3000:]}") from late
 
     @property
     def on(self) -> bool:
@@ -89,8 +89,8 @@ class DebianGuest(Guest):
         """Wait until it has powered itself off."""
         try:
             wait_until(lambda: not self.on, "end of the Debian guest", timeout_s=_OFF_WITHIN_S, every_s=0.2)
-        except AssertionError as late:
-            raise AssertionError(f"{late}\n{self.said[-3000:]}") from late
+        except LateError as late:
+            raise LateError(f"{late}\n{self.said[-3000:]}") from late
 
     def run(self, command: str, *, check: bool = True) -> Ran:
         """Run a shell command inside, as root; wait for its end.
