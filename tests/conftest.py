@@ -1,12 +1,17 @@
-"""What several rooms' tests need: an API server without controllers, built before any test's clock runs."""
+"""What several rooms' tests need: patience, and an API server that is built before any test's clock runs."""
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
 from tests.support import real_parts_required
 from tests.support.controlplane import ControlPlane, running_control_plane
+
+# No property is about wall time, and a busy machine refutes none.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
