@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from tests.e2e.lab import LOOK_S, Lab, stays
+from tests.e2e.lab import Lab, stays
 from tests.e2e.operator import Operator
-from tests.e2e.workloads import DATABASE, DATABASE_PODS
 from tests.support import wait_until
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -38,7 +37,7 @@ def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator)
         assert done.returncode == 0, done
         assert lab.is_fenced(name)
         assert "by hand" in json.loads(lab.annotations(name)["fencer.dev/mark"])["by"]
-        wait_until(lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", every_s=LOOK_S)
+        lab.wait_elsewhere(name)
 
         too_early = operator.run("unfence", name, "--yes", "--timeout", "1", "-c", str(config))
         assert too_early.returncode == 1, too_early

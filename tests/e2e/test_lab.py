@@ -5,9 +5,8 @@ from itertools import combinations
 
 import pytest
 
-from tests.e2e.lab import LOOK_S, OUT_OF_SERVICE, WORKERS, Lab
+from tests.e2e.lab import OUT_OF_SERVICE, WORKERS, Lab
 from tests.e2e.ledger import Life, Memory, MountLedger
-from tests.e2e.workloads import DATABASE, DATABASE_PODS
 from tests.support import wait_until
 
 
@@ -44,11 +43,7 @@ def test_a_taint_without_proof_gives_a_volume_two_writers(whole: Lab) -> None:
     try:
         wait_until(lambda: whole.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
         whole.add_taint(name, OUT_OF_SERVICE, "NoExecute")
-        wait_until(
-            lambda: len(whole.look().ready(DATABASE)) == DATABASE_PODS,
-            "Ready database",
-            every_s=LOOK_S,
-        )
+        whole.wait_elsewhere(name)
         assert any(f"which running {name} has mounted" in text for text in whole.ledger.double_writers)
         assert any(text.startswith(f"{name} wrote ") for text in whole.ledger.double_writers)
     finally:

@@ -20,7 +20,7 @@ from tests.e2e.lab import CONTROL_PLANE, LOOK_S, Lab, Speed, stays
 from tests.e2e.operator import Entry
 from tests.e2e.pve_guests import PveGuest, running_pve_guests
 from tests.e2e.pve_operator import HURRIED_POLICY, SECONDS_RECIPE, ProxmoxOperator
-from tests.e2e.workloads import AGENT, DATABASE, DATABASE_PODS
+from tests.e2e.workloads import AGENT
 from tests.support import PATIENCE_S, wait_until
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
 from tests.support.pve import Clock, PveCluster, PveServers
@@ -82,8 +82,7 @@ class Home:
     def wait_fenced(self, name: str) -> None:
         """Wait until a node is fenced, and all its database's pods run elsewhere."""
         self.wait_for(name, "fenced/pods_cleared")
-        wait_until(lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database")
-        assert name not in self.lab.look().ready(DATABASE).values()
+        self.lab.wait_elsewhere(name)
 
     def mend(self) -> None:
         """Give hosts their power and guests their start again, and wait until all is well."""

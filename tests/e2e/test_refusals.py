@@ -7,9 +7,9 @@ from contextlib import ExitStack
 import pytest
 
 from tests.e2e.kubelet import LabNode
-from tests.e2e.lab import CONTROL_PLANE, LOOK_S, WORKERS, Lab, stays
+from tests.e2e.lab import CONTROL_PLANE, WORKERS, Lab, stays
 from tests.e2e.operator import Operator
-from tests.e2e.workloads import DATABASE, DATABASE_PODS
+from tests.e2e.workloads import DATABASE
 from tests.support import wait_until
 from tests.support.guest import Guest
 
@@ -114,7 +114,7 @@ def test_nothing_is_fenced_while_the_hypervisor_does_not_answer(
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         lab.host.thaw_libvirtd()
         wait_until(lambda: lab.is_fenced(name), "fence")
-        wait_until(lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database", every_s=LOOK_S)
+        lab.wait_elsewhere(name)
         guest.start()
         wait_until(lambda: not lab.is_fenced(name), "unfence")
         wait_until(lambda: not lab.is_cordoned(name), "uncordon")

@@ -114,13 +114,8 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     assert power.state == SHUT_OFF, f"{name} was fenced while its guest was {power}"
     assert {OWN_TAINT} <= lab.taints(name)
 
-    wait_until(
-        lambda: len(lab.look().ready(DATABASE)) == DATABASE_PODS,
-        "Ready database",
-        every_s=LOOK_S,
-    )
+    lab.wait_elsewhere(name)
     after = lab.look()
-    assert name not in after.ready(DATABASE).values()
     assert not after.attached_to(name)
     assert volumes <= set.union(*(after.attached_to(other) for other in WORKERS if other != name))
     left = [pod for pod in after.on(name) if not only_its_controller_can_end(pod)]

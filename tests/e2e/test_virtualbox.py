@@ -24,7 +24,6 @@ from tests.e2e.vbox_guests import (
     VBoxGuestHost,
     running_vbox_guests,
 )
-from tests.e2e.workloads import DATABASE, DATABASE_PODS
 from tests.support import LateError, wait_until
 from tests.support.controlplane import Timing, running_control_plane
 from tests.support.guests import GuestHost
@@ -72,8 +71,7 @@ class Box:
         end(self.guest(name))
         self.wait_for(name, what, began)
         assert self.lab.is_fenced(name)
-        wait_until(lambda: len(self.lab.look().ready(DATABASE)) == DATABASE_PODS, "Ready database")
-        assert name not in self.lab.look().ready(DATABASE).values()
+        self.lab.wait_elsewhere(name)
 
     def come_back(self, name: str) -> None:
         """Start the guest; see the fence lifted by itself."""
