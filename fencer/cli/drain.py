@@ -16,6 +16,7 @@ from fencer.cli.planned import (
     grace_option,
     host_option,
     introduce,
+    meant,
     parallel_option,
     planned,
     see_through,
@@ -74,7 +75,7 @@ def drain(  # noqa: PLR0913 - one for each option
     the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again. --timeout 0
     waits for ever.
     """
-    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)

@@ -9,7 +9,7 @@ import click
 
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
-from fencer.cli.planned import Tools, give_up, host_option, introduce, planned, see_through
+from fencer.cli.planned import Tools, give_up, host_option, introduce, meant, planned, see_through
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.drain import cordoned_by_drain
@@ -44,7 +44,7 @@ def start(
 
     A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
     """
-    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)
         plan = [line for name in tools.names for line in _plan(tools, name)]
