@@ -32,6 +32,9 @@ from fencer.runtime.reconcile import Agent
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 
+dry_run_option: Decorator = click.option(
+    "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
+)
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,

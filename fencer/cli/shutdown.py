@@ -9,9 +9,10 @@ import click
 
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, standing
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
+    dry_run_option,
     emptydir_option,
     force_option,
     give_up,

@@ -8,8 +8,17 @@ from pathlib import Path
 import click
 
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
-from fencer.cli.planned import Tools, give_up, host_option, introduce, meant, planned, see_through
+from fencer.cli.options import config_option, timeout_option, yes_option
+from fencer.cli.planned import (
+    Tools,
+    dry_run_option,
+    give_up,
+    host_option,
+    introduce,
+    meant,
+    planned,
+    see_through,
+)
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.drain import cordoned_by_drain
