@@ -52,6 +52,7 @@ def start(
     """Bring nodes back: power their guests on, wait until they are Ready, lift fence and cordon of fencer's.
 
     A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
+    --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
