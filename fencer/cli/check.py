@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain,
 from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
 from fencer.cli.wire import Quiet, Wiring, log_plainly
-from fencer.config.settings import Config, Endpoint, LibvirtEndpoint
+from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.errors import ClusterError, ConfigError, FencerError
@@ -68,7 +69,8 @@ class Inspection:
         wrong = [(path, one) for path in self.config.secrets for one in self.wiring.inspect_secret(path)]
         for path, one in wrong:
             level = Level.FAIL if one.serious else Level.WARN
-            yield Finding("secrets", path.name, level, one.text, (one.fix,))
+            fix = _makes(self.config, path) or one.fix if one.missing else one.fix
+            yield Finding("secrets", path.name, level, one.text, (fix,))
         if not wrong:
             yield Finding(
                 "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
@@ -231,6 +233,18 @@ def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerErr
     return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
 
 
+def _makes(config: Config, path: Path) -> str | None:
+    """Name the command that makes a file with credentials; None: it is not fencer's to make."""
+    file = shlex.quote(str(path))
+    if path == config.kubernetes.kubeconfig:
+        return f"fencer setup kubernetes --kubeconfig ADMINS --output {file}"
+    for one in config.endpoints:
+        if isinstance(one, ProxmoxEndpoint) and path == one.token_file:
+            command = f"fencer setup proxmox --token-id {shlex.quote(one.token_id)} --token-file {file}"
+            return f"{command}   (prints what makes it, for root on a host of {one.name})"
+    return None
+
+
 def _tries(endpoint: Endpoint) -> tuple[str, ...]:
     """Name what the endpoint's own words do not: that ssh must get in without a question."""
     if not isinstance(endpoint, LibvirtEndpoint):
@@ -277,7 +291,7 @@ def _verdict(findings: list[Finding], mode: Mode | None, path: Path) -> str:
     warnings = sum(one.level is Level.WARN for one in findings)
     counts = f"{count(len(failed), 'failure')}, {count(warnings, 'warning')}."
     if failed:
-        ready = f"Not ready to be armed: {', '.join(failed)}."
+        ready = f"Not ready to be armed: {', '.join(dict.fromkeys(failed))}."
     elif mode is Mode.ARMED:
         ready = "Ready, and armed: `fencer watch` acts."
     else:

@@ -19,7 +19,11 @@ def config() -> None:
     """Check and show the configuration, without asking any hypervisor or cluster."""
 
 
-@config.command("check", epilog="\b\nExample:\n  fencer config check -c ./fencer.yaml")
+@config.command(
+    "check",
+    short_help="Is the file right? Every mistake with its line.",
+    epilog="\b\nExample:\n  fencer config check -c ./fencer.yaml",
+)
 @config_option
 @click.pass_obj
 def check_file(wiring: Wiring, path: Path) -> None:
@@ -30,7 +34,11 @@ def check_file(wiring: Wiring, path: Path) -> None:
     say(f"{clean(path)}: ok (mode {loaded.policy.mode.value}, {endpoints}{mapped})")
 
 
-@config.command("show", epilog="\b\nExample:\n  fencer config show | grep -v default")
+@config.command(
+    "show",
+    short_help="Every key in force, and where it came from.",
+    epilog="\b\nExample:\n  fencer config show | grep -v default",
+)
 @config_option
 def show_file(path: Path) -> None:
     """Print what is in force: every key, with its default where none is written, and where it came from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from fencer.simulation.scenarios import SCENARIOS, Scenario
 from fencer.simulation.stage import Stage, StagePorts
 
 DEFAULT, TRAP = "vm-paused", "nic-off"
+CALLED_AS = "FENCER_DEMO_CALLED_AS"
+"""Set by what calls us where nobody can type `fencer`: `./dev` in a fresh checkout."""
 SPEED = 40.0
 """Virtual seconds a second, for people who read along: the default story takes half a minute."""
 SHORTEST_S, LONGEST_S = 0.25, 2.0
@@ -54,7 +57,7 @@ class Telling:
 @click.option("--speed", type=float, metavar="N", help="N virtual seconds a second.")
 @click.option("--instant", is_flag=True, help="All at once; the default when stdout is no terminal.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell every event.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same story.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Same seed, same story.")
 @click.pass_obj
 def demo(  # noqa: PLR0913 - one for each option
     wiring: Wiring,
@@ -131,7 +134,8 @@ def _tell(telling: Telling, story: Scenario, seed: int, *, alone: bool) -> bool:
     say()
     hint = TRAP if story.fenced else DEFAULT
     what = "the trap and the refusal" if hint == TRAP else "a VM that really stops"
-    tell(f"Next: `fencer demo {hint}`, {what}. `fencer demo --list` shows all.")
+    called = os.environ.get(CALLED_AS, "fencer demo")
+    tell(f"Next: `{called} {hint}`, {what}. `{called} --list` shows all.")
     return as_expected
 
 

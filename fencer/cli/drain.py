@@ -8,14 +8,16 @@ from pathlib import Path
 import click
 
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
+    dry_run_option,
     emptydir_option,
     force_option,
     grace_option,
     host_option,
     introduce,
+    meant,
     parallel_option,
     planned,
     see_through,
@@ -74,7 +76,7 @@ def drain(  # noqa: PLR0913 - one for each option
     the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again. --timeout 0
     waits for ever.
     """
-    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)

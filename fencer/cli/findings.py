@@ -65,7 +65,7 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
     if missing:
         text = f"{note}; may not {', '.join(missing)}"
         return Finding(
-            "kubernetes", about, Level.FAIL, text, ("kubectl apply -f config/kubernetes/rbac.yaml",)
+            "kubernetes", about, Level.FAIL, text, ("fencer setup kubernetes | kubectl apply -f -",)
         )
     if version is None:
         return Finding("kubernetes", about, Level.WARN, f"{note}; a version that cannot be read")

@@ -46,7 +46,7 @@ def timeout_option(default_s: int) -> Decorator:
         default=default_s,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait for what only time can bring.",
+        help="How long to wait before giving up.",
     )
 
 

@@ -32,6 +32,9 @@ from fencer.runtime.reconcile import Agent
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 
+dry_run_option: Decorator = click.option(
+    "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
+)
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,
@@ -139,6 +142,21 @@ class Tools:
         return f"{evidence.guest}: {evidence.power_state}" if evidence else f"{candidate.guest}: unknown"
 
 
+def meant(nodes: Sequence[str], host: str | None) -> str:
+    """Return who is meant, as the person named them.
+
+    Args:
+        nodes: Nodes by name.
+        host: Instead: all nodes whose guests are there.
+
+    Raises:
+        click.UsageError: neither is given, or both are.
+    """
+    if bool(nodes) == bool(host):
+        raise click.UsageError("Name the nodes, or the host of their guests with --host: one of the two.")
+    return host or ", ".join(nodes)
+
+
 @contextmanager
 def planned(
     wiring: Wiring, path: Path, nodes: Sequence[str], host: str | None = None, *, act: bool = True
@@ -153,12 +171,9 @@ def planned(
         act: Something will be done, and is recorded.
 
     Raises:
-        click.UsageError: neither is given, or both are.
         ConfigError: the configuration is not right, or there is no such node.
         ClusterError: the cluster could not be read.
     """
-    if bool(nodes) == bool(host):
-        raise click.UsageError("Name the nodes, or the host of their guests with --host: one of the two.")
     with connected(wiring, path) as parts:
         looker = _agent(parts, wiring, parts.world(Quiet()))
         scene = looker.observer.look()

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from fencer.cli.render import complain, say
+from fencer.cli.render import complain, count, say
 from fencer.cli.setup_hook import hook
 from fencer.cli.setup_kubernetes import kubernetes
 from fencer.cli.setup_proxmox import proxmox
@@ -16,7 +16,7 @@ from fencer.errors import ConfigError
 
 @click.group(epilog="\b\nExample:\n  fencer setup vagrant ~/kubespray")
 def setup() -> None:
-    """Print what an installation needs."""
+    """Print or write what an installation needs."""
 
 
 setup.add_command(hook, "hook")
@@ -26,7 +26,8 @@ setup.add_command(proxmox, "proxmox")
 
 @setup.command(
     "vagrant",
-    epilog="\b\nExamples:\n  fencer setup vagrant ~/kubespray >> config.yaml\n"
+    short_help="Print `nodes:` for a Vagrant project.",
+    epilog="\b\nExamples:\n  fencer setup vagrant ~/kubespray\n"
     "  vagrant global-status --machine-readable | fencer setup vagrant --global-status -",
 )
 @click.argument("project", type=click.Path(path_type=Path), required=False)
@@ -69,7 +70,7 @@ def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write:
         say(section.rstrip("\n"))
     else:
         _write(write, section)
-        say(f"{write}: {len(machines)} nodes")
+        say(f"{write}: {count(len(machines), 'node')}")
 
 
 def _write(path: Path, text: str) -> None:

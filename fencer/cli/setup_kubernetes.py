@@ -21,7 +21,13 @@ HOUR_S = 3600
     "  fencer setup kubernetes --admission-policy | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig",
 )
-@click.option("--namespace", default="fencer", show_default=True, help="Where its service account lives.")
+@click.option(
+    "--namespace",
+    default="fencer",
+    show_default=True,
+    metavar="NAME",
+    help="Where its service account lives.",
+)
 @click.option(
     "--print", "only", flag_value="manifest", help="Print the manifest: what is done without --output."
 )
@@ -52,7 +58,12 @@ HOUR_S = 3600
     "--server", metavar="URL", help="The API server's URL for fencer, where it is not the administrator's."
 )
 @click.option(
-    "--hours", type=click.IntRange(min=1), default=8760, show_default=True, help="How long the token is good."
+    "--hours",
+    type=click.IntRange(min=1),
+    default=8760,
+    show_default=True,
+    metavar="N",
+    help="How long the token is good.",
 )
 def kubernetes(
     *,
@@ -70,7 +81,7 @@ def kubernetes(
     The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: then
     run this again with --replace. Deleting the service account ends every token of it at once.
     """
-    from fencer.setup.files import refuse_existing  # noqa: PLC0415 - as others are
+    from fencer.setup.files import refuse_existing, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import admission_policy, manifest  # noqa: PLC0415
 
     text = admission_policy(namespace) if only == "policy" else manifest(namespace)
@@ -81,6 +92,7 @@ def kubernetes(
         raise ConfigError("--output needs an administrator's kubeconfig: name it with --kubeconfig")
     if server is not None and not server.startswith("https://"):
         raise ConfigError(f"--server: {server!r} must begin with https://: a token goes there")
+    require_folder_of(output)
     if not replace:
         refuse_existing(output)
     _make(output, admin, context, namespace, server, hours)

@@ -9,15 +9,17 @@ import click
 
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, standing
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
+from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
+    dry_run_option,
     emptydir_option,
     force_option,
     give_up,
     grace_option,
     host_option,
     introduce,
+    meant,
     parallel_option,
     planned,
     see_through,
@@ -91,7 +93,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
     """
     if stop_after_s is not None and 0 < timeout_s <= stop_after_s:
         raise click.UsageError(f"--stop-after {stop_after_s:g} comes after --timeout {timeout_s:g}.")
-    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     drain = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     options = ShutdownOptions(drain if who == "agent" else None, drain.timeout_s, stop_after_s)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:

@@ -8,8 +8,17 @@ from pathlib import Path
 import click
 
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, dry_run_option, timeout_option, yes_option
-from fencer.cli.planned import Tools, give_up, host_option, introduce, planned, see_through
+from fencer.cli.options import config_option, timeout_option, yes_option
+from fencer.cli.planned import (
+    Tools,
+    dry_run_option,
+    give_up,
+    host_option,
+    introduce,
+    meant,
+    planned,
+    see_through,
+)
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.drain import cordoned_by_drain
@@ -43,8 +52,9 @@ def start(
     """Bring nodes back: power their guests on, wait until they are Ready, lift fence and cordon of fencer's.
 
     A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
+    --timeout 0 waits for ever.
     """
-    refuse_without_person(wiring, host or ", ".join(nodes), yes=yes, dry_run=dry_run)
+    refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)
         plan = [line for name in tools.names for line in _plan(tools, name)]

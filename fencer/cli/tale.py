@@ -92,6 +92,8 @@ def ending(summary: Summary) -> Iterator[str]:
     if summary.fenced:
         kept = "" if why is None else f" · fence kept, because {why}"
         text = f"fenced in {_seconds(summary.seconds_to_fence)} · {ready}{kept}"
+    elif summary.seconds_to_fence is not None:
+        text = f"tainted in {_seconds(summary.seconds_to_fence)}, and cleared nothing itself · {ready}"
     else:
         text = f"left alone · {ready}" if why is None else f"refused, because {why}"
     for part in table([[f"With fencer: {text} · {_counts(summary)}"]]):

@@ -186,7 +186,8 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
     )
     if not missing:
         return True
-    text = f"rights are missing: {', '.join(missing)}; config/kubernetes/rbac.yaml grants them"
+    grants = "`fencer setup kubernetes | kubectl apply -f -` grants them"
+    text = f"rights are missing: {', '.join(missing)}; {grants}"
     if mode is Mode.ARMED:
         log.error("not armed: %s", text)
         return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import shlex
 import socket
 import sys
 import time
@@ -31,6 +32,7 @@ from fencer.config.settings import (
 from fencer.core.identity import Rules
 from fencer.core.model import Action, Decision, NodeView
 from fencer.core.policy import Policy
+from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ConfigError
 from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.runtime.clock import SystemClock
@@ -186,7 +188,22 @@ class Wiring:
 
 
 def _cluster_settings(config: Config) -> ClusterSettings:
+    """Return where the cluster is.
+
+    Raises:
+        ConfigError: the kubeconfig is not there, with what makes it.
+    """
     written = config.kubernetes
+    shown = printable(str(written.kubeconfig))
+    try:
+        written.kubeconfig.stat()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{shown}: no such file. It is made by: fencer setup kubernetes --kubeconfig ADMINS --output "
+            f"{shlex.quote(shown)}"
+        ) from error
+    except (OSError, ValueError):
+        pass  # The client says what is wrong with it.
     return ClusterSettings(str(written.kubeconfig), written.context, written.servers)
 
 

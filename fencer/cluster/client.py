@@ -7,6 +7,7 @@ a write was done. Its hidden retries are off. Reads are tried again here, writes
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -30,6 +31,8 @@ READ_TRIES = 3
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
 FIRST_PAUSE_S = 0.1
 _CHUNK = 1 << 16  # bytes
+# What urllib3 puts before its words: the server, which we have named already.
+_WRAPPING = re.compile(r"^HTTPS?Connection(Pool)?\(host='[^']*', port=\d+\): ")
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
 _QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
 
@@ -331,4 +334,4 @@ def _body(response: Any, deadline_s: float) -> bytes:
 
 
 def _no_answer(where: str, why: object) -> str:
-    return f"{where}: no answer: {' '.join(str(why).split())}"
+    return f"{where}: no answer: {_WRAPPING.sub('', ' '.join(str(why).split()))}"

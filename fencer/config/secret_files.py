@@ -17,11 +17,13 @@ class Finding:
         text: What was seen.
         fix: What to type.
         serious: False: a warning only.
+        missing: There is no such file.
     """
 
     text: str
     fix: str
     serious: bool = True
+    missing: bool = False
 
 
 def inspect_secret(path: Path) -> tuple[Finding, ...]:
@@ -39,7 +41,7 @@ def inspect_secret(path: Path) -> tuple[Finding, ...]:
         # Not to be held up by a pipe that nobody writes to.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return (Finding(f"{shown}: no such file", f"ls -l {quoted}"),)
+        return (Finding(f"{shown}: no such file", f"ls -l {quoted}", missing=True),)
     except PermissionError:
         text = f"{shown}: may not be read by user {os.geteuid()}"
         return (Finding(text, f"sudo chown {os.geteuid()} {quoted} && sudo chmod 0600 {quoted}"),)

@@ -102,21 +102,30 @@ def _add_seconds(command: argparse.ArgumentParser, name: str, default_s: float, 
 
 def _add_root(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--root", type=Path, default=_ROOT, metavar="DIR", help="an image's root; starts nothing"
+        "--root", type=_folder, default=_ROOT, metavar="DIR", help="an image's root; starts nothing"
     )
 
 
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no such folder")
+    return Path(text)
+
+
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 86400:  # noqa: PLR2004 - a day, and no NaN
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"must be seconds, more than 0 and less than a day, not {text!r}")
     return value
 
 
 def _whole_seconds(text: str) -> int:
     value = int(_seconds(text))
     if not value:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"must be whole seconds, 1 at least, not {text!r}")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,19 @@ def refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise ConfigError(
             f"{printable(str(path))}: is there already. --replace replaces it, once all is well"
+        )
+
+
+def require_folder_of(path: Path) -> None:
+    """Make sure, before anything is asked of anybody, that a file has a folder to go to.
+
+    Raises:
+        ConfigError: it is not there.
+    """
+    if not path.parent.is_dir():
+        folder = shlex.quote(printable(str(path.parent)))
+        raise ConfigError(
+            f"{printable(str(path))}: its folder is not there. Try: install -d -m 0755 {folder}"
         )
 
 

@@ -190,6 +190,23 @@ def test_check_names_a_token_that_is_missing_or_exposed(tmp_path, config, conten
     assert done.code == 1
 
 
+def test_check_names_what_makes_a_missing_token_and_each_trouble_once(tmp_path, config, content):
+    token = tmp_path / "token"
+    proxmox = {
+        "name": "home",
+        "type": "proxmox",
+        "cluster": "home",
+        "servers": ["https://127.0.0.1:1"],
+        "token_id": "fencer@pve!agent",
+        "token_file": str(token),
+    }
+    gone = {**content["kubernetes"], "kubeconfig": str(tmp_path / "gone")}
+    config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox], "kubernetes": gone}))
+    done = fencer("check", config=config)
+    assert f"fencer setup proxmox --token-id 'fencer@pve!agent' --token-file {token} " in done.out
+    assert "Not ready to be armed: secrets, kubernetes, home." in done.out
+
+
 def secrets_row(done):
     (row,) = [line for line in done.out.splitlines() if line.startswith("secrets")]
     return row

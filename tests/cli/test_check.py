@@ -88,9 +88,25 @@ def test_a_secret_that_others_can_read_is_named_with_what_to_type(serious, level
     assert (told["ready"], ended) == (not code, code)
 
 
+def test_a_missing_kubeconfig_is_told_with_the_command_that_makes_it():
+    lab = Lab()
+    lab.exposed[KUBECONFIG] = (secret_files.Finding("no such file", "ls -l kubeconfig", missing=True),)
+    rows, _, _ = findings(lab)
+    assert rows["secrets"]["try"] == [
+        "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig"
+    ]
+
+
+def test_missing_rights_are_told_with_the_command_that_grants_them():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"patch nodes"}
+    rows, _, _ = findings(lab)
+    assert rows["kubernetes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
+
+
 def test_one_endpoint_that_cannot_be_built_does_not_hide_the_others():
     lab = Lab()
-    lab.broken["far"] = "far: libvirt's binding is not installed: uv tool install 'fencer[libvirt]'"
+    lab.broken["far"] = "far: libvirt's binding is not installed: uv tool install '.[libvirt]'"
     rows, _, code = findings(lab)
     assert code == 1
     assert (rows["far"]["level"], rows["lab"]["level"]) == ("fail", "ok")

@@ -54,6 +54,7 @@ def test_each_scenario_is_a_story_with_a_last_line_that_counts(name):
         ("vm-paused", "fenced in 65 s"),
         ("vm-destroyed", "fenced in 50 s"),
         ("nic-off", "refused, because its guest runs"),
+        ("vm-restarts-mid-fence", "tainted in 50 s, and cleared nothing itself"),
         ("kubelet-stopped", "refused, because its guest runs"),
     ],
 )
@@ -66,6 +67,13 @@ def test_what_a_newcomer_is_shown_first_ends_well(name, ending):
 def test_a_fence_leads_on_to_the_trap_and_the_trap_to_a_fence():
     assert "`fencer demo nic-off`" in Lab().run("demo", "vm-stopped").output.splitlines()[-1]
     assert "`fencer demo vm-paused`" in Lab().run("demo", "nic-off").output.splitlines()[-1]
+
+
+def test_what_to_type_next_can_be_typed_where_it_was_called(monkeypatch):
+    monkeypatch.setenv("FENCER_DEMO_CALLED_AS", "./dev demo")
+    last = Lab().run("demo", "vm-stopped").output.splitlines()[-1]
+    assert last.startswith("Next: `./dev demo nic-off`")
+    assert "`./dev demo --list`" in last
 
 
 def test_kubernetes_alone_leaves_the_pods_stuck():

@@ -35,6 +35,11 @@ def test_help_of_each_command_ends_with_an_example_of_it(words):
     assert said.rstrip().splitlines()[-1].startswith("  ")
 
 
+@pytest.mark.parametrize("words", [[], ["config"], ["setup"]], ids=" ".join)
+def test_a_list_of_commands_tells_each_whole(words):
+    assert "..." not in Lab().run(*words, "--help").output.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("words", [["--help"], ["demo", "nic-off"], ["demo", "-o", "json"]], ids=" ".join)
 def test_what_a_newcomer_runs_first_imports_nothing_heavy(words):
     """A bare install without libraries that work must be enough, and it must be quick."""

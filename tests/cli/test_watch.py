@@ -97,7 +97,7 @@ def test_missing_rights_keep_an_armed_agent_from_starting_and_are_named():
     lab.simulation.cluster.missing = {"patch nodes"}
     result = lab.run("watch")
     assert result.exit_code == 1
-    assert "rights are missing: patch nodes" in result.stderr
+    assert "rights are missing: patch nodes; `fencer setup kubernetes | kubectl apply -f -`" in result.stderr
 
 
 def test_an_agent_that_only_observes_says_what_is_missing_and_goes_on():

@@ -136,8 +136,9 @@ def test_a_server_that_does_not_finish_its_answer_is_unreachable(stand_in, lead_
 
 
 def test_nobody_listens(lead_to):
-    with pytest.raises(ClusterUnreachable, match="refused"):
+    with pytest.raises(ClusterUnreachable, match="refused") as caught:
         lead_to(f"http://127.0.0.1:{free_port()}").fact("k8s-1")
+    assert "HTTPConnection" not in str(caught.value)
 
 
 def test_a_server_that_speaks_no_tls_is_unreachable_and_not_asked_again(stand_in, lead_to, pauses):

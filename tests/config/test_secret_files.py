@@ -59,7 +59,7 @@ def test_a_file_for_others_too_is_said_with_what_to_type(secret, mode, text, ser
 
 def test_a_missing_file_is_said(tmp_path):
     (finding,) = inspect_secret(tmp_path / "none")
-    assert finding == Finding(f"{tmp_path}/none: no such file", f"ls -l {tmp_path}/none")
+    assert finding == Finding(f"{tmp_path}/none: no such file", f"ls -l {tmp_path}/none", missing=True)
 
 
 def test_a_file_that_we_may_not_read_is_said(secret, unprivileged):

@@ -82,6 +82,7 @@ def test_every_python_of_this_machine_runs_it(program: Path, tmp_path: Path) -> 
         assert (checked.returncode in (0, 1), checked.stderr) == (True, ""), python
         assert "What happens to the pods" in checked.stdout, python
         root = tmp_path / Path(python).name
+        root.mkdir()
         subprocess.run([*command, "install", "--root", str(root)], env={}, capture_output=True, check=True)
         assert (root / "usr/local/bin/fencer-guest").read_bytes() == program.read_bytes()
 
@@ -111,9 +112,17 @@ def test_a_time_that_is_none_is_refused_before_anything_is_written(
     command = [sys.executable, str(program), "install", "--root", str(tmp_path), "--timeout", time]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    assert "--timeout" in refused.stderr
+    assert "--timeout: must be " in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not _files(tmp_path)
+
+
+def test_an_image_that_is_not_there_is_not_made_up(program: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(program), "install", "--root", str(tmp_path / "typo")]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert f"--root: {tmp_path}/typo: no such folder" in refused.stderr
+    assert not (tmp_path / "typo").exists()
 
 
 def test_an_old_python_is_told_so(program: Path) -> None:

@@ -32,7 +32,7 @@ def make(uri):
 def test_a_missing_binding_is_told_with_the_way_to_get_it():
     told = subprocess.run([sys.executable, "-c", WITHOUT_BINDING], capture_output=True, text=True, check=True)
     assert "endpoint lab" in told.stdout
-    assert "fencer[libvirt]" in told.stdout
+    assert "uv tool install '.[libvirt]'" in told.stdout
     assert "libvirt-dev" in told.stdout
 
 

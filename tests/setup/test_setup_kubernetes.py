@@ -78,6 +78,13 @@ def test_a_file_that_is_there_is_left_alone_before_anybody_is_asked(tmp_path):
     assert file.read_text() == "mine"
 
 
+def test_a_folder_that_is_not_there_is_told_before_anybody_is_asked(tmp_path):
+    folder = tmp_path / "fencer"
+    result = run("--output", folder / "kubeconfig", "--kubeconfig", ADMINS)
+    assert result.exit_code == 2
+    assert f"install -d -m 0755 {folder}" in result.stderr
+
+
 def test_a_kubeconfig_that_trusts_anybody_gets_no_token(bare_api, tmp_path):
     admin = tmp_path / "admin"
     content = yaml.safe_load(bare_api.kubeconfig().read_text())

@@ -10,7 +10,7 @@ from fencer.core.plan.case import Case, by_family, called, family, names_of
 from fencer.core.plan.words import Finding, What
 
 _JOB = "Job/"
-_GRANT = "the ClusterRole fencer-plan in config/kubernetes/rbac.yaml grants it, once it is bound"
+_GRANT = "the ClusterRole fencer-plan of `fencer setup kubernetes` grants it, once it is bound"
 
 
 def nodes(case: Case) -> Iterator[Finding]:

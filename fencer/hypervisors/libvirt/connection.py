@@ -172,8 +172,9 @@ def _load_binding(endpoint: str) -> Any:
     except ImportError as missing:
         raise ConfigError(
             f"endpoint {endpoint} needs libvirt's Python binding, which cannot be loaded ({missing}). "
-            "Install fencer with its extra: `uv tool install 'fencer[libvirt]'` or "
-            "`pipx install 'fencer[libvirt]'`. It is compiled on the spot; Debian and Ubuntu need "
+            "Install fencer with its extra, in its checkout: `uv tool install '.[libvirt]'`, "
+            "`pipx install --force '.[libvirt]'`, or `pip install '.[libvirt]'` in the environment that "
+            "fencer has. It is compiled on the spot; Debian and Ubuntu need "
             "`apt-get install gcc pkg-config python3-dev libvirt-dev` before"
         ) from missing
     return libvirt

@@ -65,7 +65,10 @@ class ProxmoxSettings:
         if not _TOKEN_ID.fullmatch(self.token_id):
             raise ConfigError(f"{self.endpoint}: token_id: {self.token_id!r} is not like fencer@pve!agent")
         if self.ca_file is not None and not os.access(self.ca_file, os.R_OK):
-            raise ConfigError(f"{self.endpoint}: ca_file {self.ca_file}: is not there, or cannot be read")
+            raise ConfigError(
+                f"{self.endpoint}: ca_file {self.ca_file}: is not there, or cannot be read. It is a copy of "
+                "a host's /etc/pve/pve-root-ca.pem, which fencer's user may read"
+            )
         if self.fingerprints and self.ca_file is not None:
             raise ConfigError(f"{self.endpoint}: ca_file or fingerprints, one of the two")
         if self.fingerprints and len(self.fingerprints) != len(self.servers):
