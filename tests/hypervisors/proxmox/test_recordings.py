@@ -28,11 +28,14 @@ from fencer.hypervisors.proxmox.parse import (
     ended_well,
     read_config,
     read_listing,
+    read_log,
     read_members,
     read_rights,
     read_status,
     read_task_end,
+    read_tasks,
     read_upid,
+    read_uptime,
 )
 from fencer.hypervisors.proxmox.rights import compare
 from fencer.hypervisors.proxmox.states import QMP_STATES, PowerReading, read_power, read_row
@@ -180,6 +183,9 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "nodes/*/qemu/*/status/current": lambda data: read_power(read_status(data), OFF),
     "nodes/*/qemu/*/config": read_config,
     "nodes/*/tasks/*/status": read_task_end,
+    "nodes/*/tasks/*/log": read_log,
+    "nodes/*/tasks": read_tasks,
+    "nodes/*/status": read_uptime,
 }
 
 
@@ -189,7 +195,8 @@ def read(name: str) -> Any:
     data, path = as_received(recording), "/".join(path_of(recording))
     if recording["request"]["method"] != "GET":
         return read_upid(data) if fnmatch(path, "nodes/*/status/*") else data
-    known = [parser for pattern, parser in PARSERS.items() if fnmatch(path, pattern)]
+    parts = path.count("/")
+    known = [parser for it, parser in PARSERS.items() if it.count("/") == parts and fnmatch(path, it)]
     return known[0](data) if known else data
 
 
