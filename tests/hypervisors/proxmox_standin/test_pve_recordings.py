@@ -21,10 +21,7 @@ from tests.support.pve.data import recordings, usual_recordings
 FOLDER = recordings()
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 USUAL = {path.stem for path in usual_recordings().glob("*.json")}
-"""The table of situations is about these: others may be called alike, and be of another situation."""
-COUNTERPARTS = [
-    name for name in NAMES if find(name) and not name.endswith("-series") and (name in USUAL or not USUAL)
-]
+COUNTERPARTS = [name for name in NAMES if find(name) and not name.endswith("-series")]
 AT_LEAST = 200
 SAID_ALIKE = ("status", "qmpstatus", "lock", "ha", "agent", "template")
 """Of one guest these have the same values; of lists, where other guests were, only the same types."""
@@ -71,6 +68,16 @@ pytestmark = pytest.mark.skipif(not NAMES, reason=f"no recordings of the real AP
 
 @pytest.mark.parametrize("name", COUNTERPARTS)
 def test_it_answers_as_recorded(name: str, tmp_path: Path) -> None:
+    try:
+        compare_answers(name, tmp_path)
+    except (AssertionError, LookupError) as difference:
+        if name in USUAL:
+            raise
+        pytest.xfail(f"called like a usual recording, but maybe of another situation: {difference}")
+
+
+def compare_answers(name: str, tmp_path: Path) -> None:
+    """Ask the stand-in what the real API was asked, in the same situation, and hold both answers together."""
     recorded = load(name)
     pve = build(*find(name) or pytest.fail(name))
     asked = recorded["request"]
