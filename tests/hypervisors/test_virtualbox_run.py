@@ -68,6 +68,12 @@ def test_a_program_that_asks_finds_nobody_to_answer():
     assert python(program).run("list", deadline_s=LONG_S).stdout == "''\nno tty\n"
 
 
+def test_the_line_ends_of_windows_are_read_as_line_ends():
+    program = "os.write(1, b'a\\r\\nb\\r\\n'); os.write(2, b'c\\r\\n')"
+    output = python(program).run("list", deadline_s=LONG_S)
+    assert (output.stdout, output.stderr) == ("a\nb\n", "c\n")
+
+
 def test_bytes_that_are_no_text_are_replaced():
     output = python("os.write(1, b'a\\xff\\xfeb'); os.write(2, b'\\x80')").run("list", deadline_s=LONG_S)
     assert (output.stdout, output.stderr) == ("a\ufffd\ufffdb", "\ufffd")

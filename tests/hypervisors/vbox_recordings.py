@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data" / "virtualbox"
-FOLDER = Path(os.environ.get("FENCER_VBOX_RECORDINGS", BESIDE))
+FOLDER = Path(os.environ.get("FENCER_VBOX_RECORDINGS") or BESIDE)
 MISSING = f"no recordings of VBoxManage in {FOLDER}: name their folder in FENCER_VBOX_RECORDINGS"
 _ANSWERED = re.compile(r"rc=(\d+)(?: time=\S+)?")
 
@@ -24,8 +24,13 @@ class Recorded:
 
 def recorded() -> Iterator[Recorded]:
     """Yield every command that was recorded with its exit code, in the order of the files."""
-    for file in sorted(FOLDER.glob("*.txt")):
-        yield from _commands(file.read_text().split("\n"))
+    yield from _commands(recorded_text().split("\n"))
+
+
+def recorded_text() -> str:
+    """Return all files as one text; decoded as the adapter does, for not all of it need be UTF-8."""
+    files = sorted(FOLDER.glob("*.txt"))
+    return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
 
 
 def _commands(lines: list[str]) -> Iterator[Recorded]:
@@ -37,9 +42,9 @@ def _commands(lines: list[str]) -> Iterator[Recorded]:
         words = before.removeprefix("$ VBoxManage ") if before.startswith("$ VBoxManage ") else ""
         said: dict[str, list[str]] = {"out": [], "err": []}
         for following in lines[number + 1 :]:
-            stream, bar, text = following.partition("| ")
+            stream, bar, text = following.partition("|")
             if not bar or stream not in said:
                 break
-            said[stream].append(text)
+            said[stream].append(text.removeprefix(" "))
         stdout, stderr = ("".join(f"{text}\n" for text in said[stream]) for stream in ("out", "err"))
         yield Recorded(words, int(answered[1]), stdout, stderr)

@@ -1,6 +1,7 @@
 """From the API's refusals to fencer's errors. The kind is pure: status, reason and body decide.
 
-Source: pve-http-server AnyEvent.pm for the numbers above 594; every text was recorded from the real code.
+Source: pve-http-server AnyEvent.pm for the numbers above 594; every text was recorded from the real code, but
+the last two of a server without its cluster file system: pve-cluster, PVE/Cluster.pm.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ _PROXY = range(595, 600)
 """How a Proxmox server says that it could not reach the host (or the daemon) it had to ask."""
 
 _NO_CONFIG = re.compile(r"Configuration file '[^']*' does not exist")
-_NO_FILE_SYSTEM = "RPCEnvironment init request failed"
-"""What a server says of everything while its cluster file system is gone."""
+_NO_FILE_SYSTEM = re.compile(
+    r"RPCEnvironment init request failed|ipcc_send_rec\[\d+\] failed|pve configuration filesystem not mounted"
+)
+"""What a server says while its cluster file system is gone: of everything, or of what was under way then."""
 
 _SHOWN = 300  # characters of a foreign text
 
@@ -55,7 +58,7 @@ def kind_of(status: int, text: str, path: Sequence[str]) -> type[HypervisorError
         return HypervisorDenied
     if status in _PROXY:
         return HostSilent if of_host else ServerUnfit
-    if status in _GATEWAY or (status == _SERVER_ERROR and _NO_FILE_SYSTEM in text):
+    if status in _GATEWAY or (status == _SERVER_ERROR and _NO_FILE_SYSTEM.search(text)):
         return ServerUnfit
     if status == _SERVER_ERROR and _NO_CONFIG.match(text):
         return NotThere

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencer.hypervisors.proxmox import fields
-from fencer.hypervisors.proxmox.fields import flag, number, record, text
+from fencer.hypervisors.proxmox.fields import flag, number, number_or_none, record, text
 
 GAP_S = 30.0
 """Guards older than three rounds of HA's daemons (10 s each) are forgotten: too much may have happened."""
@@ -279,13 +279,17 @@ def _service(of: dict[str, Any], sid: str) -> Service:
 
 
 def _agent(of: dict[str, Any]) -> Agent:
+    """Read what an agent wrote. Its exit codes are -1 where a signal ended what it had begun.
+
+    Source: pve-ha-manager, PVE/HA/LRM.pm, resource_command_finished().
+    """
     what = "lrm_status"
     results = record(of.get("results") or {}, what).values()
     reported = [record(result, what) for result in results]
     started = frozenset(
         text(result, "sid", what)
         for result in reported
-        if result.get("state") == "started" and number(result, "exit_code", what, default=1) == 0
+        if result.get("state") == "started" and number_or_none(result.get("exit_code")) == 0
     )
     return Agent(
         state=text(of, "state", what, default=""),

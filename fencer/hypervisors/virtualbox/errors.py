@@ -35,7 +35,7 @@ OF_ONE_MACHINE: Mapping[int | None, str] = {
 _OBJECT_NOT_FOUND = 0x80BB0001
 _INVALID_OBJECT_STATE = 0x80BB0007
 _CODE = re.compile(
-    r"^VBoxManage(?:\.bin)?: error: (Details: code|Code) \w+ \(0x([0-9a-fA-F]{1,8})\)", re.MULTILINE
+    r"^VBoxManage(?:\.bin|\.exe)?: error: (Details: code|Code) \w+ \(0x([0-9a-fA-F]{1,8})\)", re.MULTILINE
 )
 """What follows "Details" comes from VBoxSVC; a bare code tells why there was no answer from it."""
 

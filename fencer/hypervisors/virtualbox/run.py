@@ -37,7 +37,7 @@ class Output:
 
     Attributes:
         code: Its exit code; negative: the signal that killed it.
-        stdout: Decoded; what is no UTF-8 is replaced.
+        stdout: Decoded; what is no UTF-8 is replaced, and so are the line ends of Windows.
         stderr: The same.
     """
 
@@ -203,7 +203,7 @@ def _read(selector: selectors.BaseSelector, chosen: selectors.SelectorKey, into:
 
 
 def _text(said: bytearray) -> str:
-    return said.decode("utf-8", "replace")
+    return said.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _line(words: Sequence[str]) -> str:

@@ -54,10 +54,10 @@ def as_received(recording: Mapping[str, Any]) -> Any:
     """Return the data of a recorded answer, or raise what the adapter raises for it."""
     path = path_of(recording)
     if recording["status"] is None:
-        raise ServerUnfit(f"{WHERE}: no answer: {recording['client_exception']}")
+        raise ServerUnfit(f"{WHERE}: no answer: {recording.get('client_exception')}")
     body = recording.get("body")
-    raw = recording.get("body_raw", "").encode() if body is None else json.dumps(body).encode()
-    return read_answer(recording["status"], recording["reason"], raw, path, WHERE, TOKEN_ID)
+    raw = (recording.get("body_raw") or "").encode() if body is None else json.dumps(body).encode()
+    return read_answer(recording["status"], recording.get("reason") or "", raw, path, WHERE, TOKEN_ID)
 
 
 def path_of(recording: Mapping[str, Any]) -> tuple[str, ...]:

@@ -220,6 +220,17 @@ def test_a_cluster_without_ha_says_nothing():
     )
 
 
+@pytest.mark.parametrize("exit_code", [-1, None, 1, "nothing"])
+def test_a_start_that_failed_guards_nothing_and_hides_no_other(exit_code):
+    """An agent writes -1 where a signal ended what it had begun."""
+    results = {
+        "a": {"sid": "vm:101", "state": "started", "exit_code": exit_code},
+        "b": {"sid": SID, "state": "started", "exit_code": 0},
+    }
+    agent = {"state": "active", "mode": "active", "timestamp": 7, "results": results}
+    assert read_ha({"lrm_status": {"pve3": agent}}).agents["pve3"].started == {SID}
+
+
 @pytest.mark.parametrize(("word", "armed"), [("armed", True), ("standby", False), ("disarmed", False)])
 def test_whether_it_is_armed(word, armed):
     assert read_armed([{"type": "quorum"}, {"type": "fencing", "armed-state": word}]) is armed

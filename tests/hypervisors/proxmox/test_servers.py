@@ -16,7 +16,7 @@ import pytest
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.proxmox.api import HostCalls
-from fencer.hypervisors.proxmox.errors import HostSilent
+from fencer.hypervisors.proxmox.errors import HostSilent, ServerUnfit
 from fencer.hypervisors.proxmox.server import read_answer
 from fencer.hypervisors.proxmox.settings import Token
 from tests.controlplane.certificates import Authority
@@ -227,6 +227,20 @@ def test_a_refusal_without_a_class_of_its_own_is_one_of_the_protocol(status):
 def test_a_gateway_that_reaches_nobody_is_no_answer(status):
     with pytest.raises(HypervisorUnreachable):
         read_answer(status, "", b"", ("cluster", "status"), "home", "fencer@pve!agent")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "RPCEnvironment init request failed: Unable to load access control list: Connection refused",
+        "ipcc_send_rec[12] failed: Connection refused",
+        "ipcc_send_rec[4] failed: Transport endpoint is not connected",
+        "pve configuration filesystem not mounted",
+    ],
+)
+def test_a_server_whose_cluster_file_system_goes_away_is_unfit_and_another_is_asked(reason):
+    with pytest.raises(ServerUnfit):
+        read_answer(500, reason, b'{"data":null}', ("cluster", "resources"), "home", "fencer@pve!agent")
 
 
 @contextmanager

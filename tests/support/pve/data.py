@@ -10,7 +10,12 @@ _SHARED = Path(__file__).parents[4] / "shared" / "data" / "proxmox"
 
 def recordings() -> Path:
     """Return the folder of recordings, whether it is there or not: `FENCER_PVE_RECORDINGS`, or beside us."""
-    return Path(os.environ.get("FENCER_PVE_RECORDINGS") or _SHARED / "recordings")
+    return Path(os.environ.get("FENCER_PVE_RECORDINGS") or usual_recordings())
+
+
+def usual_recordings() -> Path:
+    """Return the folder beside the project, which the tables are about, whether it is there or not."""
+    return _SHARED / "recordings"
 
 
 def api_schema() -> Path:
