@@ -233,7 +233,7 @@ def _kept(view: HaView, sid: str, guard: Guard) -> Guard | None:
         return Guard(guard.host, fenced=True)
     if agent is None:
         return None
-    return guard if agent.guards or (agent.leaves and service.running) else None
+    return guard if agent.guards or (agent.leaves and _runs(service, agent)) else None
 
 
 def _begins(view: HaView, sid: str, service: Service) -> bool:
@@ -245,8 +245,11 @@ def _begins(view: HaView, sid: str, service: Service) -> bool:
     agent = view.agents.get(service.host)
     if view.disarmed or agent is None or not agent.guards or sid not in agent.started:
         return False
-    runs = service.running or service.order in agent.done
-    return service.state in {"fence", "recovery"} or (service.state == "started" and runs)
+    return service.state in {"fence", "recovery"} or (service.state == "started" and _runs(service, agent))
+
+
+def _runs(service: Service, agent: Agent) -> bool:
+    return service.running or service.order in agent.done
 
 
 def _guards(state: HaState, sid: str, host: str) -> bool:

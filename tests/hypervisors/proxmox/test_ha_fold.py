@@ -200,6 +200,14 @@ def test_maintenance_begins_no_guard(agent, first):
     assert folded(*answers, moved).recovered == {}
 
 
+def test_maintenance_keeps_the_guard_of_a_guest_that_only_its_agent_knows_to_run():
+    leaving = Agent("active", "maintenance", frozenset({SID}), 8, done=frozenset({"u1"}))
+    lost = view(agent=leaving, running=False, order="u1", there="unknown")
+    moved = view("started", "pve2", running=False, there="unknown", agent=leaving, order="u2")
+    state = folded(view(agent=DONE, running=False, order="u1"), *[lost] * 7, moved)
+    assert moved_from(state, SID, "pve2") is not None
+
+
 def test_maintenance_ends_the_guard_of_a_guest_that_does_not_run():
     off = view(agent=IN_MAINTENANCE, running=False)
     answers = [STARTED, off, *[view(agent=IN_MAINTENANCE, there="unknown")] * 6]
