@@ -245,7 +245,10 @@ def _begins(view: HaView, sid: str, service: Service) -> bool:
     agent = view.agents.get(service.host)
     if view.disarmed or agent is None or not agent.guards or sid not in agent.started:
         return False
-    return service.state in {"fence", "recovery"} or (service.state == "started" and _runs(service, agent))
+    if service.state in {"fence", "recovery"}:
+        # What it reports may be of long ago; and as it shuts down, it leaves alone what HA had let go of.
+        return agent.mode == "active"
+    return service.state == "started" and _runs(service, agent)
 
 
 def _runs(service: Service, agent: Agent) -> bool:

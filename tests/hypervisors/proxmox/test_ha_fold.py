@@ -221,6 +221,16 @@ def test_an_agent_of_ours_that_starts_amid_an_incident_knows_too():
     assert moved_from(folded(FENCE, ELSEWHERE), SID, "pve2") is not None
 
 
+def test_the_last_words_of_an_agent_that_shut_down_begin_no_guard():
+    """HA had let go of the guest, which ran on; the agent put its watchdog away, and HA took the guest on."""
+    shutdown = Agent("active", "shutdown", frozenset({SID}), 8)
+    added = view(agent=shutdown, running=False)
+    fence = view("fence", running=False, there="fence", agent=shutdown)
+    recovery = view("recovery", running=False, there="unknown", agent=shutdown)
+    state = folded(STARTED, HaView(quorate=True, agents={"pve3": shutdown}), added, fence, recovery)
+    assert not proven(state, recovery)
+
+
 def test_a_fenced_host_may_come_back_before_its_guest_is_recovered():
     back = view("fence", running=False, there="fence", agent=IDLE)
     state = folded(STARTED, LOST, FENCE, back, ELSEWHERE)

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.hypervisors.proxmox.ha_report import DONE_S, Report
 from tests.hypervisors.proxmox.ha_trace import load
+from tests.hypervisors.proxmox.ha_watch import Account
 
 SID = "vm:102"
 HOSTS = ("pve1", "pve2", "pve3")
@@ -101,6 +103,29 @@ def test_a_recovery_that_found_no_other_host_yet_is_one_as_well(played):
     }
     trace = played(STARTS, (50, "watchdog", "execute power pve2 off"), status | {"t": 90})
     assert trace.recovered == {(SID, "pve2")}
+
+
+OFF = (50, "watchdog", "execute power pve2 off")
+ON = (60, "cmdlist", "execute power pve2 on")
+
+
+@pytest.mark.parametrize(
+    ("entries", "words", "explained"),
+    [
+        ([STARTS, OFF], "pve2 is offline", True),
+        ([STARTS, OFF, STEAL | {"t": 90}], "pve2 is offline", False),
+        ([STARTS, OFF, STEAL | {"t": 90}], "running, no lock", True),
+        ([STARTS, OFF, ON], "stopped; HA is to start it", True),
+        ([STARTS, OFF, ON, (60 + DONE_S, "hardware", "exit")], "stopped; HA is to start it", False),
+    ],
+    ids=["not recovered", "recovered", "started again", "just back", "long back"],
+)
+def test_only_a_good_reason_explains_why_a_guest_that_died_was_not_proven_off(
+    played, entries, words, explained
+):
+    told = Report()
+    told.add("by hand", played(*entries), Account(refused={SID: words}))
+    assert bool(told.unexplained) is not explained
 
 
 def test_rows_out_of_order_are_all_played(played):
