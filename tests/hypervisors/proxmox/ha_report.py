@@ -51,7 +51,7 @@ class Report:
             if one.after_s is not None:
                 (self.fenced if one.proof is Proof.HA_RECOVERY else self.stopped).append(one.after_s)
         for sid, words in account.refused.items():
-            why = _good_reason(trace, sid, words)
+            why = _good_reason(trace, account, sid, words)
             self.refused[f"{name} {sid}"] = why or words
             if why is None:
                 self.unexplained.append(f"{name} {sid}: {words}")
@@ -85,14 +85,14 @@ def _row(what: str, seconds: list[int]) -> str:
     return f"| {what} | {len(seconds)} | {min(seconds)} | {median(seconds):g} | {max(seconds)} |"
 
 
-def _good_reason(trace: Trace, sid: str, words: str) -> str | None:
+def _good_reason(trace: Trace, account: Account, sid: str, words: str) -> str | None:
     """Return why no proof was right; None: there is no reason known, and somebody should look."""
     if trace.disarmed:
         return "HA was disarmed: no watchdog has reset the host"
     if "running" in words:
         return "it was started again before HA fenced its host"
-    lost = {(it, host) for it, host in trace.alive_when_lost if it == sid}
-    if lost & trace.recovered:
+    missed = {(it, host) for it, host in trace.recovered if it == sid} - account.recovered.keys()
+    if missed:
         return None
     host = trace.hosts[trace.guests[sid].conf]
     if not host.there or not trace.quorate:

@@ -128,6 +128,14 @@ def test_only_a_good_reason_explains_why_a_guest_that_died_was_not_proven_off(
     assert bool(told.unexplained) is not explained
 
 
+def test_a_recovery_that_was_proven_needs_no_explanation_for_the_next_loss(played):
+    again = [(91, "pve1/lrm", f"starting service {SID}"), (120, "watchdog", "execute power pve1 off")]
+    told = Report()
+    proven = Account(recovered={(SID, "pve2"): 40}, refused={SID: "pve1 is offline"})
+    told.add("by hand", played(STARTS, OFF, STEAL | {"t": 90}, *again), proven)
+    assert told.unexplained == []
+
+
 def test_rows_out_of_order_are_all_played(played):
     trace = played(STARTS, (50, "watchdog", "execute power pve2 off"), (49, "pve2/lrm", "killed by poweroff"))
     assert trace.now_s == 50
