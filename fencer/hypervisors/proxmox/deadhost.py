@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.hypervisors.proxmox.errors import shown
-from fencer.hypervisors.proxmox.ha import read_armed, standing
+from fencer.hypervisors.proxmox.ha import standing
+from fencer.hypervisors.proxmox.ha_read import read_armed
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Row

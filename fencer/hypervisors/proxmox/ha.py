@@ -15,10 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from fencer.hypervisors.proxmox import fields
-from fencer.hypervisors.proxmox.fields import flag, number, number_or_none, record, text
 
 GAP_S = 30.0
 """Guards older than three rounds of HA's daemons (10 s each) are forgotten: too much may have happened."""
@@ -36,11 +32,17 @@ _UNDER_WAY = frozenset({"started", "request_stop", "fence", "recovery"})
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as the manager has it."""
+    """A service as the manager has it.
+
+    Attributes:
+        running: The manager has taken in that its agent started it.
+        order: Names what its agent was last told to do.
+    """
 
     state: str
     host: str
     running: bool
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,24 @@ class Agent:
     Attributes:
         started: Services that it reported as started.
         written: When, by its own clock; only its change means anything.
+        done: The orders to start by which they are.
     """
 
     state: str
     mode: str
     started: frozenset[str]
     written: int = 0
+    done: frozenset[str] = frozenset()
 
     @property
     def guards(self) -> bool:
         """Its watchdog is armed, and stays so while its services run."""
         return self.state == "active" and self.mode in _GUARDING_MODES
+
+    @property
+    def leaves(self) -> bool:
+        """It is in maintenance: its watchdog is armed until no service is left to run there, not after."""
+        return self.state in {"active", "maintenance"} and self.mode == "maintenance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,40 +208,6 @@ def moved_from(state: HaState, sid: str, host: str) -> Recovery | None:
     return known if known is not None and known.moved_to == host else None
 
 
-def read_ha(data: Any) -> HaView:
-    """Read `ha/status/manager_status`.
-
-    Raises:
-        HypervisorProtocol: it cannot be read.
-    """
-    what = "manager_status"
-    of = record(data, what)
-    manager = record(of.get("manager_status") or {}, what)
-    hosts = record(manager.get("node_status") or {}, f"{what}: node_status")
-    services = record(manager.get("service_status") or {}, f"{what}: service_status")
-    agents = record(of.get("lrm_status") or {}, f"{what}: lrm_status")
-    return HaView(
-        quorate=flag(record(of.get("quorum") or {}, f"{what}: quorum"), "quorate", f"{what}: quorum"),
-        disarmed="disarm" in manager,
-        hosts={host: text(hosts, host, what) for host in hosts},
-        services={sid: _service(record(entry, f"{what}: {sid}"), sid) for sid, entry in services.items()},
-        agents={host: _agent(record(entry, f"lrm_status: {host}")) for host, entry in agents.items()},
-    )
-
-
-def read_armed(data: Any) -> bool | None:
-    """Read from `ha/status/current` whether HA is armed; None: this version does not tell.
-
-    Raises:
-        HypervisorProtocol: it cannot be read.
-    """
-    for entry in fields.items(data, "ha/status/current"):
-        of = record(entry, "ha/status/current")
-        if of.get("type") == "fencing":
-            return text(of, "armed-state", "ha/status/current") == "armed"
-    return None
-
-
 def _recovery(view: HaView, sid: str, guard: Guard, now_s: float, silent_s: float) -> Recovery | None:
     """Return the recovery that this answer shows of a guarded guest, if it shows one."""
     service = view.services.get(sid)
@@ -256,44 +231,29 @@ def _kept(view: HaView, sid: str, guard: Guard) -> Guard | None:
     if service.state in {"fence", "recovery"}:
         # From here on the agent may write again: its host was reset, and has come back.
         return Guard(guard.host, fenced=True)
-    return guard if agent is not None and agent.guards else None
+    if agent is None:
+        return None
+    return guard if agent.guards or (agent.leaves and _runs(service, agent)) else None
 
 
 def _begins(view: HaView, sid: str, service: Service) -> bool:
     """Whether a guest is guarded by what this answer alone says.
 
-    An agent's last words outlive it, so that an agent of ours that is started amid an incident knows too.
+    An agent's last words outlive it, so that an agent of ours that is started amid an incident knows too; and
+    they count before a manager took them in, which may have been on the very host that died.
     """
     agent = view.agents.get(service.host)
     if view.disarmed or agent is None or not agent.guards or sid not in agent.started:
         return False
-    return service.state in {"fence", "recovery"} or (service.state == "started" and service.running)
+    if service.state in {"fence", "recovery"}:
+        # What it reports may be of long ago; and as it shuts down, it leaves alone what HA had let go of.
+        return agent.mode == "active"
+    return service.state == "started" and _runs(service, agent)
+
+
+def _runs(service: Service, agent: Agent) -> bool:
+    return service.running or service.order in agent.done
 
 
 def _guards(state: HaState, sid: str, host: str) -> bool:
     return sid in state.guarded and state.guarded[sid].host == host
-
-
-def _service(of: dict[str, Any], sid: str) -> Service:
-    return Service(text(of, "state", sid), text(of, "node", sid), flag(of, "running", sid))
-
-
-def _agent(of: dict[str, Any]) -> Agent:
-    """Read what an agent wrote. Its exit codes are -1 where a signal ended what it had begun.
-
-    Source: pve-ha-manager, PVE/HA/LRM.pm, resource_command_finished().
-    """
-    what = "lrm_status"
-    results = record(of.get("results") or {}, what).values()
-    reported = [record(result, what) for result in results]
-    started = frozenset(
-        text(result, "sid", what)
-        for result in reported
-        if result.get("state") == "started" and number_or_none(result.get("exit_code")) == 0
-    )
-    return Agent(
-        state=text(of, "state", what, default=""),
-        mode=text(of, "mode", what, default="active"),
-        started=started,
-        written=number(of, "timestamp", what, default=0),
-    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fencer.errors import HypervisorProtocol
 from fencer.hypervisors.proxmox.api import Api
 from fencer.hypervisors.proxmox.errors import ServerUnfit
-from fencer.hypervisors.proxmox.ha import HaView, fold, read_ha
+from fencer.hypervisors.proxmox.ha import HaView, fold
+from fencer.hypervisors.proxmox.ha_read import read_ha
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import (
     Config,

@@ -15,6 +15,9 @@ from fencer.core.model import Proof
 from tests.hypervisors.proxmox.ha_trace import Trace
 from tests.hypervisors.proxmox.ha_watch import FOLDER, NAMES, Account, play
 
+DONE_S = 300
+"""So long after a host's boot, HA has made up its mind on the guests there."""
+
 
 @dataclass
 class Report:
@@ -48,7 +51,7 @@ class Report:
             if one.after_s is not None:
                 (self.fenced if one.proof is Proof.HA_RECOVERY else self.stopped).append(one.after_s)
         for sid, words in account.refused.items():
-            why = _good_reason(trace, words)
+            why = _good_reason(trace, account, sid, words)
             self.refused[f"{name} {sid}"] = why or words
             if why is None:
                 self.unexplained.append(f"{name} {sid}: {words}")
@@ -82,12 +85,20 @@ def _row(what: str, seconds: list[int]) -> str:
     return f"| {what} | {len(seconds)} | {min(seconds)} | {median(seconds):g} | {max(seconds)} |"
 
 
-def _good_reason(trace: Trace, words: str) -> str | None:
+def _good_reason(trace: Trace, account: Account, sid: str, words: str) -> str | None:
     """Return why no proof was right; None: there is no reason known, and somebody should look."""
     if trace.disarmed:
         return "HA was disarmed: no watchdog has reset the host"
     if "running" in words:
         return "it was started again before HA fenced its host"
+    missed = {(it, host) for it, host in trace.recovered if it == sid} - account.recovered.keys()
+    if missed:
+        return None
+    host = trace.hosts[trace.guests[sid].conf]
+    if not host.there or not trace.quorate:
+        return "HA has not recovered it, and its host was not back at the end"
+    if trace.now_s - host.booted_s < DONE_S:
+        return "its host had just come back at the end"
     return None
 
 

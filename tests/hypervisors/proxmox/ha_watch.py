@@ -35,10 +35,11 @@ from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.sweep import Sweeper
-from tests.hypervisors.proxmox.ha_trace import Trace, TraceApi, load, traces, uuid_of
+from tests.hypervisors.proxmox.ha_api import TraceApi, uuid_of
+from tests.hypervisors.proxmox.ha_trace import Trace, load, traces
 
 FOLDER = traces()
-NAMES = sorted(path.name for path in FOLDER.glob("*.jsonl"))
+NAMES = sorted(path.name for path in FOLDER.glob("*.jsonl") if path.stat().st_size)
 
 POLICY = Policy(mode=Mode.ARMED)
 SETTINGS = ProxmoxSettings("home", ("https://sim:8006",), "sim", "fencer@pve!agent", Path("unused"))

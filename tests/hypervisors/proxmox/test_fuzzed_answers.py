@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorError, HypervisorProtocol
-from fencer.hypervisors.proxmox.ha import HaState, fold, read_armed, read_ha
+from fencer.hypervisors.proxmox.ha import HaState, fold
+from fencer.hypervisors.proxmox.ha_read import read_armed, read_ha
 from fencer.hypervisors.proxmox.look import look_around
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import (

@@ -14,10 +14,9 @@ from fencer.hypervisors.proxmox.ha import (
     Service,
     fold,
     moved_from,
-    read_armed,
-    read_ha,
     standing,
 )
+from fencer.hypervisors.proxmox.ha_read import read_armed, read_ha
 
 SID = "vm:102"
 
@@ -29,7 +28,7 @@ def view(state="started", host="pve3", *, running=True, there="online", **more):
         quorate=more.pop("quorate", True),
         disarmed=more.pop("disarmed", False),
         hosts={"pve2": "online", "pve3": there},
-        services={SID: Service(state, host, running)},
+        services={SID: Service(state, host, running, more.pop("order", ""))},
         agents={"pve3": agent},
     )
 
@@ -158,10 +157,78 @@ def test_a_graceful_shutdown_keeps_its_guard_until_the_agent_is_gone():
     assert moved_from(folded(*answers, moved), SID, "pve2") is not None
 
 
+DONE = Agent("active", "active", frozenset({SID}), 7, done=frozenset({"u1"}))
+LONG_LOST = ["online", *["unknown"] * 6]
+
+
+def test_a_guest_that_only_its_agent_knows_to_run_is_guarded():
+    """The manager was on the host that died, before it took in that the guest was started."""
+    answers = [
+        view(running=False, agent=DONE, order="u1", there=there) for there in ["online", *["unknown"] * 6]
+    ]
+    moved = view("started", "pve2", running=False, there="unknown", agent=DONE, order="u2")
+    assert moved_from(folded(*answers, moved), SID, "pve2") == Recovery("pve3", "pve2", 170.0)
+
+
+def test_an_order_that_the_agent_has_not_carried_out_guards_nobody():
+    """What it reports is of an earlier order: it may have let go of the guest since."""
+    answers = [
+        view(running=False, agent=DONE, order="u2", there=there) for there in ["online", *["unknown"] * 6]
+    ]
+    moved = view("started", "pve2", running=False, there="unknown", agent=DONE, order="u3")
+    assert folded(*answers, moved).recovered == {}
+
+
+LEAVING = Agent("active", "maintenance", frozenset({SID}), 8)
+IN_MAINTENANCE = Agent("maintenance", "maintenance", frozenset({SID}), 8)
+
+
+@pytest.mark.parametrize("agent", [LEAVING, IN_MAINTENANCE])
+def test_maintenance_keeps_the_guard_while_the_guest_runs_there(agent):
+    """The agent keeps its watchdog until its last service has left; the host died before."""
+    answers = [STARTED, view(agent=agent), *[view(agent=agent, there="unknown")] * 6]
+    moved = view("started", "pve2", running=False, there="unknown", agent=agent)
+    assert moved_from(folded(*answers, moved), SID, "pve2") is not None
+
+
+@pytest.mark.parametrize("agent", [LEAVING, IN_MAINTENANCE])
+@pytest.mark.parametrize("first", [view(agent=IDLE), view(agent=LEAVING), view(agent=IN_MAINTENANCE)])
+def test_maintenance_begins_no_guard(agent, first):
+    """An agent that no service was left to has put its watchdog away, and says the same."""
+    answers = [first, view(agent=agent), *[view(agent=agent, there="unknown")] * 6]
+    moved = view("started", "pve2", running=False, there="unknown", agent=agent)
+    assert folded(*answers, moved).recovered == {}
+
+
+def test_maintenance_keeps_the_guard_of_a_guest_that_only_its_agent_knows_to_run():
+    leaving = Agent("active", "maintenance", frozenset({SID}), 8, done=frozenset({"u1"}))
+    lost = view(agent=leaving, running=False, order="u1", there="unknown")
+    moved = view("started", "pve2", running=False, there="unknown", agent=leaving, order="u2")
+    state = folded(view(agent=DONE, running=False, order="u1"), *[lost] * 7, moved)
+    assert moved_from(state, SID, "pve2") is not None
+
+
+def test_maintenance_ends_the_guard_of_a_guest_that_does_not_run():
+    off = view(agent=IN_MAINTENANCE, running=False)
+    answers = [STARTED, off, *[view(agent=IN_MAINTENANCE, there="unknown")] * 6]
+    moved = view("started", "pve2", running=False, there="unknown", agent=IN_MAINTENANCE)
+    assert folded(*answers, moved).recovered == {}
+
+
 def test_an_agent_of_ours_that_starts_amid_an_incident_knows_too():
     """The dead agent's last words outlive it: active, and this guest started."""
     assert proven(folded(FENCE, RECOVERY), RECOVERY)
     assert moved_from(folded(FENCE, ELSEWHERE), SID, "pve2") is not None
+
+
+def test_the_last_words_of_an_agent_that_shut_down_begin_no_guard():
+    """HA had let go of the guest, which ran on; the agent put its watchdog away, and HA took the guest on."""
+    shutdown = Agent("active", "shutdown", frozenset({SID}), 8)
+    added = view(agent=shutdown, running=False)
+    fence = view("fence", running=False, there="fence", agent=shutdown)
+    recovery = view("recovery", running=False, there="unknown", agent=shutdown)
+    state = folded(STARTED, HaView(quorate=True, agents={"pve3": shutdown}), added, fence, recovery)
+    assert not proven(state, recovery)
 
 
 def test_a_fenced_host_may_come_back_before_its_guest_is_recovered():
@@ -212,6 +279,20 @@ def test_the_reason_names_what_is_in_the_way():
 def test_what_is_no_answer_of_ha_is_refused(data):
     with pytest.raises(HypervisorProtocol):
         read_ha(data)
+
+
+def test_what_an_agent_was_told_and_did_is_read():
+    done = {"exit_code": 0, "sid": SID, "state": "started"}
+    failed = {"exit_code": 1, "sid": "vm:103", "state": "started"}
+    stopped = {"exit_code": 0, "sid": "vm:104", "state": "request_stop"}
+    data = {
+        "manager_status": {"service_status": {SID: {"state": "started", "node": "pve3", "uid": "u1"}}},
+        "lrm_status": {"pve3": {"state": "active", "results": {"u1": done, "u2": failed, "u3": stopped}}},
+    }
+    found = read_ha(data)
+    assert found.services == {SID: Service("started", "pve3", running=False, order="u1")}
+    assert found.agents["pve3"].started == {SID}
+    assert found.agents["pve3"].done == {"u1"}
 
 
 def test_a_cluster_without_ha_says_nothing():

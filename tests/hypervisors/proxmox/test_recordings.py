@@ -21,7 +21,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.proxmox.errors import HostSilent, NotThere, ServerUnfit
-from fencer.hypervisors.proxmox.ha import read_armed, read_ha
+from fencer.hypervisors.proxmox.ha_read import read_armed, read_ha
 from fencer.hypervisors.proxmox.parse import (
     Config,
     Row,
