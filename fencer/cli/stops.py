@@ -63,7 +63,7 @@ def stop_findings(known: Sequence[Observation], ask: Ask) -> Iterator[Finding]:
         yield Finding("shutdown", count(len(unread), "guest"), Level.NOTE, note, points=tuple(unread))
     if kept:
         yield _times(kept)
-        yield from _hooks({node: settings.hook for node, (_, settings) in kept.items()})
+        yield from _hooks(kept)
 
 
 def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
@@ -85,12 +85,13 @@ def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
     return Finding("shutdown", about, Level.NOTE, note, tuple(tries), points)
 
 
-def _hooks(hooks: Mapping[str, str]) -> Iterator[Finding]:
+def _hooks(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Iterator[Finding]:
     """Name the guests that were forgotten where others have the hook; none at all is a choice."""
-    without = [node for node, hook in hooks.items() if not hook.endswith(f"/{HOOK}")]
-    about = f"{len(hooks) - len(without)} of {count(len(hooks), 'guest')}"
+    without = {node: guest.id for node, (guest, it) in kept.items() if not it.hook.endswith(f"/{HOOK}")}
+    about = f"{len(kept) - len(without)} of {count(len(kept), 'guest')}"
     if not without:
         yield Finding("hook", about, Level.OK, "each end is told at once")
-    elif len(without) < len(hooks):
-        note = f"{listing(without)}: nobody tells fencer of an end there; its polls find it"
-        yield Finding("hook", about, Level.NOTE, note, ("fencer setup hook --vmid VMID --storage NAME",))
+    elif len(without) < len(kept):
+        note = f"{listing(list(without))}: nobody tells fencer of an end there; its polls find it"
+        tries = (f"fencer setup hook --vmid {','.join(without.values())} --storage NAME",)
+        yield Finding("hook", about, Level.NOTE, note, tries)

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +13,8 @@ from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.config import secret_files
 from fencer.config.settings import PowerWitness
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ConfigError, FencerError, HypervisorUnreachable
-from fencer.ports import ClusterInfo
+from fencer.errors import ConfigError, FencerError, HypervisorDenied, HypervisorUnreachable
+from fencer.ports import ClusterInfo, StopSettings
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
@@ -277,6 +278,28 @@ def test_what_no_adapter_reads_is_a_hint_and_no_guess():
     [hint] = unread_finding({"home": "proxmox", "lab": "libvirt", "attic": "libvirt", "desk": "virtualbox"})
     assert (hint.level, hint.about) == (Level.NOTE, "time not read")
     assert hint.note.startswith("lab, attic: `virsh shutdown`")
+
+
+class Reticent(Lab):
+    """A lab whose hypervisor keeps settings, and refuses to tell those of one guest."""
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+
+        def stop_settings(guest):
+            if guest.name == "k8s-2":
+                raise HypervisorDenied("lacks VM.Audit")
+            return StopSettings(180.0, "as it comes")
+
+        rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return SimpleNamespace(**{**rest, "stop_settings": stop_settings})
+
+
+def test_a_guest_whose_settings_cannot_be_read_hides_no_other():
+    told = json.loads(Reticent().run("check", "-o", "json").stdout)["findings"]
+    unread, others = [row for row in told if row["what"] == "shutdown"]
+    assert (unread["level"], unread["points"]) == ("note", ["k8s-2: lacks VM.Audit"])
+    assert (others["level"], others["about"]) == ("ok", "2 of 2 guests have 180 s")
 
 
 def test_the_time_of_a_drain_inside_is_its_units():

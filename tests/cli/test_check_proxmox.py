@@ -205,5 +205,6 @@ def test_a_guest_whose_hook_was_forgotten_is_named_and_none_at_all_is_a_choice(l
     second.hookscript = "local:snippets/another"
     row = lab.row("hook")
     assert (row["level"], row["note"].startswith(f"{second.name}: nobody tells")) == ("note", True)
+    assert row["try"] == [f"fencer setup hook --vmid {second.vmid} --storage NAME"]
     second.hookscript = "local:snippets/fencer-hook"
     assert lab.row("hook")["level"] == "ok"
