@@ -176,15 +176,7 @@ def test_check_names_a_token_that_is_missing_or_exposed(tmp_path, config, conten
     make(token)
     if token.is_file():
         token.chmod(0o644 if token.read_text() else 0o600)
-    proxmox = {
-        "name": "home",
-        "type": "proxmox",
-        "cluster": "home",
-        "servers": ["https://127.0.0.1:1"],
-        "token_id": "fencer@pve!agent",
-        "token_file": str(token),
-    }
-    config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox]}))
+    config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox_with(token)]}))
     done = fencer("check", config=config)
     assert f"{token}: {what}" in secrets_row(done)
     assert done.code == 1
@@ -192,7 +184,15 @@ def test_check_names_a_token_that_is_missing_or_exposed(tmp_path, config, conten
 
 def test_check_names_what_makes_a_missing_token_and_each_trouble_once(tmp_path, config, content):
     token = tmp_path / "token"
-    proxmox = {
+    gone = {**content["kubernetes"], "kubeconfig": str(tmp_path / "gone")}
+    config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox_with(token)], "kubernetes": gone}))
+    done = fencer("check", config=config)
+    assert f"fencer setup proxmox --token-id 'fencer@pve!agent' --token-file {token} " in done.out
+    assert "Not ready to be armed: secrets, kubernetes, home." in done.out
+
+
+def proxmox_with(token):
+    return {
         "name": "home",
         "type": "proxmox",
         "cluster": "home",
@@ -200,11 +200,6 @@ def test_check_names_what_makes_a_missing_token_and_each_trouble_once(tmp_path, 
         "token_id": "fencer@pve!agent",
         "token_file": str(token),
     }
-    gone = {**content["kubernetes"], "kubeconfig": str(tmp_path / "gone")}
-    config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox], "kubernetes": gone}))
-    done = fencer("check", config=config)
-    assert f"fencer setup proxmox --token-id 'fencer@pve!agent' --token-file {token} " in done.out
-    assert "Not ready to be armed: secrets, kubernetes, home." in done.out
 
 
 def secrets_row(done):

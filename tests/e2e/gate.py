@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tests.support import PATIENCE_S, wait_until
+from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
 _UNCOUNTED = ("/events", "selfsubjectreviews", "selfsubjectaccessreviews")
@@ -75,13 +75,13 @@ class Gate:
             waits = self._left == 0 and not self._on_the_way and self._held
             return self._held[0] if waits else ""
 
-    def wait_held(self, what: str, timeout_s: float = PATIENCE_S) -> None:
+    def wait_held(self, what: str) -> None:
         """Wait until something is held whose words begin so.
 
         Raises:
             AssertionError: Nothing came, or something else.
         """
-        held = wait_until(lambda: self.held, f"held {what}", timeout_s=timeout_s, every_s=0.01)
+        held = wait_until(lambda: self.held, f"held {what}", every_s=0.01)
         assert held.startswith(what), f"held {held}, not {what}"
 
     # -- for the door -------------------------------------------------------------------------------------

@@ -235,12 +235,11 @@ class Lab:
         except LateError as late:
             raise LateError(f"{late}; missing: {self.missing()}") from late
 
-    def wait_job(self, timeout_s: float = PATIENCE_S) -> None:
+    def wait_job(self) -> None:
         """Wait until the Job's pods are Ready: ten seconds after a loss, twice that after the next one."""
         wait_until(
             lambda: len(self.look().ready(BATCH)) == BATCH_PODS,
             "Ready Job",
-            timeout_s=timeout_s,
             every_s=LOOK_S,
         )
 

@@ -21,7 +21,7 @@ from tests.e2e.operator import Entry
 from tests.e2e.pve_guests import PveGuest, running_pve_guests
 from tests.e2e.pve_operator import HURRIED_POLICY, SECONDS_RECIPE, ProxmoxOperator
 from tests.e2e.workloads import AGENT
-from tests.support import PATIENCE_S, wait_until
+from tests.support import wait_until
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
 from tests.support.pve import Clock, PveCluster, PveServers
 
@@ -66,9 +66,9 @@ class Home:
         """Return what was decided and done about a node."""
         return [entry.what for entry in self.entries(name) if entry.what]
 
-    def wait_for(self, name: str, what: str, timeout_s: float = PATIENCE_S) -> None:
+    def wait_for(self, name: str, what: str) -> None:
         """Wait until something was decided or done about a node."""
-        wait_until(lambda: what in self.story(name), f"{what} of {name}", timeout_s=timeout_s, every_s=LOOK_S)
+        wait_until(lambda: what in self.story(name), f"{what} of {name}", every_s=LOOK_S)
 
     def wait_silent(self, name: str) -> None:
         """Wait until Kubernetes has lost its patience with a node."""

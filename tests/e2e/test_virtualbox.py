@@ -58,8 +58,7 @@ class Box:
             return all(one in story for one in what)
 
         try:
-            # Longer than the silence that is waited for where a renewal came after the end was read.
-            wait_until(told, f"{what} of {name}", timeout_s=150, every_s=LOOK_S)
+            wait_until(told, f"{what} of {name}", every_s=LOOK_S)
         except LateError as late:
             lines = [str(entry) for entry in self.operator.journal(name)]
             raise LateError("\n".join([str(late), *lines[-20:]])) from late

@@ -50,16 +50,14 @@ class Agent:
     """A host's agent (LRM), as it last wrote.
 
     Attributes:
-        started: Services that it reported as started.
+        started: The order to start → the service that it reported as started by it.
         written: When, by its own clock; only its change means anything.
-        done: The orders to start by which they are.
     """
 
     state: str
     mode: str
-    started: frozenset[str]
+    started: Mapping[str, str]
     written: int = 0
-    done: frozenset[str] = frozenset()
 
     @property
     def guards(self) -> bool:
@@ -233,7 +231,7 @@ def _kept(view: HaView, sid: str, guard: Guard) -> Guard | None:
         return Guard(guard.host, fenced=True)
     if agent is None:
         return None
-    return guard if agent.guards or (agent.leaves and _runs(service, agent)) else None
+    return guard if agent.guards or (agent.leaves and _runs(sid, service, agent)) else None
 
 
 def _begins(view: HaView, sid: str, service: Service) -> bool:
@@ -243,16 +241,16 @@ def _begins(view: HaView, sid: str, service: Service) -> bool:
     they count before a manager took them in, which may have been on the very host that died.
     """
     agent = view.agents.get(service.host)
-    if view.disarmed or agent is None or not agent.guards or sid not in agent.started:
+    if view.disarmed or agent is None or not agent.guards or sid not in agent.started.values():
         return False
     if service.state in {"fence", "recovery"}:
         # What it reports may be of long ago; and as it shuts down, it leaves alone what HA had let go of.
         return agent.mode == "active"
-    return service.state == "started" and _runs(service, agent)
+    return service.state == "started" and _runs(sid, service, agent)
 
 
-def _runs(service: Service, agent: Agent) -> bool:
-    return service.running or service.order in agent.done
+def _runs(sid: str, service: Service, agent: Agent) -> bool:
+    return service.running or agent.started.get(service.order) == sid
 
 
 def _guards(state: HaState, sid: str, host: str) -> bool:

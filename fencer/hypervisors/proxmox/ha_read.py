@@ -55,7 +55,7 @@ def _agent(of: dict[str, Any]) -> Agent:
     """
     what = "lrm_status"
     results = {uid: record(result, what) for uid, result in record(of.get("results") or {}, what).items()}
-    done = {
+    started = {
         uid: text(result, "sid", what)
         for uid, result in results.items()
         if result.get("state") == "started" and number_or_none(result.get("exit_code")) == 0
@@ -63,7 +63,6 @@ def _agent(of: dict[str, Any]) -> Agent:
     return Agent(
         state=text(of, "state", what, default=""),
         mode=text(of, "mode", what, default="active"),
-        started=frozenset(done.values()),
+        started=started,
         written=number(of, "timestamp", what, default=0),
-        done=frozenset(done),
     )

@@ -23,7 +23,7 @@ SID = "vm:102"
 
 def view(state="started", host="pve3", *, running=True, there="online", **more):
     """Return an answer about one guest that began on pve3, whose agent had started it."""
-    agent = more.pop("agent", Agent("active", "active", frozenset({SID}), more.pop("written", 7)))
+    agent = more.pop("agent", Agent("active", "active", {"u0": SID}, more.pop("written", 7)))
     return HaView(
         quorate=more.pop("quorate", True),
         disarmed=more.pop("disarmed", False),
@@ -81,11 +81,11 @@ def test_nothing_is_proven_before_the_fence_is_acknowledged(answers):
     assert state.recovered == {}
 
 
-IDLE = Agent("wait_for_agent_lock", "active", frozenset(), 7)
-NEVER_STARTED = Agent("active", "active", frozenset({"vm:999"}), 7)
-RESTARTING = Agent("active", "restart", frozenset({SID}), 7)
-DISARMED = Agent("wait_for_agent_lock", "disarm", frozenset({SID}), 7)
-LOST_LOCK = Agent("lost_agent_lock", "active", frozenset({SID}), 7)
+IDLE = Agent("wait_for_agent_lock", "active", {}, 7)
+NEVER_STARTED = Agent("active", "active", {"u0": "vm:999"}, 7)
+RESTARTING = Agent("active", "restart", {"u0": SID}, 7)
+DISARMED = Agent("wait_for_agent_lock", "disarm", {"u0": SID}, 7)
+LOST_LOCK = Agent("lost_agent_lock", "active", {"u0": SID}, 7)
 
 
 @pytest.mark.parametrize("agent", [IDLE, NEVER_STARTED, RESTARTING, DISARMED, LOST_LOCK])
@@ -151,13 +151,13 @@ def test_an_agent_that_goes_on_writing_is_not_silent():
 
 
 def test_a_graceful_shutdown_keeps_its_guard_until_the_agent_is_gone():
-    shutdown = Agent("active", "shutdown", frozenset({SID}), 8)
+    shutdown = Agent("active", "shutdown", {"u0": SID}, 8)
     answers = [STARTED, view(agent=shutdown), *[view(agent=shutdown, there="unknown")] * 6]
     moved = view("started", "pve2", running=False, there="unknown", agent=shutdown)
     assert moved_from(folded(*answers, moved), SID, "pve2") is not None
 
 
-DONE = Agent("active", "active", frozenset({SID}), 7, done=frozenset({"u1"}))
+DONE = Agent("active", "active", {"u1": SID}, 7)
 LONG_LOST = ["online", *["unknown"] * 6]
 
 
@@ -179,8 +179,17 @@ def test_an_order_that_the_agent_has_not_carried_out_guards_nobody():
     assert folded(*answers, moved).recovered == {}
 
 
-LEAVING = Agent("active", "maintenance", frozenset({SID}), 8)
-IN_MAINTENANCE = Agent("maintenance", "maintenance", frozenset({SID}), 8)
+def test_an_order_about_another_guest_guards_nobody():
+    mixed = Agent("active", "active", {"u0": SID, "u1": "vm:999"}, 7)
+    answers = [
+        view(running=False, agent=mixed, order="u1", there=there) for there in ["online", *["unknown"] * 6]
+    ]
+    moved = view("started", "pve2", running=False, there="unknown", agent=mixed, order="u2")
+    assert folded(*answers, moved).recovered == {}
+
+
+LEAVING = Agent("active", "maintenance", {"u0": SID}, 8)
+IN_MAINTENANCE = Agent("maintenance", "maintenance", {"u0": SID}, 8)
 
 
 @pytest.mark.parametrize("agent", [LEAVING, IN_MAINTENANCE])
@@ -201,7 +210,7 @@ def test_maintenance_begins_no_guard(agent, first):
 
 
 def test_maintenance_keeps_the_guard_of_a_guest_that_only_its_agent_knows_to_run():
-    leaving = Agent("active", "maintenance", frozenset({SID}), 8, done=frozenset({"u1"}))
+    leaving = Agent("active", "maintenance", {"u1": SID}, 8)
     lost = view(agent=leaving, running=False, order="u1", there="unknown")
     moved = view("started", "pve2", running=False, there="unknown", agent=leaving, order="u2")
     state = folded(view(agent=DONE, running=False, order="u1"), *[lost] * 7, moved)
@@ -223,7 +232,7 @@ def test_an_agent_of_ours_that_starts_amid_an_incident_knows_too():
 
 def test_the_last_words_of_an_agent_that_shut_down_begin_no_guard():
     """HA had let go of the guest, which ran on; the agent put its watchdog away, and HA took the guest on."""
-    shutdown = Agent("active", "shutdown", frozenset({SID}), 8)
+    shutdown = Agent("active", "shutdown", {"u0": SID}, 8)
     added = view(agent=shutdown, running=False)
     fence = view("fence", running=False, there="fence", agent=shutdown)
     recovery = view("recovery", running=False, there="unknown", agent=shutdown)
@@ -291,8 +300,7 @@ def test_what_an_agent_was_told_and_did_is_read():
     }
     found = read_ha(data)
     assert found.services == {SID: Service("started", "pve3", running=False, order="u1")}
-    assert found.agents["pve3"].started == {SID}
-    assert found.agents["pve3"].done == {"u1"}
+    assert found.agents["pve3"].started == {"u1": SID}
 
 
 def test_a_cluster_without_ha_says_nothing():
@@ -309,7 +317,7 @@ def test_a_start_that_failed_guards_nothing_and_hides_no_other(exit_code):
         "b": {"sid": SID, "state": "started", "exit_code": 0},
     }
     agent = {"state": "active", "mode": "active", "timestamp": 7, "results": results}
-    assert read_ha({"lrm_status": {"pve3": agent}}).agents["pve3"].started == {SID}
+    assert set(read_ha({"lrm_status": {"pve3": agent}}).agents["pve3"].started.values()) == {SID}
 
 
 @pytest.mark.parametrize(("word", "armed"), [("armed", True), ("standby", False), ("disarmed", False)])
