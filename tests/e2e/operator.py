@@ -15,7 +15,7 @@ import yaml
 
 from tests.e2e.gate import Gate, through
 from tests.e2e.lab import Lab
-from tests.support import wait_until
+from tests.support import LateError, wait_until
 
 ACCOUNT = "system:serviceaccount:fencer:fencer"
 ADMISSION_POLICY = Path(__file__).parents[2] / "config" / "kubernetes" / "admission-policy.yaml"
@@ -199,6 +199,10 @@ class Operator:
             )
             assert process.poll() is None, f"it ended at once:\n{watch.log}"
             yield watch
+        except LateError as late:
+            if process.poll() is not None:  # not late: it never comes
+                raise AssertionError(f"it has ended with {process.returncode}:\n{watch.log}") from late
+            raise
         finally:
             watch.end()
         assert process.returncode in {0, -signal.SIGKILL}, f"it ended with {process.returncode}:\n{watch.log}"

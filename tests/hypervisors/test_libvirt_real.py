@@ -13,6 +13,8 @@ import pytest
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.connection import Connector
+from fencer.hypervisors.libvirt.link import LinkKeeper
 from tests.support import wait_until
 
 pytestmark = pytest.mark.libvirt
@@ -48,6 +50,27 @@ for _ in range(40):
     for thread in threads:
         thread.join()
 print("closed")
+"""
+
+HANG_TOGETHER = """
+import os, sys
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from signal import SIGCONT, SIGSTOP
+from fencer.errors import HypervisorUnreachable
+from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+
+uri, daemon = sys.argv[1], int(sys.argv[2])
+hypervisor = LibvirtHypervisor(LibvirtSettings("lab", uri))
+hypervisor.sweep()
+os.kill(daemon, SIGSTOP)
+with ThreadPoolExecutor() as executor:
+    calls = [executor.submit(hypervisor.sweep) for _ in range(3)]
+    ended, _ = wait(calls, return_when=FIRST_COMPLETED)
+    os.kill(daemon, SIGCONT)
+assert {type(call.exception()) for call in ended} == {HypervisorUnreachable}
+hypervisor.sweep()
+hypervisor.close()
+print("answers")
 """
 
 LEFT_AT_EXIT = """
@@ -309,8 +332,9 @@ def test_many_threads_survive_restarts_of_libvirtd(hypervisor, guest_host, guest
         guest_host.kill_libvirtd()
         guest_host.start_libvirtd()
     over.set()
-    for answers in sweeping:
-        assert answers.result(PATIENCE_S) == {PowerState.RUNNING, HypervisorUnreachable}
+    seen = [answers.result(PATIENCE_S) for answers in sweeping]
+    assert set().union(*seen) == {PowerState.RUNNING, HypervisorUnreachable}
+    assert all(PowerState.RUNNING in answers for answers in seen)
 
 
 def test_stop_right_after_a_restart_of_libvirtd_kills_even_where_it_raises(
@@ -351,6 +375,28 @@ def test_a_call_ends_by_keepalive_when_libvirtd_hangs(hypervisor, guest_host, gu
         with pytest.raises(HypervisorUnreachable, match="keepalive"):
             hanging.result(PATIENCE_S)
     assert hypervisor.read(guest).power_state is PowerState.RUNNING
+
+
+def test_calls_that_hang_together_do_not_crash_when_libvirtd_goes_on(guest_host, guest):
+    """Seen as a SIGSEGV of `fencer watch`: keepalive had ended one call, the others waited on."""
+    command = [sys.executable, "-c", HANG_TOGETHER, guest_host.uri, str(guest_host.daemon_pid)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "answers\n", "")
+
+
+def test_a_call_that_hangs_is_left_behind_with_its_connection(guest_host):
+    """The next one waits for its turn for a moment, then has a connection of its own, as all after it."""
+    keeper = LinkKeeper(Connector(LibvirtSettings("lab", guest_host.uri)))
+    before_count = open_files_count()
+    with keeper.link() as left:
+        with keeper.link() as fresh:
+            assert fresh is not left
+        with keeper.link() as later:
+            assert later is fresh
+        assert left.connection.isAlive(), "closed under a call"
+    keeper.close()
+    wait_until(lambda: open_files_count() <= before_count, f"return to {before_count} open files")
 
 
 def test_opening_that_hangs_neither_ends_nor_stands_in_the_way(hypervisor, guest_host, guest, threads):

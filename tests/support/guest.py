@@ -34,7 +34,7 @@ class Guest:
         name: The domain's name.
         uuid: Its UUID, in lower case: what a node on it would have as systemUUID.
         serial_log: What it has said on its serial line: `B` booted, `.` beat (0.27 s), `P` saw the power
-            button, `O` powers itself off. Kept over restarts.
+            button, `O` powers itself off, `H` hangs. Kept over restarts.
     """
 
     def __init__(self, host: "GuestHost", name: str, uuid: str) -> None:
@@ -114,8 +114,10 @@ class Guest:
         self._tell(b"r")
 
     def hang_inside(self) -> None:
-        """Have the guest spin with interrupts off: it runs, and neither beats nor hears the button."""
+        """Have the guest spin with interrupts off; return when it neither beats nor hears the button."""
+        told = self.said.count("H")
         self._tell(b"h")
+        wait_until(lambda: self.said.count("H") > told, f"last word of {self.name}")
 
     def kill(self) -> None:
         """Kill its QEMU with SIGKILL; return when the process is gone (libvirt may need a moment more)."""

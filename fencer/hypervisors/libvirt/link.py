@@ -11,6 +11,9 @@ from fencer.errors import HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.events import Chronicle
 
+_TURN_S = 1.0
+"""How long a call waits for the one before it: far longer than libvirtd takes when it is well."""
+
 
 class Link:
     """A read-only connection, subscribed to lifecycle events before anything is read over it.
@@ -21,7 +24,7 @@ class Link:
         wake: Called after each event and when the connection is lost, from libvirt's thread.
 
     Attributes:
-        connection: libvirt's connection; to be used within `used`.
+        connection: libvirt's connection; to be used between `begin` and `end`.
         chronicle: What its events and readings have shown so far.
         host: The host's name, as it tells it itself.
 
@@ -34,8 +37,7 @@ class Link:
         self._connector = connector
         self._wake = wake
         self._broken = threading.Event()
-        self._lock = threading.Lock()
-        self._users_count = 0
+        self._turn = threading.Lock()
         self._retired = False
         self._goodbyes: list[Callable[[], object]] = []
         self.connection = connector.open(read_only=True)
@@ -52,41 +54,37 @@ class Link:
         """Whether the connection is broken, as far as this side knows: the other is not asked."""
         return self._broken.is_set() or self.connection.isAlive() != 1
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Keep the connection from being closed within: libvirt touches freed memory if it is.
+    def begin(self) -> bool:
+        """Take the turn for a call: one at a time, and none any more once the connection is to be closed.
 
-        Raises:
-            HypervisorUnreachable: It was given back already.
+        Two threads that wait on one connection, which then dies by keepalive, make libvirt's client call back
+        into the stack of the first (seen with 9.0.0: a SIGSEGV as soon as the hung libvirtd goes on).
+
+        Returns:
+            Whether it was given; `end` gives it back. False: the link is retired, or given up now because
+            another call hangs in it.
         """
-        with self._lock:
-            if self._retired:
-                endpoint = self._connector.settings.endpoint
-                raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
-            self._users_count += 1
-        try:
-            yield
-        finally:
-            self._leave()
+        if self._turn.acquire(timeout=_TURN_S):
+            if not self._retired:
+                return True
+            self.end()
+        self._broken.set()
+        return False
+
+    def end(self) -> None:
+        """Give the turn back."""
+        self._turn.release()
+        self._close_if_over()
 
     def retire(self) -> None:
         """Give it back, once nobody uses it any more. Never blocks."""
-        with self._lock:
-            idle = not self._retired and not self._users_count
-            self._retired = True
+        self._retired = True
         self._broken.set()
-        if idle:
-            self._close()
+        self._close_if_over()
 
-    def _leave(self) -> None:
-        with self._lock:
-            self._users_count -= 1
-            last = self._retired and not self._users_count
-        if last:
-            self._close()
-
-    def _close(self) -> None:
-        self._connector.retire(self.connection, *self._goodbyes)
+    def _close_if_over(self) -> None:
+        if self._retired and self._turn.acquire(blocking=False):  # for good: so it is closed once
+            self._connector.retire(self.connection, *self._goodbyes)
 
     def _subscribe(self, lifecycle: int) -> None:
         connection = self.connection
@@ -125,14 +123,23 @@ class LinkKeeper:
 
     @contextmanager
     def link(self) -> Iterator[Link]:
-        """Lend a link that is not known to be lost. May hang for ever.
+        """Lend a link that is not known to be lost, to one caller at a time. May hang for ever.
+
+        Where another call hangs in the present link, a new one takes its place.
 
         Raises:
             HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
         """
         link = self._present() or self._renewed()
-        with link.used():
+        if not link.begin():
+            link = self._renewed()
+            if not link.begin():
+                endpoint = self._connector.settings.endpoint
+                raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
+        try:
             yield link
+        finally:
+            link.end()
 
     def subscribe(self, wake: Callable[[], None]) -> None:
         """Have `wake` called by all links, present and to come."""

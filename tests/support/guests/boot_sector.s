@@ -1,6 +1,7 @@
 # A whole guest in one boot sector: it beats on COM1, answers the ACPI power button, and obeys COM1.
 #
 # Says:   B booted   . beat (every fifth BIOS tick, 0.27 s)   P power button seen   O powers itself off
+#         H hangs
 # Hears:  o power off by itself   r reset   h hang with interrupts off
 #
 # PM1 event block: status at PM_BASE, enable at PM_BASE+2, control at PM_BASE+4 (ACPI specification, 4.8.3).
@@ -84,6 +85,8 @@ listen:
     cmpb $'h', %al
     jne done
     cli
+    movb $'H', %al
+    call say
 hang:
     jmp hang
 
