@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import logging
 import os
 import signal
@@ -62,7 +61,6 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
     pass.
     """
     set_up(sys.stderr)
-    faulthandler.enable()  # a crash in a C library (libvirt's) says where it was
     hooks = hooks or default_hooks()
     with connected(wiring, path, patience_s=SLOW_S) as parts:
         policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy

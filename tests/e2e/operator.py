@@ -202,7 +202,7 @@ class Operator:
         except LateError as late:
             if process.poll() is not None:  # not late: it never comes
                 raise AssertionError(f"it has ended with {process.returncode}:\n{watch.log}") from late
-            raise
+            raise LateError(f"{late}; the agent said last: {watch.log.splitlines()[-1:]}") from late
         finally:
             watch.end()
         assert process.returncode in {0, -signal.SIGKILL}, f"it ended with {process.returncode}:\n{watch.log}"
@@ -254,5 +254,6 @@ class Operator:
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment without what would change how fencer speaks."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("FENCER_")}
+    """Return our environment without what would change how fencer speaks, and with its unit's."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("FENCER_")}
+    return {**own, "PYTHONFAULTHANDLER": "1"}
