@@ -168,7 +168,8 @@ class Lab:
     # -- looks --------------------------------------------------------------------------------------------
 
     def look(self) -> Look:
-        """Look at pods and attachments."""
+        """Look at pods and attachments; what should move them runs."""
+        self.cluster.revive()
         return Look(self.client.items(f"/api/v1/namespaces/{NAMESPACE}/pods"), self.client.items(ATTACHMENTS))
 
     def node(self, name: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The test control plane is a real one: it schedules, judges nodes and rights, dies and comes back."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.binaries import API_SERVER, ETCD, find_or_build
+from tests.controlplane.binaries import API_SERVER, ETCD, SCHEDULER, find_or_build
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane, ControlPlaneError, Response
 
@@ -209,6 +211,19 @@ def test_an_api_server_that_died_comes_back_with_its_state(control_plane: Contro
     finally:
         control_plane.start_component(API_SERVER)
     assert control_plane.request("GET", f"/api/v1/nodes/{node}").status == 200
+
+
+def test_a_scheduler_that_ended_by_itself_is_revived(control_plane: ControlPlane) -> None:
+    pid = control_plane.pid(SCHEDULER)
+    control_plane.revive()
+    assert control_plane.pid(SCHEDULER) == pid
+    os.kill(pid, signal.SIGKILL)
+
+    def revived() -> bool:
+        control_plane.revive()
+        return control_plane.pid(SCHEDULER) != pid
+
+    wait_until(revived, "new scheduler")
 
 
 def test_a_frozen_api_server_does_not_answer(control_plane: ControlPlane) -> None:

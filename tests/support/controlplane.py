@@ -171,6 +171,15 @@ class ControlPlane:
             self._flags[name] = list(flags)
         self.start_component(name)
 
+    def revive(self) -> None:
+        """Start again which of the API's clients has ended by itself, as a kubelet does with static pods.
+
+        kube-scheduler exits when the API contradicts its memory, which the API server's restart may bring about.
+        """
+        for name in _CLIENTS:
+            if name in self._processes and self._ended(name):
+                self.restart_component(name)
+
     def freeze_component(self, name: str) -> None:
         """Make a component hang: connections are accepted by the kernel and nothing answers."""
         self._processes[name].send_signal(signal.SIGSTOP)
