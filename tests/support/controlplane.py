@@ -174,7 +174,7 @@ class ControlPlane:
     def revive(self) -> None:
         """Start again which of the API's clients has ended by itself, as a kubelet does with static pods.
 
-        kube-scheduler exits when the API contradicts its memory, which the API server's restart may bring about.
+        kube-scheduler exits when the API contradicts its memory, as it may after the API server's restart.
         """
         for name in _CLIENTS:
             if name in self._processes and self._ended(name):
