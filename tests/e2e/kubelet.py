@@ -334,7 +334,7 @@ class LabNode:
             awake = beaten
             try:
                 self._kubelet.tick(time.monotonic())
-            except ClusterError as error:
+            except Exception as error:
                 self.bug = error  # the model expects none but those that it catches
                 raise
 

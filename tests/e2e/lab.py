@@ -36,7 +36,7 @@ from tests.e2e.workloads import (
 )
 from tests.support import PATIENCE_S, LateError, wait_until
 from tests.support.controlplane import ControlPlane
-from tests.support.guests import GuestHost, running_guest_host
+from tests.support.guests import GuestError, GuestHost, Power, running_guest_host
 
 CONTROL_PLANE = "cp-1"
 WORKERS = ("k8s-1", "k8s-2", "k8s-3")
@@ -328,12 +328,19 @@ class Lab:
         return Life(guest.pid, guest.boots)
 
     def _memory_of(self, name: str, life: Life) -> Memory:
-        power, now = self.host.powers().get(name), self._life_of(name)
+        powers = wait_until(self._powers, "word of libvirtd")  # a fault may have taken it away
+        power, now = powers.get(name), self._life_of(name)
         if power is None or (power.state == _SHUTOFF and power.reason != _SAVED) or now.boots != life.boots:
             return Memory.GONE
         if now.pid != life.pid and (power.state, power.reason) in _COLD:
             return Memory.GONE  # a new process that was not restored, and has not said yet that it boots
         return Memory.RUNNING if power.state in _ALIVE else Memory.RESUMABLE
+
+    def _powers(self) -> dict[str, Power]:
+        try:
+            return self.host.powers()
+        except GuestError:
+            return {}
 
 
 def stays(condition: Callable[[], bool], what: str, *, for_s: float) -> None:

@@ -6,11 +6,12 @@ again; what becomes of them depends on the machine, too.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,12 @@ TROUBLES: Mapping[str, Callable[[Lab], AbstractContextManager[None]]] = {
     ),
 }
 
+POLICIES: Sequence[Mapping[str, Any]] = [
+    {},
+    {"call_deadline_s": 2.0},
+    {"unresponsive_guest": "stop", "unresponsive_after_s": 4.0, "killed_hold_s": 3.0},
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:
@@ -81,6 +88,7 @@ class Incident:
         trouble_first: Whether it does so before the nodes.
         lasts_s: How long everything stays as it is then.
         agent_dies: Whether fencer is killed at the end of that, before anything is mended.
+        policy: What its configuration has beside the lab's usual policy.
     """
 
     victims: tuple[tuple[str, str], ...]
@@ -88,6 +96,7 @@ class Incident:
     trouble_first: bool
     lasts_s: float
     agent_dies: bool
+    policy: Mapping[str, Any]
 
     @classmethod
     def by_chance(cls, chance: Random) -> "Incident":
@@ -102,13 +111,15 @@ class Incident:
             trouble_first=trouble_first,
             lasts_s=chance.choice([0.3, 1, 2, 4, 6, 8, 10, 12, 15]),
             agent_dies=chance.random() < 0.25,
+            policy=chance.choice(POLICIES),
         )
 
     def __str__(self) -> str:
         """Tell it."""
         happens = [f"{node} {fault}" for node, fault in self.victims]
         happens.insert(0 if self.trouble_first else len(happens), self.trouble)
-        return f"{', '.join(happens)}, for {self.lasts_s:g} s{', and fencer dies' * self.agent_dies}"
+        ends = ", and fencer dies" * self.agent_dies
+        return f"{', '.join(happens)}, for {self.lasts_s:g} s{ends}; policy {dict(self.policy)}"
 
 
 def seeds() -> range:
@@ -125,7 +136,7 @@ def test_everything_comes_back_and_no_volume_has_two_writers(
     incident = Incident.by_chance(Random(seed))  # noqa: S311 - no secret
     print(incident)  # noqa: T201 - pytest shows it with a failure
     afterwards.callback(heal, lab)
-    config = operator.configure()
+    config = operator.configure(**incident.policy)
     with operator.watching(config) as agent:
         lab.wait_settled()
         suffer(lab, incident)

@@ -174,10 +174,15 @@ class GuestHost:
         """Run virsh on this host; return what it prints.
 
         Raises:
-            GuestError: It failed, and `check` is true.
+            GuestError: It failed, and `check` is true, or libvirtd hangs.
         """
         command = [_program("virsh"), "--quiet", "--connect", self.uri, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_VIRSH_WITHIN_S)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_VIRSH_WITHIN_S
+            )
+        except subprocess.TimeoutExpired as hangs:
+            raise GuestError(f"virsh {' '.join(words)}: no answer within {_VIRSH_WITHIN_S:g} s") from hangs
         if check and done.returncode:
             raise GuestError(f"virsh {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout
