@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, ClusterUnreachable
+from fencer.errors import ClusterDenied, ClusterNotFound, ClusterUnreachable
 from fencer.simulation.kubelet import Kubelet, KubeletPod, KubeletTiming, NodeReport
 from tests.e2e.ledger import MountLedger
 from tests.e2e.rest import STRATEGIC, RestClient
