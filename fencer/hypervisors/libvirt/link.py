@@ -11,8 +11,9 @@ from fencer.errors import HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.events import Chronicle
 
-_TURN_S = 1.0
-"""How long a call waits for the one before it: far longer than libvirtd takes when it is well."""
+_TURN_S = 5.0
+"""How long a call waits for the one before it. Long for a libvirtd that is only slow, as a new connection
+knows nothing of the guests' past; half of what a call usually has, for one that hangs for ever."""
 
 
 class Link:
@@ -38,7 +39,7 @@ class Link:
         self._wake = wake
         self._broken = threading.Event()
         self._turn = threading.Lock()
-        self._retired = False
+        self._retired = self._closed = False
         self._goodbyes: list[Callable[[], object]] = []
         self.connection = connector.open(read_only=True)
         try:
@@ -61,11 +62,11 @@ class Link:
         into the stack of the first (seen with 9.0.0: a SIGSEGV as soon as the hung libvirtd goes on).
 
         Returns:
-            Whether it was given; `end` gives it back. False: the link is retired, or given up now because
+            Whether it was given; `end` gives it back. False: the link is lost, or given up now because
             another call hangs in it.
         """
         if self._turn.acquire(timeout=_TURN_S):
-            if not self._retired:
+            if not self.lost:
                 return True
             self.end()
         self._broken.set()
@@ -83,8 +84,12 @@ class Link:
         self._close_if_over()
 
     def _close_if_over(self) -> None:
-        if self._retired and self._turn.acquire(blocking=False):  # for good: so it is closed once
+        if not self._retired or not self._turn.acquire(blocking=False):
+            return  # whoever has the turn comes by here with it
+        if not self._closed:
+            self._closed = True
             self._connector.retire(self.connection, *self._goodbyes)
+        self._turn.release()
 
     def _subscribe(self, lifecycle: int) -> None:
         connection = self.connection
