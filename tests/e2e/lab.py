@@ -168,7 +168,7 @@ class Lab:
     # -- looks --------------------------------------------------------------------------------------------
 
     def look(self) -> Look:
-        """Look at pods and attachments; what should move them runs."""
+        """Look at pods and attachments; see that what moves them runs, should it have ended by itself."""
         self.cluster.revive()
         return Look(self.client.items(f"/api/v1/namespaces/{NAMESPACE}/pods"), self.client.items(ATTACHMENTS))
 

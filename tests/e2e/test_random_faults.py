@@ -1,6 +1,6 @@
 """Random faults on real parts: a node or two fail, something else fails with them, and all comes back.
 
-What no other test thought of. A quarter of a minute each, so the gate has few; as many as one likes:
+What no other test thought of. Ten to thirty seconds each, so the gate has few; as many as one likes:
 ``FENCER_FAULT_SEEDS=1-200 ./dev test tests/e2e/test_random_faults.py -v``. A seed makes the same faults
 again; what becomes of them depends on the machine, too.
 """
@@ -23,8 +23,6 @@ from tests.support import wait_until
 from tests.support.guests import GuestError
 
 pytestmark = pytest.mark.usefixtures("sound")
-
-_PAUSED = 3  # virDomainState
 
 
 def delete(node: LabNode) -> None:
@@ -182,9 +180,7 @@ def is_healed(lab: Lab, name: str) -> bool:
     node.start_kubelet()
     guest.thaw()
     try:
-        power = guest.power()
-        if power is not None and power.state == _PAUSED:
-            guest.resume()
+        guest.resume_if_paused()
         lab.bring_back(name)
     except GuestError:
         return False

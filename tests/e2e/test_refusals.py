@@ -90,7 +90,7 @@ def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(
         lab.wait_settled()
         guest, began, writes = lab.nodes[name].guest, len(operator.journal(name)), len(operator.writes())
         guest.pause()
-        afterwards.callback(resume_if_paused, guest)
+        afterwards.callback(guest.resume_if_paused)
         wait_until(lambda: "refuse/no_power_rights" in operator.story(name)[began:], "refusal")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         guest.resume()
@@ -155,13 +155,3 @@ def start_if_off(guest: Guest) -> None:
     """Start a guest, unless the test did."""
     if guest.pid is None:
         guest.start()
-
-
-def resume_if_paused(guest: Guest) -> None:
-    """Resume a guest, unless the test did."""
-    power = guest.power()
-    if power is not None and power.state == PAUSED:
-        guest.resume()
-
-
-PAUSED = 3

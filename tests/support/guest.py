@@ -12,7 +12,7 @@ from tests.support import wait_until
 if TYPE_CHECKING:
     from tests.support.guests import GuestHost
 
-_SHUTOFF = 5  # virDomainState
+_PAUSED, _SHUTOFF = 3, 5  # virDomainState
 
 
 class GuestError(Exception):
@@ -60,6 +60,12 @@ class Guest:
     def resume(self) -> None:
         """Let its CPU go on."""
         self._virsh("resume")
+
+    def resume_if_paused(self) -> None:
+        """Let its CPU go on, unless it does or the guest is off."""
+        power = self.power()
+        if power is not None and power.state == _PAUSED:
+            self.resume()
 
     def reset(self) -> None:
         """Press its reset button: it boots anew in the same QEMU."""

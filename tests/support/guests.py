@@ -212,9 +212,16 @@ class GuestHost:
         os.kill(self.daemon_pid, signal.SIGSTOP)
 
     def thaw_libvirtd(self) -> None:
-        """Let a frozen daemon go on. Nothing happens when it is gone."""
+        """Let a frozen daemon go on; return when it answers. Nothing happens when it is gone.
+
+        libvirtd 9.0.0 crashes now and then when it finds that clients have left meanwhile. It is started
+        again then, as systemd would.
+        """
         if self._daemon_lives():
             os.kill(self.daemon_pid, signal.SIGCONT)
+            wait_until(lambda: self._answers() or not self._daemon_lives(), "answer of libvirtd")
+            if not self._daemon_lives():
+                self.start_libvirtd()
 
     def restore_libvirtd(self) -> None:
         """See that the daemon answers, whatever a test did to it."""

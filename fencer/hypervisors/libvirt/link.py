@@ -135,12 +135,13 @@ class LinkKeeper:
         Raises:
             HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
         """
-        link = self._present() or self._renewed()
-        if not link.begin():
-            link = self._renewed()
-            if not link.begin():
-                endpoint = self._connector.settings.endpoint
-                raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
+        for _ in range(2):
+            link = self._present() or self._renewed()
+            if link.begin():
+                break
+        else:
+            endpoint = self._connector.settings.endpoint
+            raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
         try:
             yield link
         finally:
