@@ -9,6 +9,7 @@ import contextlib
 import heapq
 import logging
 import os
+import select
 import socket
 import struct
 import threading
@@ -85,15 +86,16 @@ class HookServer:
 
     def _serve(self) -> None:
         room = socket.CMSG_SPACE(_CREDENTIALS.size)
+        nudged = select.poll()
+        nudged.register(self._socket, select.POLLIN)
         while True:
-            try:
-                self._socket.settimeout(self._pass_on_again())
-                nudge, ancillary, _, _ = self._socket.recvmsg(LONGEST, room)
-            except TimeoutError:
+            if not nudged.poll(self._pass_on_again()):
                 continue
-            except OSError:
+            try:
+                nudge, ancillary, _, _ = self._socket.recvmsg(LONGEST, room, socket.MSG_DONTWAIT)
+            except OSError:  # woken, and nothing is there: it is `close` that ended the wait
                 return
-            if not ancillary:  # the kernel adds the sender to every nudge: it is `close` that ended the wait
+            if not ancillary:  # likewise: the kernel adds the sender to every nudge
                 return
             self._take(nudge.decode(errors="replace").strip(), _sender(ancillary))
 
@@ -109,11 +111,11 @@ class HookServer:
         self._heard(guest)
 
     def _pass_on_again(self) -> float | None:
-        """Pass on what is due once more; return how long to wait for the next. None: for ever."""
+        """Pass on what is due once more; return the milliseconds until the next is. None: there is none."""
         while self._due:
             wait_s = self._due[0][0] - time.monotonic()
             if wait_s > 0:
-                return wait_s
+                return wait_s * 1000
             self._heard(heapq.heappop(self._due)[1])
         return None
 
