@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support import wait_until
+from tests.support.freezing import freeze, thaw
 
 if TYPE_CHECKING:
     from tests.support.guests import GuestHost
@@ -134,11 +135,13 @@ class Guest:
 
     def freeze(self) -> None:
         """Stop its QEMU with SIGSTOP: libvirt goes on calling it running."""
-        self._signal(signal.SIGSTOP)
+        if (pid := self.pid) is not None:
+            freeze(pid)
 
     def thaw(self) -> None:
         """Let a frozen QEMU go on."""
-        self._signal(signal.SIGCONT)
+        if (pid := self.pid) is not None:
+            thaw(pid)
 
     # -- how it is ----------------------------------------------------------------------------------------
 
@@ -188,11 +191,6 @@ class Guest:
 
     def _virsh_on(self, verb: str, *words: str) -> None:
         self._host.virsh(verb, self.uuid, *words)
-
-    def _signal(self, number: signal.Signals) -> None:
-        pid = self.pid
-        if pid is not None:
-            os.kill(pid, number)
 
     def _tell(self, command: bytes) -> None:
         with socket.socket(socket.AF_UNIX) as line:

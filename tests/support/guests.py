@@ -24,6 +24,7 @@ from typing import Self
 import pytest
 
 from tests.support import missing_real_part, real_parts_required, wait_until
+from tests.support.freezing import freeze, thaw
 from tests.support.guest import Guest, GuestError, Power
 
 __all__ = [
@@ -209,7 +210,7 @@ class GuestHost:
 
     def freeze_libvirtd(self) -> None:
         """Make the daemon hang: connections are accepted by the kernel and nothing answers."""
-        os.kill(self.daemon_pid, signal.SIGSTOP)
+        freeze(self.daemon_pid)
 
     def thaw_libvirtd(self) -> None:
         """Let a frozen daemon go on; return when it answers. Nothing happens when it is gone.
@@ -218,7 +219,7 @@ class GuestHost:
         again then, as systemd would.
         """
         if self._daemon_lives():
-            os.kill(self.daemon_pid, signal.SIGCONT)
+            thaw(self.daemon_pid)
             wait_until(lambda: self._answers() or not self._daemon_lives(), "answer of libvirtd")
             if not self._daemon_lives():
                 self.start_libvirtd()
