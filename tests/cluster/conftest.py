@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.rights import DRAIN_RIGHTS, RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.standin import Behaviour, StandIn
 from tests.support.backstage import ApiBackstage
@@ -59,13 +60,17 @@ def lead_to(tmp_path, pauses) -> Callable[..., KubernetesCluster]:
     """Build an adapter whose kubeconfig names a server; further ones, and a user, as wanted."""
 
     def build(
-        server: str, *further: str, user: dict[str, str] | None = None, page: int = 500
+        server: str,
+        *further: str,
+        user: dict[str, str] | None = None,
+        page: int = 500,
+        patience_s: float = 30.0,  # no stand-in is late that is to answer, however busy the machine is
     ) -> KubernetesCluster:
         settings = ClusterSettings(
             kubeconfig=str(write_kubeconfig(tmp_path / "kubeconfig", server, user)),
             servers=further,
-            connect_timeout_s=2.0,
-            read_timeout_s=1.0,
+            connect_timeout_s=patience_s,
+            read_timeout_s=patience_s,
         )
         return KubernetesCluster(settings, sleep=pauses.append, page=page)
 
@@ -82,6 +87,7 @@ def token(bare_api: ControlPlane) -> str:
     """The token of the service account, as an administrator would make it from the manifest."""
     backstage = ApiBackstage(bare_api)
     apply(backstage, RBAC)
+    backstage.wait_for_rights((*RIGHTS, *DRAIN_RIGHTS), ACCOUNT)
     made = backstage.send(
         "POST",
         "/api/v1/namespaces/fencer/serviceaccounts/fencer/token",

@@ -101,7 +101,10 @@ def _read(connection: socket.socket) -> Request | None:
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     while len(body) < int(headers.get("content-length", "0")):
-        body += connection.recv(65536)
+        piece = connection.recv(65536)
+        if not piece:
+            return None
+        body += piece
     method, target, _ = first.split(" ")
     return Request(method, target, headers, body)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
@@ -30,11 +29,15 @@ from tests.cluster.standin import (
     silent,
     status,
 )
+from tests.support import wait_until
 
 PAGE_OF_A_PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
 NO_LEASE = status(404, reason="NotFound", name="k8s-1")
 VIEW = NodeView("k8s-1", "uid-k8s-1", "", "", "", None, "7")
 POD = PodView("default", "db-0", "uid-1", "7", "Running")
+NOBODY = "http://127.0.0.1:1"
+SHORT_S = 1.0
+"""Where no server answers in time, or all the same."""
 
 
 def k8s_1():
@@ -131,13 +134,13 @@ def test_a_malformed_pod_is_not_overlooked(stand_in, lead_to):
 def test_a_server_that_does_not_finish_its_answer_is_unreachable(stand_in, lead_to, behaviour):
     server = stand_in(behaviour)
     with pytest.raises(ClusterUnreachable) as caught:
-        lead_to(server.url).fact("k8s-1")
+        lead_to(server.url, patience_s=SHORT_S).fact("k8s-1")
     assert f"{server.url}: get node k8s-1: no answer" in str(caught.value)
 
 
 def test_nobody_listens(lead_to):
     with pytest.raises(ClusterUnreachable, match="refused") as caught:
-        lead_to(f"http://127.0.0.1:{free_port()}").fact("k8s-1")
+        lead_to(NOBODY).fact("k8s-1")
     assert "HTTPConnection" not in str(caught.value)
 
 
@@ -249,14 +252,15 @@ def test_a_refused_read_is_not_tried_again(stand_in, lead_to, code):
 def test_a_write_is_sent_once_and_its_outcome_is_unknown(stand_in, lead_to, pauses, behaviour):
     server = stand_in(behaviour)
     with pytest.raises(ClusterUnreachable):
-        lead_to(server.url).uncordon(VIEW)
+        lead_to(server.url, patience_s=SHORT_S).uncordon(VIEW)
+    wait_until(lambda: server.asked, "request at the server")
     assert server.asked == [("PATCH", "/api/v1/nodes/k8s-1")]
     assert pauses == []
 
 
 def test_a_dead_first_server_is_passed_over_for_the_second_which_is_kept(stand_in, lead_to):
     second = stand_in(k8s_1())
-    cluster = lead_to(f"http://127.0.0.1:{free_port()}", second.url)
+    cluster = lead_to(NOBODY, second.url)
     cluster.fact("k8s-1")
     assert second.asked[0] == ("GET", "/api/v1/namespaces/kube-system")
     second.requests.clear()
@@ -270,7 +274,7 @@ def test_a_dead_first_server_is_passed_over_for_the_second_which_is_kept(stand_i
 @pytest.mark.parametrize("fault", [silent, hang_up, status(500)])
 def test_a_server_that_fails_while_in_use_is_left_for_the_next(stand_in, lead_to, fault):
     first, second = stand_in(k8s_1()), stand_in(k8s_1())
-    cluster = lead_to(first.url, second.url)
+    cluster = lead_to(first.url, second.url, patience_s=5.0)  # enough for the answers before the fault
     cluster.fact("k8s-1")
     assert second.requests == []
     first.behave = fault
@@ -365,7 +369,7 @@ def test_a_page_that_comes_again_and_again_is_noticed(stand_in, lead_to):
 
 def test_a_token_goes_to_the_second_server_too(stand_in, lead_to):
     second = stand_in(k8s_1())
-    lead_to(f"http://127.0.0.1:{free_port()}", second.url, user={"token": "secret"}).fact("k8s-1")
+    lead_to(NOBODY, second.url, user={"token": "secret"}).fact("k8s-1")
     assert {request.headers["authorization"] for request in second.requests} == {"Bearer secret"}
 
 
@@ -448,9 +452,3 @@ def test_a_finished_pod_is_only_deleted(stand_in, lead_to):
     server = stand_in(answer({"kind": "Pod"}))
     lead_to(server.url).clear(PodView("default", "db-0", "uid-1", "7", "Succeeded"), "guest stopped")
     assert [method for method, _ in server.asked] == ["DELETE"]
-
-
-def free_port() -> int:
-    """Return a port where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]

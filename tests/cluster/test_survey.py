@@ -9,6 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from fencer.cli.main import cli
+from fencer.cluster.rights import PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.survey import KubernetesSurveyor
 from fencer.core.inventory import Volume
@@ -21,6 +22,7 @@ from tests.cluster.conftest import RBAC, write_kubeconfig
 
 CONTAINER = {"name": "main", "image": "none"}
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-6f", "uid": "1", "controller": True}
+PLAN_READS = (Right("list", "nodes"), Right("list", "pods"), *PLAN_RIGHTS)
 ROOM = {"cpu": "3500m", "memory": "8Gi", "pods": "110"}
 
 _numbers = itertools.count(1)
@@ -245,6 +247,7 @@ def test_the_role_for_plans_alone_is_enough(bare_api, backstage, token, space, n
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"planner-{space}"}],
     }
     backstage.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+    backstage.wait_for_rights(PLAN_READS, f"planner-{space}")
     path = bare_api.kubeconfig(f"planner-{space}", [])
     seen = KubernetesSurveyor(ClusterSettings(kubeconfig=str(path))).survey()
     assert [look.why_not for _, look in seen.looks() if look.why_not] == []

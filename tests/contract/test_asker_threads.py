@@ -6,7 +6,7 @@ import pytest
 
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.workers import ThreadAsker
-from tests.contract.asker_contract import LONG_S, SHORT_S, AskerContract, ClockContract
+from tests.contract.asker_contract import ENOUGH_S, LONG_S, AskerContract, ClockContract
 
 
 class GatedCalls:
@@ -34,7 +34,7 @@ def clock():
 class TestThreadAsker(AskerContract):
     @pytest.fixture
     def asker(self, clock):
-        return ThreadAsker(clock, patience_s=SHORT_S)
+        return ThreadAsker(clock, patience_s=ENOUGH_S)
 
     @pytest.fixture
     def calls(self):

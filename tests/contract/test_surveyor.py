@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from fencer.cluster.rights import PLAN_RIGHTS
+from fencer.cluster.rights import PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.survey import KubernetesSurveyor
 from fencer.errors import ClusterDenied
@@ -34,6 +34,7 @@ def readers_kubeconfig(bare_api):
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": READERS}],
     }
     backstage.send("POST", f"{rbac}/clusterrolebindings", binding)
+    backstage.wait_for_rights([Right("list", "nodes"), Right("list", "pods")], "contract-reader", [READERS])
     return bare_api.kubeconfig("contract-reader", [READERS])
 
 

@@ -69,10 +69,12 @@ def answers(netloc: str, path: str, tls: ssl.SSLContext | None) -> bool:
         connection.close()
 
 
-def free_ports(names: Sequence[str]) -> dict[str, int]:
-    """Pick a free loopback port for each name (all held until all are chosen, so that they differ)."""
-    with ExitStack() as held:
-        return {name: _bind_somewhere(held.enter_context(socket.socket())) for name in names}
+def hold_ports(names: Sequence[str], held: ExitStack) -> dict[str, int]:
+    """Pick a free loopback port for each name, and keep other control planes off it until `held` is closed.
+
+    A socket that is bound and never listens does that, whether or not a component listens there just now.
+    """
+    return {name: _bind_somewhere(held.enter_context(socket.socket())) for name in names}
 
 
 def _bind_somewhere(listener: socket.socket) -> int:
@@ -81,5 +83,7 @@ def _bind_somewhere(listener: socket.socket) -> int:
             listener.bind((LOOPBACK, port))
         except OSError:
             continue
+        # Lets in whoever says the same before he binds, as programs in Go do and this function does not.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return port
     raise OSError(f"no free port from {_PORTS.start} to {_PORTS.stop}")

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from fencer.cli.main import cli
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.conftest import RBAC, collection_of
 from tests.support.backstage import ApiBackstage
@@ -105,6 +106,7 @@ def applied(bare_api, namespace):
         if "roleRef" in document:
             document["roleRef"]["name"] = namespace
         backstage.send("POST", collection_of(document), document)
+    backstage.wait_for_rights(RIGHTS, f"system:serviceaccount:{namespace}:fencer")
 
 
 def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bare_api, tmp_path):

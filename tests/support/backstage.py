@@ -1,12 +1,14 @@
 """The scene behind a real API, set by an administrator's plain requests: the contract's `Backstage`."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from fencer.cluster.rights import Right
 from fencer.core import annotations as keys
 from fencer.core.model import Taint
+from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
 MERGE = "application/merge-patch+json"
@@ -14,6 +16,7 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 _ticks = itertools.count(1)
 
@@ -111,6 +114,20 @@ class ApiBackstage:
 
     def pause(self, why: str | None) -> None:
         self.send("PATCH", "/api/v1/namespaces/kube-system", {"metadata": {"annotations": {keys.PAUSE: why}}})
+
+    def allows(self, right: Right, user: str, groups: Sequence[str] = ()) -> bool:
+        """Tell whether the API server grants a user in groups a right."""
+        spec = {**right.review()["spec"], "user": user, "groups": list(groups)}
+        allowed: bool = self.send("POST", REVIEWS, {"spec": spec})["status"]["allowed"]
+        return allowed
+
+    def wait_for_rights(self, rights: Iterable[Right], user: str, groups: Sequence[str] = ()) -> None:
+        """Return once a user has rights whose roles and bindings were made just now.
+
+        The API server learns of its own roles by a watch, and may refuse what comes right after their making.
+        """
+        wanted = list(rights)
+        wait_until(lambda: all(self.allows(right, user, groups) for right in wanted), f"all rights of {user}")
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request as an administrator; one that does not succeed is a fault of the test."""

@@ -30,13 +30,13 @@ from tests.controlplane.binaries import (
 )
 from tests.controlplane.certificates import Authority, KeyPair, kubeconfig
 from tests.controlplane.flags import LOOPBACK, Setup, Timing, audit_policy, flags_of
-from tests.controlplane.process import Process, Starter, answers, free_ports
+from tests.controlplane.process import Process, Starter, answers, hold_ports
 from tests.support import missing_real_part, wait_until
+from tests.support.freezing import freeze, thaw
 
 __all__ = ["ControlPlane", "ControlPlaneError", "Response", "Timing", "running_control_plane"]
 
 ADMINS = ("system:masters",)
-_HEALTHY_WITHIN_S = 60.0  # an API server needs some seconds of two idle cores, and a test machine is not idle
 _ANSWER_WITHIN_S = 30.0
 _LOG_TAIL_LINES = 20
 _LOOPBACK_FROM_QEMU = "10.0.2.2"  # as a guest on QEMU's user-mode network reaches it
@@ -95,7 +95,8 @@ class ControlPlane:
         self._identities: dict[tuple[str, ...], KeyPair] = {}
         self._authority = Authority(folder / "pki")
         self.ca_file = self._authority.ca_file
-        ports = free_ports([*COMPONENTS, "etcd-peer"])
+        self._ports_held = ExitStack()
+        ports = hold_ports([*COMPONENTS, "etcd-peer"], self._ports_held)
         self.url = f"https://{LOOPBACK}:{ports[API_SERVER]}"
         self._setup = self._prepare(ports, timing or Timing())
 
@@ -148,6 +149,7 @@ class ControlPlane:
         for name in reversed(COMPONENTS):
             self.stop_component(name)
         self._starter.close()
+        self._ports_held.close()
         shutil.rmtree(self._setup.etcd_folder, ignore_errors=True)
 
     # -- faults -------------------------------------------------------------------------------------------
@@ -182,11 +184,11 @@ class ControlPlane:
 
     def freeze_component(self, name: str) -> None:
         """Make a component hang: connections are accepted by the kernel and nothing answers."""
-        self._processes[name].send_signal(signal.SIGSTOP)
+        freeze(self._processes[name].pid)
 
     def thaw_component(self, name: str) -> None:
         """Let a frozen component go on."""
-        self._processes[name].send_signal(signal.SIGCONT)
+        thaw(self._processes[name].pid)
 
     def pid(self, name: str) -> int:
         """Return the process id of a running component."""
@@ -213,7 +215,6 @@ class ControlPlane:
             wait_until(
                 lambda: self._ended(name) or answers(url.netloc, _HEALTH_PATHS[name], tls),
                 f"healthy {name}",
-                timeout_s=_HEALTHY_WITHIN_S,
             )
         except AssertionError as late:
             raise ControlPlaneError(f"{late}\n{self.log_tail(name)}") from late
@@ -238,7 +239,9 @@ class ControlPlane:
         """Return a kubeconfig file for a user; a kubelet is `system:node:NAME` in group `system:nodes`."""
         pair = self.client_certificate(user, groups)
         path = pair.cert_file.with_suffix(".kubeconfig")
-        path.write_text(kubeconfig(self.url, self.ca_file, user, pair))
+        with self._identities_lock:
+            if not path.exists():  # written once: somebody may be reading it
+                path.write_text(kubeconfig(self.url, self.ca_file, user, pair))
         return path
 
     def request(
@@ -294,8 +297,8 @@ class ControlPlane:
         Each is an `audit.k8s.io/v1` Event, with `requestObject` for nodes, pods and volumeattachments unless
         a kubelet wrote. Reads and node leases are not recorded.
         """
-        with self.audit_file.open() as lines:
-            return [json.loads(line) for line in lines if line.endswith("\n")]
+        with self.audit_file.open("rb") as lines:  # bytes: the last line may end within a letter
+            return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
 
 @contextmanager
