@@ -122,17 +122,19 @@ def test_any_answer_is_an_answer(
     assert (answer.status, answer.body, answer.retry_after_s) == (429, found, retry_after_s)
 
 
-def _trickle(handler: BaseHTTPRequestHandler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "100000")
-    handler.end_headers()
-    pause = threading.Event()
-    try:
-        while not pause.wait(0.05):
+def _trickling(over: threading.Event) -> Respond:
+    """Return how to send a byte now and then, until it is over."""
+
+    def trickle(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        while not over.wait(0.05):
             handler.wfile.write(b" ")
             handler.wfile.flush()
-    except OSError:
-        return
+        handler.close_connection = True
+
+    return trickle
 
 
 def _break_off(handler: BaseHTTPRequestHandler) -> None:
@@ -144,11 +146,11 @@ def _break_off(handler: BaseHTTPRequestHandler) -> None:
 
 def test_a_server_that_trickles_is_given_up(authority: Authority) -> None:
     """A timeout of the socket alone would wait for ever."""
-    with (
-        _serving(authority, _trickle) as access,
-        pytest.raises(Unreachable, match=r"no answer within 0\.3 s"),
-    ):
-        Api(access).ask("GET", "/", within_s=SOON_S)
+    over = threading.Event()
+    with _serving(authority, _trickling(over)) as access:
+        with pytest.raises(Unreachable, match=r"no answer within 0\.3 s"):
+            Api(access).ask("GET", "/", within_s=SOON_S)
+        over.set()  # else the call that was given up reads on, for an hour
 
 
 def test_an_answer_that_breaks_off_is_none(authority: Authority) -> None:
@@ -165,11 +167,12 @@ def test_a_frozen_server_is_given_up(authority: Authority) -> None:
 
 
 def test_a_closed_port_is_said(authority: Authority) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
-    with pytest.raises(Unreachable, match="Connection refused"):
-        Api(access).ask("GET", "/", within_s=WITHIN_S)
+    with socket.socket() as closed:  # bound, so that nobody else takes the port, and never listening
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
+        with pytest.raises(Unreachable, match="Connection refused"):
+            Api(access).ask("GET", "/", within_s=WITHIN_S)
 
 
 def test_a_server_that_another_authority_signed_is_not_asked(authority: Authority, tmp_path: Path) -> None:

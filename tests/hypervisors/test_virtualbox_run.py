@@ -25,7 +25,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs; one that only waits to be reaped does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
         return False
 
 
@@ -190,4 +190,5 @@ def test_nothing_stays_open():
         runner.run("list", deadline_s=LONG_S)
     with pytest.raises(Late):
         python("time.sleep(3600)").run("list", deadline_s=0.2)
-    assert open_files() <= before
+    # What is left open stays open; other threads of this process may hold one more file for a moment.
+    wait_until(lambda: open_files() <= before, f"return to {before} open files")

@@ -24,6 +24,7 @@ LOOPBACK = "127.0.0.1"
 _TLS_HANDSHAKE = b"\x16"
 _LOOK_S = 0.02
 _END_WITHIN_S = 10.0
+_FIRST_WORDS_S = 10.0
 _FORGET_AT_ONCE = b"\x01\x00\x00\x00\x00\x00\x00\x00"  # SO_LINGER: a reset instead of a farewell
 
 
@@ -53,7 +54,7 @@ class PveServers:
         pve: The cluster.
         folder: For certificates.
         delay_scale: By this the real one's delays are multiplied before they are waited for.
-        keep_alive_s: How long an idle connection stays open.
+        keep_alive_s: How long a connection stays open that has been idle since its last answer.
 
     Attributes:
         requests: What was asked, oldest first.
@@ -222,7 +223,7 @@ class Door:
         try:
             if not self.wait_for_answer(0.0):
                 return
-            talk.settimeout(self.servers.keep_alive_s)
+            talk.settimeout(_FIRST_WORDS_S)
             if talk.recv(1, socket.MSG_PEEK) != _TLS_HANDSHAKE:
                 talk.sendall(
                     b"HTTP/1.1 301 Moved Permanently\r\nLocation: https://x/\r\nContent-Length: 0\r\n\r\n"

@@ -49,6 +49,7 @@ class Talk(BaseHTTPRequestHandler):
                 return
             body = b"" if reply.body is None else json.dumps(reply.body).encode()
             self._send(reply, body, "application/json;charset=UTF-8")
+            self.connection.settimeout(self._door.servers.keep_alive_s)
         finally:
             self._door.busy(self.connection, busy=False)
         self._door.count()

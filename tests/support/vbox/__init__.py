@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from fencer.core.model import GuestRef
 from fencer.hypervisors.virtualbox import VirtualBoxSettings
+from tests.support.vbox.fake_vboxmanage import save
 
 SCRIPT = Path(__file__).with_name("fake_vboxmanage.py")
 LONG_AGO = "2026-11-20T10:00:00.123"
@@ -48,13 +49,11 @@ class FakeVBox:
     @contextmanager
     def world(self) -> Iterator[dict[str, Any]]:
         """Lend the file's content, and write it back."""
-        with self._path.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            content = json.load(file)
+        with Path(f"{self._path}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            content = json.loads(self._path.read_text())
             yield content
-            file.seek(0)
-            file.truncate()
-            json.dump(content, file)
+            save(self._path, content)
 
     def add(self, name: str, state: str = "running", endpoint: str = "lab", **more: Any) -> GuestRef:
         """Register a machine; its log was opened long ago, and its state is of a moment later."""

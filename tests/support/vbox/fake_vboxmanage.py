@@ -2,7 +2,7 @@
 
 Run as ``python fake_vboxmanage.py FILE WORDS…``. FILE is JSON: ``machines`` by UUID, and ``trouble``: what
 goes wrong, by the beginning of the command line. Sentences and codes are VirtualBox 7.2.22's. Stands alone,
-and is quick to start: standard library only.
+and is quick to start: standard library only. It may be killed at any moment: FILE is whole all the same.
 """
 
 import fcntl
@@ -34,17 +34,17 @@ class Refusal(Exception):
 
 
 def main(path, words):
-    with Path(path).open("r+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        world = json.load(file)
+    with Path(f"{path}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        world = json.loads(Path(path).read_text(encoding="utf-8"))
         world["calls"] = [*world.get("calls", [])[-CALLS_KEPT:], words]
         trouble = next((t for t in world["trouble"] if " ".join(words).startswith(t["on"])), None)
         if trouble and "times" in trouble:
             trouble["times"] -= 1
             world["trouble"] = [t for t in world["trouble"] if t.get("times", 1) > 0]
         if trouble and trouble.get("before", True):
-            save(file, world)
-            fcntl.flock(file, fcntl.LOCK_UN)
+            save(path, world)
+            fcntl.flock(lock, fcntl.LOCK_UN)
             return suffer(trouble)
         try:
             answer = obey(world, words)
@@ -52,16 +52,16 @@ def main(path, words):
             sys.stderr.write("".join(f"VBoxManage: error: {line}\n" for line in refusal.lines))
             return 1
         finally:
-            save(file, world)
+            save(path, world)
     sys.stdout.write(answer)
     return suffer(trouble) if trouble else 0
 
 
-def save(file, world):
-    file.seek(0)
-    file.truncate()
-    json.dump(world, file)
-    file.flush()
+def save(path, world):
+    """Write the file anew, in one step: who is killed in the midst leaves the old one."""
+    new = Path(f"{path}.new")
+    new.write_text(json.dumps(world), encoding="utf-8")
+    new.replace(path)
 
 
 def suffer(trouble):
