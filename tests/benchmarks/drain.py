@@ -161,10 +161,7 @@ def full_node(api: ControlPlane, pods: int) -> Iterator[None]:
         yield
     finally:
         api.request("DELETE", f"{DEPLOYMENTS}/{APP}?propagationPolicy=Foreground")
-        gone = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{APP}"
-        wait_until(
-            lambda: not api.request("GET", gone).body["items"], "end of the pods", timeout_s=300, every_s=0.5
-        )
+        wait_until(lambda: _gone(api), "end of the Deployment", timeout_s=300, every_s=0.5)
 
 
 def on_node(api: ControlPlane, name: str) -> list[str]:
@@ -182,6 +179,13 @@ def _open(api: ControlPlane, name: str, *, unschedulable: bool) -> None:
 
 def _ready(api: ControlPlane) -> int:
     return int(api.request("GET", f"{DEPLOYMENTS}/{APP}").body["status"].get("readyReplicas", 0))
+
+
+def _gone(api: ControlPlane) -> bool:
+    """Whether the Deployment is gone too: it goes after its pods, and keeps its name until then."""
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{APP}"
+    there = api.request("GET", f"{DEPLOYMENTS}/{APP}").status != 404
+    return not there and not api.request("GET", pods).body["items"]
 
 
 def run(api: ControlPlane, pods: int = PODS, at_a_time: int = AT_A_TIME, rounds: int = ROUNDS) -> list[Row]:

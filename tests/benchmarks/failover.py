@@ -54,12 +54,14 @@ class Recipe:
     Attributes:
         name: For people.
         policy: fencer's; None: there is no fencer.
+        before_death: What is waited for right before it.
         at_death: What somebody does in the moment of death.
         patience_s: When to stop looking.
     """
 
     name: str
     policy: Mapping[str, Any] | None = None
+    before_death: Act | None = None
     at_death: Act | None = None
     patience_s: float = 180.0
 
@@ -140,6 +142,8 @@ def one_death(lab: Lab, name: str, recipe: Recipe) -> Milestones:
     before = lab.look()
     pods = {pod["metadata"]["uid"] for pod in before.on(name)}
     volumes, seen = before.attached_to(name), Milestones()
+    if recipe.before_death is not None:
+        recipe.before_death(lab, name)
     lab.nodes[name].guest.kill()
     died_s = time.monotonic()
     if recipe.at_death is not None:

@@ -1,5 +1,6 @@
 """A cluster for drains: the real control plane, nodes with stand-in kubelets, and workloads with budgets."""
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from tests.support.controlplane import ControlPlane
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
+_NUMBERS = itertools.count(1)
 
 
 class DrainCluster:
@@ -24,14 +26,14 @@ class DrainCluster:
 
     Args:
         control_plane: The real one, with the default patience.
-        namespace: Of its own for each test.
+        namespace: Of its own for each test; numbered, as the first try's is not gone yet at the second.
     """
 
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self.control_plane = control_plane
-        self.namespace = namespace
-        self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        self.namespace = f"{namespace}-{next(_NUMBERS)}"
+        self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        account = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default"
         wait_until(lambda: control_plane.request("GET", account).status == 200, "service account")
 
     # -- nodes --------------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Operator:
 @pytest.fixture
 def sound(lab: Lab) -> Iterator[None]:
     """A test begins with a whole cluster and leaves one behind; no volume ever has two writers."""
+    lab.heal()
     lab.wait_whole()
     yield
     lab.wait_whole()

@@ -1,12 +1,13 @@
 """A small cluster around one real Debian guest: a node that drains itself, and a place for its pods to go."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
+from fencer.errors import ClusterConflict
 from tests.debian.seed import write_seed
 from tests.e2e.cluster import DrainCluster
 from tests.e2e.rest import RestClient
@@ -16,7 +17,7 @@ from tests.support.debian import DebianGuest, define_debian
 from tests.support.guests import GuestHost, running_guest_host
 
 NODE, SPARE = "deb-1", "spare-1"
-CORDON = "fencer.dev/cordon"
+CORDON, MARK = "fencer.dev/cordon", "fencer.dev/mark"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 WITHIN_S = 240.0
 """For whatever waits for the guest: emulated, on a machine that may be busy with other tests."""
@@ -76,6 +77,22 @@ class DebianNode:
         known = self.reported_boot
         self.guest.start()
         wait_until(lambda: self.reported_boot != known, "report of the new boot", timeout_s=WITHIN_S)
+
+    def free(self) -> None:
+        """Take off whatever fence and cordon a test left behind, and their notes; no fencer runs."""
+
+        def freed() -> bool:
+            node = self.read()
+            taints = [it for it in node["spec"].get("taints") or [] if it["key"] != OUT_OF_SERVICE]
+            guard = {"resourceVersion": node["metadata"]["resourceVersion"]}
+            metadata = {**guard, "annotations": {CORDON: None, MARK: None}}
+            spec = {"unschedulable": None, "taints": taints}
+            with suppress(ClusterConflict):  # its kubelet writes too, and Kubernetes
+                self.client.patch(f"/api/v1/nodes/{NODE}", {"metadata": metadata, "spec": spec})
+                return True
+            return False
+
+        wait_until(freed, f"{NODE} without fence and cordon")
 
     def go_off(self, ask: Callable[[], None]) -> str:
         """Ask the guest to shut down; return what its console showed until it was off."""

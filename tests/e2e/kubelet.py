@@ -173,7 +173,7 @@ class RestKubeletApi:
             "conditions": conditions,
             "containerStatuses": [running],
         }
-        self._ask().patch(f"{_path(pod)}/status", {"metadata": {"uid": pod.uid}, "status": status}, STRATEGIC)
+        self._report_pod(pod, status)
 
     def confirm_deletion(self, pod: KubeletPod) -> None:
         """Report the pod's end, then delete it with grace 0."""

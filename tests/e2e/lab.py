@@ -8,12 +8,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fencer.errors import ClusterNotFound, ClusterUnreachable
+from fencer.errors import ClusterConflict, ClusterNotFound, ClusterUnreachable
 from fencer.simulation.kubelet import KubeletTiming
 from tests.e2e.kubelet import LabNode
 from tests.e2e.ledger import Life, Memory, MountLedger
@@ -47,10 +47,12 @@ UNREACHABLE = {
     ("node.kubernetes.io/unreachable", "NoExecute"),
 }
 """What Kubernetes itself puts on a silent node, one after the other."""
+Taint = dict[str, Any]
 LOOK_S = 0.1
 WANTED = {DATABASE: DATABASE_PODS, QUEUE: QUEUE_PODS, WEB: WEB_PODS, AGENT: len(WORKERS)}
 """How many pods each workload has when all is well; for the Job see `Lab.wait_job`."""
 
+_OF_A_FENCE = {"fencer.dev/mark", "fencer.dev/cordon"}
 _SHUTOFF, _SAVED = 5, 5
 _ALIVE = {1, 2, 4}  # running, blocked, in shutdown
 _COLD = {(1, 1), (3, 11)}  # booted, starting up
@@ -237,12 +239,17 @@ class Lab:
             raise LateError(f"{late}; missing: {self.missing()}") from late
 
     def wait_job(self) -> None:
-        """Wait until the Job's pods are Ready: ten seconds after a loss, twice that after the next one."""
-        wait_until(
-            lambda: len(self.look().ready(BATCH)) == BATCH_PODS,
-            "Ready Job",
-            every_s=LOOK_S,
-        )
+        """Wait until the Job's pods are Ready: ten seconds after a loss, twice that after the next one.
+
+        Those of the Job before it are gone then: Kubernetes deletes them a moment after that Job.
+        """
+
+        def there() -> bool:
+            look = self.look()
+            ready = [name for name in look.ready(BATCH) if name.startswith(f"{self._job}-")]
+            return len(ready) == len(look.of(BATCH)) == BATCH_PODS
+
+        wait_until(there, "Ready Job", every_s=LOOK_S)
 
     def wait_settled(self) -> None:
         """Wait until fencer has nothing to write: each present boot is bound, no fence is being lifted."""
@@ -257,13 +264,17 @@ class Lab:
             wait_until(partial(settled, name), f"end of fencer's writes to {name}")
 
     def wait_elsewhere(self, name: str) -> None:
-        """Wait until the whole database is Ready, and nothing of it on this node."""
+        """Wait until all that has volumes is Ready, and nothing of it on this node.
+
+        The queue's second pod is only made when its first is Ready: it may come seconds after the database.
+        """
 
         def there() -> bool:
-            ready = self.look().ready(DATABASE)
-            return len(ready) == DATABASE_PODS and name not in ready.values()
+            look = self.look()
+            ready = {**look.ready(DATABASE), **look.ready(QUEUE)}
+            return len(ready) == DATABASE_PODS + QUEUE_PODS and name not in ready.values()
 
-        wait_until(there, f"database Ready away from {name}", every_s=LOOK_S)
+        wait_until(there, f"database and queue Ready away from {name}", every_s=LOOK_S)
 
     def job_failures(self) -> int:
         """Return how many pods of the Job count as failed by its own fault."""
@@ -303,6 +314,29 @@ class Lab:
         if guest.pid is None:
             guest.start()
 
+    def heal(self) -> None:
+        """Undo what is left of a test that failed half-way, or its second try could not but fail.
+
+        Nothing is to be done after any other. No fencer runs: nobody else would lift the fence that it made.
+        """
+        self.host.restore_libvirtd()
+        for node in self.nodes.values():
+            node.nic_on()
+            node.runtime_up()
+            node.start_kubelet()
+            node.guest.thaw()
+        powers = self.host.powers()
+        for name, node in self.nodes.items():
+            if name not in powers or powers[name].state not in _ALIVE:
+                node.guest.resume_if_paused()
+                self.bring_back(name)
+        wait_until(lambda: self.fault() or all(map(self.is_ready, self.nodes)), "Ready nodes")
+        for name in self.nodes:
+            left = {key: None for key in self.annotations(name) if key in _OF_A_FENCE}
+            if left or self.is_fenced(name) or self.is_cordoned(name):
+                self.drop_taint(name, OUT_OF_SERVICE)
+                self.patch_node(name, {"metadata": {"annotations": left}, "spec": {"unschedulable": None}})
+
     def see_back(self, name: str) -> None:
         """Bring a fenced node back, and see fencer lift the fence by itself."""
         self.bring_back(name)
@@ -315,13 +349,25 @@ class Lab:
 
     def add_taint(self, name: str, key: str, effect: str) -> None:
         """Taint a Node, beside the taints it has."""
-        taints = self.node(name)["spec"].get("taints") or []
-        self.patch_node(name, {"spec": {"taints": [*taints, {"key": key, "effect": effect}]}})
+        self._change_taints(name, lambda taints: [*taints, {"key": key, "effect": effect}])
 
     def drop_taint(self, name: str, key: str) -> None:
         """Take a taint off a Node."""
-        taints = self.node(name)["spec"].get("taints") or []
-        self.patch_node(name, {"spec": {"taints": [it for it in taints if it["key"] != key]}})
+        self._change_taints(name, lambda taints: [it for it in taints if it["key"] != key])
+
+    def _change_taints(self, name: str, change: Callable[[list[Taint]], list[Taint]]) -> None:
+        """Change a Node's taints as they are; Kubernetes may change them in the same moment."""
+
+        def done() -> bool:
+            node = self.node(name)
+            taints = change(node["spec"].get("taints") or [])
+            guard = {"resourceVersion": node["metadata"]["resourceVersion"]}
+            with suppress(ClusterConflict):
+                self.patch_node(name, {"metadata": guard, "spec": {"taints": taints}})
+                return True
+            return False
+
+        wait_until(done, f"change of {name}'s taints")
 
     def _life_of(self, name: str) -> Life:
         guest = self.nodes[name].guest

@@ -31,6 +31,7 @@ _COLLECTIONS = {
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
     ),
 }
+_MARKS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _WATCHING = 'text="watching '
 _COMMAND_WITHIN_S = 300.0
 _ENDS_WITHIN_S = 60.0
@@ -95,10 +96,13 @@ class Watch:
         self.process.wait(_ENDS_WITHIN_S)
 
     def end(self) -> None:
-        """End it as systemd would, and make sure that it takes that well."""
+        """End it as systemd would, and make sure that it takes that well; it does not outlive this."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(_ENDS_WITHIN_S)
+        try:
+            self.process.wait(_ENDS_WITHIN_S)
+        finally:
+            self.kill()
 
 
 class Operator:
@@ -120,6 +124,7 @@ class Operator:
         self._policy = policy
         self._folder = folder
         self._watches_count = 0
+        self._marks_count = 0
         self._kubeconfig = folder / "kubeconfig"
         self._grant()
 
@@ -170,8 +175,8 @@ class Operator:
         """Return the journal, of one node or of all."""
         if not self.journal_file.exists():
             return []
-        lines = self.journal_file.read_text().splitlines()
-        entries = [Entry(json.loads(line)) for line in lines]
+        with self.journal_file.open("rb") as lines:  # the last one may be half written
+            entries = [Entry(json.loads(line)) for line in lines if line.endswith(b"\n")]
         return [entry for entry in entries if node is None or entry.facts.get("node") == node]
 
     def story(self, node: str | None = None) -> list[str]:
@@ -201,7 +206,8 @@ class Operator:
             yield watch
         except LateError as late:
             if process.poll() not in {None, -signal.SIGKILL}:  # not late: it never comes
-                raise AssertionError(f"it has ended with {process.returncode}:\n{watch.log}") from late
+                # None: the gate would try a test once more with anything late among the causes.
+                raise AssertionError(f"{late}; it ended with {process.returncode}:\n{watch.log}") from None
             raise LateError(f"{late}; the agent said last: {watch.log.splitlines()[-1:]}") from late
         finally:
             watch.end()
@@ -227,9 +233,15 @@ class Operator:
     def writes(self, *, events: bool = False) -> list[dict[str, Any]]:
         """Return what fencer has written into the cluster so far, from the API server's audit log.
 
+        What was written is seen before it is logged. So the log is read when it has a later question of ours.
+
         Args:
             events: With the Events it left.
         """
+        self._marks_count += 1
+        mark = f"{_MARKS}?fieldManager=mark-{self._marks_count}-end"
+        self.lab.client.post(mark, {})
+        wait_until(lambda: mark.encode() in self.lab.cluster.audit_file.read_bytes(), f"audit of {mark}")
         return [
             entry
             for entry in self.lab.cluster.audit_events()
@@ -249,8 +261,14 @@ class Operator:
                 namespace = part["metadata"].get("namespace", "")
                 self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
         admins, own = str(self.lab.cluster.kubeconfig()), str(self._kubeconfig)
-        made = self.run("setup", "kubernetes", "--kubeconfig", admins, "--output", own)
-        assert made.returncode == 0, made
+        words = ("setup", "kubernetes", "--kubeconfig", admins, "--output", own, "--replace")
+
+        def made() -> bool:  # rights are granted a moment after their roles were made
+            done = self.run(*words)
+            assert done.returncode == 0 or "apply the manifest" in done.stderr, done
+            return done.returncode == 0
+
+        wait_until(made, "kubeconfig with all rights")
 
 
 def _environment() -> dict[str, str]:

@@ -78,14 +78,14 @@ def add_node(cluster: ControlPlane, name: str) -> str:
 def node(control_plane: ControlPlane) -> Iterator[str]:
     """A node that reported Ready once; whatever the test put into the cluster is gone afterwards."""
     yield add_node(control_plane, "silent")
+    control_plane.request("DELETE", "/api/v1/nodes?labelSelector=made-for%3Dtest-controlplane")
     control_plane.request("DELETE", f"{DEPLOYMENTS}?propagationPolicy=Foreground")
 
     def emptied() -> bool:  # a controller may have made one more pod before it was deleted itself
         control_plane.request("DELETE", f"{PODS}?gracePeriodSeconds=0")
-        return not control_plane.request("GET", PODS).body["items"]
+        return not any(control_plane.request("GET", path).body["items"] for path in (PODS, DEPLOYMENTS))
 
-    wait_until(emptied, "end of the pods", every_s=0.3)
-    control_plane.request("DELETE", "/api/v1/nodes?labelSelector=made-for%3Dtest-controlplane")
+    wait_until(emptied, "end of pods and deployments", every_s=0.3)
 
 
 def test_is_the_pinned_version(control_plane: ControlPlane) -> None:
@@ -102,7 +102,7 @@ def test_pods_of_a_deployment_are_bound_to_a_ready_node(control_plane: ControlPl
         beat(control_plane, node)
         pods = control_plane.request("GET", f"{PODS}?labelSelector=app%3Dweb").body["items"]
         nodes = [pod["spec"].get("nodeName", "") for pod in pods]
-        return nodes if nodes and all(nodes) else []
+        return nodes if len(nodes) == 3 and all(nodes) else []
 
     assert wait_until(bound, "binding of the pods") == [node] * 3
 
@@ -214,6 +214,7 @@ def test_an_api_server_that_died_comes_back_with_its_state(control_plane: Contro
 
 
 def test_a_scheduler_that_ended_by_itself_is_revived(control_plane: ControlPlane) -> None:
+    control_plane.revive()  # it may have ended when the API server did, in the test before
     pid = control_plane.pid(SCHEDULER)
     control_plane.revive()
     assert control_plane.pid(SCHEDULER) == pid
@@ -234,7 +235,7 @@ def test_a_frozen_api_server_does_not_answer(control_plane: ControlPlane) -> Non
             control_plane.request("GET", "/readyz", timeout_s=0.5)
     finally:
         control_plane.thaw_component(API_SERVER)
-    assert control_plane.request("GET", "/readyz").status == 200
+    wait_until(lambda: control_plane.request("GET", "/readyz").status == 200, "ready API server")
 
 
 def test_a_component_that_cannot_start_says_why(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -259,5 +260,5 @@ def test_nothing_outlives_a_killed_test_process(control_plane: ControlPlane, tmp
 def is_etcd(pid: int) -> bool:
     try:
         return b"etcd" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended before, or between opening and reading
         return False

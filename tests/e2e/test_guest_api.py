@@ -17,6 +17,7 @@ from fencer.guest.rules import Filters, Meaning, Pod
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.binaries import CONTROLLER_MANAGER
 from tests.e2e.cluster import DrainCluster
+from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
 NODE, OTHER = "gapi-1", "gapi-2"
@@ -61,6 +62,12 @@ def client(pods: DrainCluster) -> NodeClient:
     return pods.client(NODE)
 
 
+@pytest.fixture
+def emptied(client: NodeClient) -> None:
+    """The node has none of another test's pods, or of an earlier try's: a drain would count them too."""
+    wait_until(lambda: not client.pods(Filters()), "end of earlier pods")
+
+
 def plan(timeout_s: float = ROOMY_S, **filters: bool) -> Plan:
     return Plan(BOOT, Filters(**filters), timeout_s=timeout_s)
 
@@ -89,6 +96,7 @@ def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, clie
     assert client.evict(pod_named(client, "mine")).meaning is Meaning.GOING
 
 
+@pytest.mark.usefixtures("emptied")
 def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster, client: NodeClient) -> None:
     """429 is asked again; DaemonSets, static pods, finished ones and what would be lost for good stay."""
     pods.daemon_set("logs")
@@ -96,14 +104,24 @@ def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster,
     pods.budget("web", "web", maxUnavailable=1)
     pods.pod("alone", NODE)
     pods.pod("scratch", NODE, volumes=[{"name": "scratch", "emptyDir": {}}])
+    pods.cordon(OTHER)
     said = Told()
-    assert drain(client, plan(), said) == DONE, str(said)
+
+    def say(text: str) -> None:
+        said(text)
+        # Not before: the API server tries evictions again itself that met in one budget, and would refuse
+        # none if a replacement were Ready by then.
+        if text.startswith("waiting for"):
+            pods.cordon(OTHER, on=False)
+
+    assert drain(client, plan(), say) == DONE, str(said)
     assert f"{NODE} cordoned" in said
     assert "; these stay: 1 of DaemonSets, 2 without a controller (--force evicts them, for good)" in str(
         said
     )
     assert "waiting for" in str(said)
-    assert pods.pods(OTHER, "web", running=True) == pods.pods(app="web")
+    # Gone here is not yet Ready there.
+    wait_until(lambda: pods.pods(OTHER, "web", running=True) == pods.pods(app="web"), "moved pods")
     assert pods.pods(NODE) == sorted(["alone", "scratch", *pods.pods(NODE, "logs")])
     answers = [event["responseStatus"]["code"] for event in pods.evictions(NODE)]
     assert (answers.count(201), 429 in answers) == (3, True)
@@ -112,14 +130,15 @@ def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster,
     assert pods.pods(NODE) == pods.pods(NODE, "logs")
 
 
+@pytest.mark.usefixtures("emptied")
 def test_what_no_budget_will_ever_allow_is_bounded_and_named(pods: DrainCluster, client: NodeClient) -> None:
     pods.deploy("free", 1, on=NODE, keep_off=[OTHER])
     pods.deploy("stuck", 1, on=NODE, keep_off=[OTHER])
     pods.budget("never", "stuck", minAvailable=1)
     said = Told()
-    assert drain(client, plan(timeout_s=6), said) == REFUSED
+    assert drain(client, plan(timeout_s=10), said) == REFUSED
     [stuck] = pods.pods(NODE)
-    assert said[-1] == "gave up after 6 s: 1 pod gone, 1 still here"
+    assert re.fullmatch(r"gave up after \d+ s: 1 pod gone, 1 still here", said[-1])
     assert said[-2].startswith(f"still here: {pods.namespace}/{stuck}: ")
     assert "never" in said[-2]
 

@@ -48,9 +48,8 @@ def node(debian_node: DebianNode) -> DebianNode:
     """The node, up, without pods, and taking them."""
     if not debian_node.guest.on:
         debian_node.start()
+    debian_node.free()
     wait_until(lambda: not debian_node.pods, "end of the pods of the test before", timeout_s=WITHIN_S)
-    if debian_node.cordoned:
-        debian_node.client.patch(f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": None}})
     return debian_node
 
 

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 WATCHED_S = 4.0
 """How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
-SNAPSHOT = "early"
 
 
 @pytest.mark.parametrize("first", [Guest.undefine, Guest.destroy], ids=["while-it-runs", "after-its-stop"])
@@ -76,11 +75,12 @@ def test_memory_of_before_the_fence_is_told_at_once_and_lifts_nothing(
         name = lab.busiest()
         guest, began = lab.nodes[name].guest, len(operator.journal(name))
         afterwards.callback(lab.bring_back, name)
-        guest.take_snapshot(SNAPSHOT)
+        snapshot = f"early-{began}"  # a second try finds that of the first
+        guest.take_snapshot(snapshot)
         guest.destroy()
         wait_until(lambda: "fenced/pods_cleared" in operator.story(name)[began:], "fence")
         lab.wait_elsewhere(name)
-        guest.revert_to_snapshot(SNAPSHOT)
+        guest.revert_to_snapshot(snapshot)
         wait_until(lambda: "Alarm" in operator.story(name)[began:], "alarm")
         assert "came back with its old memory" in watch.log
         wait_until(lambda: lab.is_ready(name), "Ready node")

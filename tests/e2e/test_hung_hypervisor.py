@@ -53,7 +53,8 @@ def test_a_frozen_qemu_is_fenced_once_it_is_killed_whatever_libvirtd_does_meanwh
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         assert not fencing.done()
         lab.host.thaw_libvirtd()
-        done = fencing.result(60)
+        wait_until(fencing.done, "end of the command")
+        done = fencing.result()
         assert done.returncode == 0, done
         assert guest.pid is None
         assert lab.is_fenced(name)

@@ -81,10 +81,13 @@ def kill_agents_in_turn(operator: Operator, gate: Gate, config: Path, over: Call
     raise AssertionError(f"not over after {AGENTS_BOUND} agents")
 
 
-def test_a_death_while_the_api_server_is_down_is_found_afterwards(lab: Lab, operator: Operator) -> None:
+def test_a_death_while_the_api_server_is_down_is_found_afterwards(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
     """Nothing is queued, nothing is lost: when the API is back, every node is judged from the beginning."""
     with operator.watching(operator.configure()) as watch:
         name = lab.busiest()
+        afterwards.callback(lab.bring_back, name)
         lab.cluster.stop_component(API_SERVER)
         try:
             lab.nodes[name].guest.destroy()

@@ -45,7 +45,10 @@ def test_a_taint_without_proof_gives_a_volume_two_writers(whole: Lab) -> None:
         whole.add_taint(name, OUT_OF_SERVICE, "NoExecute")
         whole.wait_elsewhere(name)
         assert any(f"which running {name} has mounted" in text for text in whole.ledger.double_writers)
-        assert any(text.startswith(f"{name} wrote ") for text in whole.ledger.double_writers)
+        wait_until(
+            lambda: any(text.startswith(f"{name} wrote ") for text in whole.ledger.double_writers),
+            f"write of {name} at its next beat",
+        )
     finally:
         whole.drop_taint(name, OUT_OF_SERVICE)
         whole.nodes[name].nic_on()

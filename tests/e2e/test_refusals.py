@@ -106,10 +106,10 @@ def test_nothing_is_fenced_while_the_hypervisor_does_not_answer(
         name = lab.busiest()
         lab.wait_settled()
         guest = lab.nodes[name].guest
-        lab.host.freeze_libvirtd()
-        afterwards.callback(lab.host.thaw_libvirtd)
-        guest.kill()
         afterwards.callback(start_if_off, guest)
+        afterwards.callback(lab.host.thaw_libvirtd)
+        lab.host.freeze_libvirtd()
+        guest.kill()
         wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         lab.host.thaw_libvirtd()

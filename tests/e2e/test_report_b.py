@@ -38,6 +38,9 @@ def fencer(operator: Operator) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def truth(lab: Lab) -> Iterator[None]:
     """Whatever the test looks at: no volume has two writers, and every guest runs in the end."""
+    lab.heal()
+    for name in WORKERS:
+        lab.drop_taint(name, OWN_TAINT[0])
     yield
     assert not lab.fault()
     assert lab.ledger.writes_count
@@ -89,7 +92,7 @@ def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -
         return read
 
     wait_until(lambda: reported in json.dumps(binding()), "the new boot among those that were seen")
-    done = [it for it in operator.writes()[writes:] if it["responseStatus"]["code"] < 300]
+    done = wait_until(lambda: succeeded(operator.writes()[writes:]), "audit of the binding")
     assert len(done) == 1, done
 
 
@@ -99,7 +102,7 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     lab.wait_whole()
     lab.wait_job()
     lab.wait_settled()
-    guest, before = lab.nodes[name].guest, lab.look()
+    guest, before, began = lab.nodes[name].guest, lab.look(), len(operator.journal(name))
     lost = [pod["metadata"]["uid"] for pod in before.on(name)]
     volumes = before.attached_to(name)
     assert len(before.ready(DATABASE)) == DATABASE_PODS
@@ -115,24 +118,28 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     assert {OWN_TAINT} <= lab.taints(name)
 
     lab.wait_elsewhere(name)
+    wait_until(lambda: "fenced/pods_cleared" in operator.story(name)[began:], f"end of the fence of {name}")
     after = lab.look()
     assert not after.attached_to(name)
     assert volumes <= set.union(*(after.attached_to(other) for other in WORKERS if other != name))
     left = [pod for pod in after.on(name) if not only_its_controller_can_end(pod)]
     assert not left, f"old pods on {name}: {[pod['metadata']['name'] for pod in left]}"
-    assert {OWN_TAINT, *UNREACHABLE, (OUT_OF_SERVICE, "NoExecute")} == lab.taints(name)
+    taints = {OWN_TAINT, *UNREACHABLE, (OUT_OF_SERVICE, "NoExecute")}
+    wait_until(lambda: lab.taints(name) == taints, f"the taints {taints} of {name}")
     check_mark(lab, name)
     check_writes(operator.writes()[writes:], name, lost)
 
 
 def come_back(lab: Lab, operator: Operator, name: str) -> None:
     """Start the guest; see the fence lifted by itself, and the node as it was before."""
-    began = len(operator.journal(name))
+    began, writes = len(operator.journal(name)), len(operator.writes())
     lab.nodes[name].guest.start()
     wait_until(lambda: not lab.is_fenced(name), "unfence", every_s=LOOK_S)
-    assert lab.is_cordoned(name), "nothing may come to the node before caches have settled"
     assert "fencer.dev/mark" not in lab.annotations(name)
     wait_until(lambda: not lab.is_cordoned(name), "uncordon", every_s=LOOK_S)
+    sent = [write["requestObject"] for write in succeeded(operator.writes()[writes:])]
+    cordons = [it["spec"].get("unschedulable") for it in sent if "spec" in it]
+    assert cordons == [True, None], "nothing may come to the node before caches have settled"
     assert lab.is_ready(name)
     lab.wait_whole()
     assert {
@@ -144,10 +151,11 @@ def come_back(lab: Lab, operator: Operator, name: str) -> None:
     lab.drop_taint(name, OWN_TAINT[0])
     assert name in lab.look().ready(AGENT).values(), "the DaemonSet's pod is back"
     assert lab.job_failures() == 0, "the loss of a node is no failure of the Job's"
+    wait_until(lambda: "Uncordon" in operator.story(name)[began:], "word of the uncordon")
     story = operator.story(name)[began:]
     assert in_order(RETURN_STORY, story), story
-    told = {event["reason"] for event in lab.events(name)}
-    assert {"ProvenOff", "TaintNode", "ClearPods", "PodsCleared", "UntaintNode", "Uncordon"} <= told, told
+    events = {"ProvenOff", "TaintNode", "ClearPods", "PodsCleared", "UntaintNode", "Uncordon"}
+    wait_until(lambda: events <= {it["reason"] for it in lab.events(name)}, f"events {events} of {name}")
 
 
 def check_mark(lab: Lab, name: str) -> None:
@@ -177,6 +185,11 @@ def check_writes(writes: list[dict[str, Any]], name: str, pods: list[str]) -> No
             assert (resource, write["objectRef"].get("subresource"), verb) == ("pods", "status", "patch")
             assert sent["metadata"]["uid"] in pods
             assert sent["status"]["phase"] == "Failed"
+
+
+def succeeded(writes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return those of the writes that the API server did not refuse."""
+    return [write for write in writes if write["responseStatus"]["code"] < 300]
 
 
 def only_its_controller_can_end(pod: dict[str, Any]) -> bool:
