@@ -25,9 +25,18 @@ from fencer.core.policy import Policy
 from fencer.core.rungs import age
 
 PASSING = frozenset(
-    {Reason.EVIDENCE_MISSING, Reason.EVIDENCE_STALE, Reason.GUEST_UNKNOWN, Reason.HOST_SILENT}
+    {
+        Reason.EVIDENCE_MISSING,
+        Reason.EVIDENCE_STALE,
+        Reason.GUEST_UNKNOWN,
+        Reason.HOST_SILENT,
+        Reason.LEASE_RENEWED,
+    }
 )
-"""What may pass while a guest that was asked to shut down is waited for."""
+"""What may pass while a guest that was asked to shut down is waited for.
+
+One renewal was under way when its guest fell, and silence makes it forgotten; two are WITNESS_CONTRADICTED.
+"""
 
 NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (
@@ -53,9 +62,11 @@ def decide_shutdown(observation: Observation, policy: Policy) -> Decision:
     """Judge a node whose guest is to be shut down."""
     evidence = observation.evidence
     if evidence is not None and _off(evidence):
-        return climb(CONFIRM, _confirmed, observation, policy)
-    hangs = _hangs(observation)
-    decision = climb(STOP if hangs else ASK, _stop if hangs else _ask, observation, policy)
+        decision = climb(CONFIRM, _confirmed, observation, policy)
+    elif _hangs(observation):
+        decision = climb(STOP, _stop, observation, policy)
+    else:
+        decision = climb(ASK, _ask, observation, policy)
     if decision.reason in PASSING and observation.asked_s is not None:
         return replace(decision, verdict=Verdict.WAIT, recheck_s=policy.poll_s)
     return decision

@@ -167,6 +167,23 @@ def test_each_doubt_about_off_is_told(facts, reason):
     assert told(shut_down(**facts))[2] == ()
 
 
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"history": GuestHistory(run(renewals_at_start=4))}, Reason.LEASE_RENEWED),
+        ({"evidence": evidence(observed_at_s=900.0)}, Reason.EVIDENCE_STALE),
+    ],
+)
+def test_a_doubt_about_off_that_passes_is_waited_for_once_the_guest_was_asked(facts, reason):
+    assert told(shut_down(asked_s=None, **facts)) == (Verdict.REFUSE, reason, ())
+    assert told(shut_down(**facts)) == (Verdict.WAIT, reason, ())
+
+
+def test_a_hypervisor_that_a_kubelet_contradicts_is_not_waited_for():
+    contradicted = GuestHistory(run(renewals_at_start=0))
+    assert told(shut_down(history=contradicted)) == (Verdict.REFUSE, Reason.WITNESS_CONTRADICTED, ())
+
+
 def test_a_drained_node_that_is_off_is_no_business_of_the_agent():
     """Only what every node has is left on it: static pods, and those of DaemonSets."""
     left = observation(pods=(CNI, replace(POD, mirror=True)), attachments=())
