@@ -1,6 +1,7 @@
 """A small client of the real API server for one identity, over one connection that stays open."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException, HTTPSConnection
 from ssl import create_default_context
@@ -19,6 +20,7 @@ from tests.support.controlplane import ControlPlane
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 _ANSWER_WITHIN_S = 10.0
+_KEPT_S = 60.0  # the API server closes a connection that was idle for 90 s, and a write is not sent twice
 _GONE = {404, 410}
 _OVERTAKEN = {409, 422}
 _PASSING = {429}
@@ -39,6 +41,7 @@ class RestClient:
         self._tls.load_cert_chain(pair.cert_file, pair.key_file)
         self._place = urlsplit(cluster.url).netloc
         self._connection: HTTPSConnection | None = None
+        self._used_s = 0.0
 
     def get(self, path: str) -> dict[str, Any]:
         """Read an object or a list."""
@@ -72,6 +75,8 @@ class RestClient:
             ClusterDenied: not allowed.
             ClusterProtocol: refused for another reason; the asker is wrong.
         """
+        if time.monotonic() - self._used_s > _KEPT_S:
+            self.close()
         old, self._connection = self._connection, None
         connection = old or HTTPSConnection(self._place, timeout=_ANSWER_WITHIN_S, context=self._tls)
         try:
@@ -88,7 +93,7 @@ class RestClient:
             if old is not None and method == "GET":
                 return self.ask(method, path)
             raise ClusterUnreachable(f"{method} {path}: {error!r}") from error
-        self._connection = connection
+        self._connection, self._used_s = connection, time.monotonic()
         if answer.status in _GONE:
             raise ClusterNotFound(f"{method} {path}: {content!r}")
         if answer.status in _OVERTAKEN:
