@@ -1,13 +1,13 @@
 """The witness over fence agents: only a plain "off" is off, and nothing is left of an agent that hangs."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from fencer.errors import ConfigError, HypervisorDenied, HypervisorUnreachable
 from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness, reading
 from tests.support import wait_until
+from tests.support.processes import alive
 
 
 @pytest.mark.parametrize(
@@ -73,16 +73,8 @@ def test_an_agent_that_hangs_is_unreachable_and_ends_with_its_children(witness, 
     program = f"cat {tmp_path}/never & echo $! > {pids}; wait"
     with pytest.raises(HypervisorUnreachable, match="did not answer within"):
         witness(program, deadline_s=2.0).is_off()
-    pid = pids.read_text().strip()
+    pid = int(pids.read_text())
     wait_until(lambda: not alive(pid), "its end")
-
-
-def alive(pid):
-    """Whether a process runs; one that only waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
-        return False
 
 
 def test_an_agent_that_is_not_there_is_unreachable():

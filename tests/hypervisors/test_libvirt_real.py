@@ -58,7 +58,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from signal import SIGCONT
 from fencer.errors import HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
-from tests.support.freezing import freeze
+from tests.support.processes import freeze
 
 uri, daemon = sys.argv[1], int(sys.argv[2])
 hypervisor = LibvirtHypervisor(LibvirtSettings("lab", uri))

@@ -11,6 +11,7 @@ import pytest
 from fencer.errors import HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.virtualbox.run import MAX_BYTES, Late, Runner
 from tests.support import wait_until
+from tests.support.processes import alive
 
 LONG_S = 60.0
 SHORT_S = 2.0
@@ -19,14 +20,6 @@ SHORT_S = 2.0
 def python(program: str) -> Runner:
     """A runner whose command is a small program."""
     return Runner("lab", (sys.executable, "-ISc", f"import os, signal, sys, time\n{program}"))
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
-        return False
 
 
 def gone(pid: int) -> None:

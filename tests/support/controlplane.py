@@ -32,7 +32,7 @@ from tests.controlplane.certificates import Authority, KeyPair, kubeconfig
 from tests.controlplane.flags import LOOPBACK, Setup, Timing, audit_policy, flags_of
 from tests.controlplane.process import Process, Starter, answers, hold_ports
 from tests.support import missing_real_part, wait_until
-from tests.support.freezing import freeze, thaw
+from tests.support.processes import freeze, thaw
 
 __all__ = ["ControlPlane", "ControlPlaneError", "Response", "Timing", "running_control_plane"]
 

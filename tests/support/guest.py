@@ -4,11 +4,10 @@ import os
 import signal
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support import wait_until
-from tests.support.freezing import freeze, thaw
+from tests.support.processes import alive, freeze, thaw
 
 if TYPE_CHECKING:
     from tests.support.guests import GuestHost
@@ -131,7 +130,7 @@ class Guest:
         pid = self.pid
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
-            wait_until(lambda: not Path(f"/proc/{pid}").exists(), f"end of process {pid} of {self.name}")
+            wait_until(lambda: not alive(pid), f"end of process {pid} of {self.name}")
 
     def freeze(self) -> None:
         """Stop its QEMU with SIGSTOP: libvirt goes on calling it running."""
@@ -150,10 +149,9 @@ class Guest:
         """The process id of its QEMU; None: there is none. A new start has a new one, a reset has not."""
         try:
             pid = int((self._host.folder / "r" / "libvirt" / "qemu" / "run" / f"{self.name}.pid").read_text())
-            state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError, ValueError):
+        except (FileNotFoundError, ValueError):
             return None
-        return None if state in "ZX" else pid
+        return pid if alive(pid) else None
 
     def power(self) -> Power | None:
         """Ask libvirt how it is; None: libvirt does not know it."""

@@ -24,8 +24,8 @@ from typing import Self
 import pytest
 
 from tests.support import missing_real_part, real_parts_required, wait_until
-from tests.support.freezing import freeze, thaw
 from tests.support.guest import Guest, GuestError, Power
+from tests.support.processes import freeze, thaw
 
 __all__ = [
     "Guest",
