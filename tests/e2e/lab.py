@@ -315,10 +315,19 @@ class Lab:
             guest.start()
 
     def heal(self) -> None:
-        """Undo what is left of a test that failed half-way, or its second try could not but fail.
+        """Undo all that a test left which failed half-way, or its second try could not but fail.
 
-        Nothing is to be done after any other. No fencer runs: nobody else would lift the fence that it made.
+        Only while no fencer runs: it takes the fence off that nobody else would lift.
         """
+        self.mend()
+        for name in self.nodes:
+            left = {key: None for key in self.annotations(name) if key in _OF_A_FENCE}
+            if left or self.is_fenced(name) or self.is_cordoned(name):
+                self.drop_taint(name, OUT_OF_SERVICE)
+                self.patch_node(name, {"metadata": {"annotations": left}, "spec": {"unschedulable": None}})
+
+    def mend(self) -> None:
+        """Bring back what a failed test took away: libvirtd, guests, kubelets; return when all are Ready."""
         self.host.restore_libvirtd()
         for node in self.nodes.values():
             node.nic_on()
@@ -331,11 +340,6 @@ class Lab:
                 node.guest.resume_if_paused()
                 self.bring_back(name)
         wait_until(lambda: self.fault() or all(map(self.is_ready, self.nodes)), "Ready nodes")
-        for name in self.nodes:
-            left = {key: None for key in self.annotations(name) if key in _OF_A_FENCE}
-            if left or self.is_fenced(name) or self.is_cordoned(name):
-                self.drop_taint(name, OUT_OF_SERVICE)
-                self.patch_node(name, {"metadata": {"annotations": left}, "spec": {"unschedulable": None}})
 
     def see_back(self, name: str) -> None:
         """Bring a fenced node back, and see fencer lift the fence by itself."""

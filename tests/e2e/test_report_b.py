@@ -38,7 +38,7 @@ def fencer(operator: Operator) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def truth(lab: Lab) -> Iterator[None]:
     """Whatever the test looks at: no volume has two writers, and every guest runs in the end."""
-    lab.heal()
+    lab.mend()  # no more than that: fencer itself lifts the fence that a failed try has left
     for name in WORKERS:
         lab.drop_taint(name, OWN_TAINT[0])
     yield
@@ -92,7 +92,7 @@ def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -
         return read
 
     wait_until(lambda: reported in json.dumps(binding()), "the new boot among those that were seen")
-    done = wait_until(lambda: succeeded(operator.writes()[writes:]), "audit of the binding")
+    done = succeeded(operator.writes()[writes:])
     assert len(done) == 1, done
 
 

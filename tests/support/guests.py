@@ -25,7 +25,7 @@ import pytest
 
 from tests.support import missing_real_part, real_parts_required, wait_until
 from tests.support.guest import Guest, GuestError, Power
-from tests.support.processes import freeze, thaw
+from tests.support.processes import alive, freeze, thaw
 
 __all__ = [
     "Guest",
@@ -231,7 +231,7 @@ class GuestHost:
             self.start_libvirtd()
 
     def _daemon_lives(self) -> bool:
-        return Path(f"/proc/{self.daemon_pid}").exists()
+        return alive(self.daemon_pid)
 
     def _answers(self) -> bool:
         return bool(self.virsh("uri", check=False))
