@@ -82,7 +82,7 @@ def test_an_empty_file_is_said(tmp_path):
     assert inspect_secret(tmp_path / "empty")[0].text == f"{tmp_path}/empty: is empty"
 
 
-@pytest.mark.parametrize(("name", "why"), [("a\0b", "embedded null byte"), ("x" * 300, "File name too long")])
+@pytest.mark.parametrize(("name", "why"), [("a\0b", "embedded null"), ("x" * 300, "File name too long")])
 def test_a_path_that_no_file_can_have_is_said(tmp_path, name, why):
     assert why in inspect_secret(tmp_path / name)[0].text
 

@@ -1,0 +1,79 @@
+"""Which tests run beside which: a plugin that deals them out to the workers of pytest-xdist.
+
+A lane is a row of end-to-end files that one worker runs one after the other, in a control plane and a libvirtd of
+its own. They mostly wait, so that lanes run beside each other, and beside all the other tests. What follows a lane
+is the rest, a file at a time.
+
+A worker that turns to the rest makes room for the lanes: what is kept waiting there is real.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+_TESTS = Path(__file__).parents[1]
+_ROOT = _TESTS.parent
+_POLITE = 10
+"""By so much nicer than the lanes, see nice(1)."""
+
+LANES: Sequence[Sequence[str]] = (
+    ("test_guest_drain", "test_guest_api"),
+    ("test_proxmox", "test_virtualbox", "test_controlplane"),
+    (
+        "test_report_b",
+        "test_by_hand",
+        "test_other_hands",
+        "test_failover_benchmark",
+        "test_random_faults",
+    ),
+    (
+        "test_refusals",
+        "test_hung_hypervisor",
+        "test_interruptions",
+        "test_guests_that_vanish",
+        "test_drain",
+        "test_drain_benchmark",
+        "test_plan",
+        "test_lab",
+    ),
+)
+"""Files of `tests/e2e`, the longest lane first: the order in which they are dealt out."""
+
+_LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) for name in lane}
+
+
+class Lanes(LoadScopeScheduling):
+    """Gives a worker a whole lane at a time, and then a file at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return f"lane {_LANE_OF[file]}" if file in _LANE_OF else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    """Deal out by lanes."""
+    config.option.loadscopereorder = False  # in our order, and not by the number of tests
+    return Lanes(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the lanes: they take longest, and what is dealt out last should be short."""
+    items.sort(key=lambda item: _LANE_OF.get(_file(item), len(LANES)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Let a worker that has turned to the rest come after the lanes."""
+    if "PYTEST_XDIST_WORKER" in os.environ and _file(item) not in _LANE_OF:
+        os.setpriority(os.PRIO_PROCESS, 0, _POLITE)
+    return (yield)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.path.relative_to(_ROOT).as_posix()
