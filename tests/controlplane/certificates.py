@@ -1,6 +1,6 @@
 """A throw-away certificate authority, as a cluster has one: server certificates and client identities.
 
-Certificates say all that RFC 5280 asks for: Python 3.13 and newer refuse those that lack a key identifier, or a
+Certificates say all that RFC 5280 asks for: Python 3.13 and newer refuse those without a key identifier, or a
 CA's key usage. Source: `ssl.VERIFY_X509_STRICT`, default since 3.13.
 """
 

@@ -18,6 +18,7 @@ from fencer.simulation.kubelet import Kubelet, KubeletPod, KubeletTiming, NodeRe
 from tests.e2e.ledger import MountLedger
 from tests.e2e.rest import STRATEGIC, RestClient
 from tests.e2e.storage import CSI_DRIVER, volume_of, volume_of_unique_name
+from tests.e2e.watches import CurrentList
 from tests.support.controlplane import ControlPlane
 from tests.support.guest import Guest
 
@@ -104,7 +105,9 @@ class RestKubeletApi:
         reachable: Callable[[], bool],
         taints: Sequence[dict[str, str]],
     ) -> None:
-        self._client = RestClient(cluster, f"system:node:{node}", ["system:nodes"])
+        identity = f"system:node:{node}", ["system:nodes"]
+        self._client = RestClient(cluster, *identity)
+        self._pods = CurrentList(cluster, *identity, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")
         self._node = node
         self._system_uuid = system_uuid
         self._reachable = reachable
@@ -113,9 +116,9 @@ class RestKubeletApi:
         self._owner_uid = ""
 
     def pods(self) -> Sequence[KubeletPod]:
-        """List the pods bound to this node, from the API server's cache as a watch would."""
-        query = f"?resourceVersion=0&fieldSelector=spec.nodeName%3D{self._node}"
-        return [_view(pod) for pod in self._ask().items(f"/api/v1/pods{query}")]
+        """Return the pods bound to this node, as its watch told them."""
+        self._ask()
+        return [_view(pod) for pod in self._pods.items()]
 
     def attached(self) -> frozenset[str]:
         """Return the volumes in node.status.volumesAttached."""
@@ -188,7 +191,8 @@ class RestKubeletApi:
         self._ask().delete(_path(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        self._pods.end()
         self._client.close()
 
     def _report_pod(self, pod: KubeletPod, status: dict[str, Any]) -> None:

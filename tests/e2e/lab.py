@@ -228,12 +228,7 @@ class Lab:
     def wait_whole(self, timeout_s: float = PATIENCE_S) -> None:
         """Wait until every pod but the Job's is Ready."""
         try:
-            wait_until(
-                lambda: self.fault() or not self.missing(),
-                "whole cluster",
-                timeout_s=timeout_s,
-                every_s=LOOK_S,
-            )
+            wait_until(lambda: self.fault() or not self.missing(), "whole cluster", timeout_s=timeout_s)
             assert not self.fault(), self.fault()
         except LateError as late:
             raise LateError(f"{late}; missing: {self.missing()}") from late
@@ -249,7 +244,7 @@ class Lab:
             ready = [name for name in look.ready(BATCH) if name.startswith(f"{self._job}-")]
             return len(ready) == len(look.of(BATCH)) == BATCH_PODS
 
-        wait_until(there, "Ready Job", every_s=LOOK_S)
+        wait_until(there, "Ready Job")
 
     def wait_settled(self) -> None:
         """Wait until fencer has nothing to write: each present boot is bound, no fence is being lifted."""
@@ -274,7 +269,7 @@ class Lab:
             ready = {**look.ready(DATABASE), **look.ready(QUEUE)}
             return len(ready) == DATABASE_PODS + QUEUE_PODS and name not in ready.values()
 
-        wait_until(there, f"database and queue Ready away from {name}", every_s=LOOK_S)
+        wait_until(there, f"database and queue Ready away from {name}")
 
     def job_failures(self) -> int:
         """Return how many pods of the Job count as failed by its own fault."""

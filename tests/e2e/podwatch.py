@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException, HTTPSConnection
-from ssl import create_default_context
+from http.client import HTTPException
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from tests.e2e.watches import Watch
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
 ADMIN = ("admin", ("system:masters",))
-_CONNECT_WITHIN_S = 10.0
 
 
 class PodWatch:
@@ -36,16 +34,7 @@ class PodWatch:
         for pod in listed["items"]:
             self._take(pod, gone=False)
         self.lowest = len(self._healthy)
-        pair = cluster.client_certificate(*ADMIN)
-        tls = create_default_context(cafile=str(cluster.ca_file))
-        tls.load_cert_chain(pair.cert_file, pair.key_file)
-        self._connection = HTTPSConnection(
-            urlsplit(cluster.url).netloc, timeout=_CONNECT_WITHIN_S, context=tls
-        )
-        version = listed["metadata"]["resourceVersion"]
-        self._connection.request("GET", f"{path}&watch=1&resourceVersion={version}&timeoutSeconds=900")
-        self._answer = self._connection.getresponse()
-        self._connection.sock.settimeout(None)
+        self._watch = Watch(cluster, *ADMIN, path, listed["metadata"]["resourceVersion"])
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._listen, name=f"watch-{app}", daemon=True)
         self._thread.start()
@@ -53,18 +42,16 @@ class PodWatch:
     def end(self) -> None:
         """End the watch."""
         self._ended.set()
-        self._connection.sock.shutdown(2)
+        self._watch.end()
         self._thread.join()
-        self._connection.close()
 
     def _listen(self) -> None:
         try:
-            while line := self._answer.readline():
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self.broken = str(event["object"])
+            for kind, pod in self._watch.changes():
+                if kind == "ERROR":
+                    self.broken = str(pod)
                     return
-                self._take(event["object"], gone=event["type"] == "DELETED")
+                self._take(pod, gone=kind == "DELETED")
                 self.lowest = min(self.lowest, len(self._healthy))
         except (OSError, HTTPException, ValueError) as error:
             if not self._ended.is_set():

@@ -9,6 +9,7 @@ from typing import Any
 
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterUnreachable
 from tests.e2e.rest import RestClient
+from tests.e2e.watches import CurrentList
 from tests.support.controlplane import ControlPlane
 
 CSI_DRIVER = "csi.lab.example.org"
@@ -73,7 +74,9 @@ class Attacher:
     """
 
     def __init__(self, cluster: ControlPlane, *, attach_s: float, detach_s: float) -> None:
-        self._client = RestClient(cluster, "admin", ["system:masters"])
+        identity = "admin", ["system:masters"]
+        self._client = RestClient(cluster, *identity)
+        self._attachments = CurrentList(cluster, *identity, ATTACHMENTS)
         self._attach_s = attach_s
         self._detach_s = detach_s
         self._begun_at_s: dict[tuple[str, bool], float] = {}
@@ -85,12 +88,13 @@ class Attacher:
         """End the thread."""
         self._over.set()
         self._thread.join()
+        self._attachments.end()
         self._client.close()
 
     def _work(self) -> None:
         while not self._over.wait(_LOOK_S):
             try:
-                attachments = self._client.items(ATTACHMENTS)
+                attachments = self._attachments.items()
             except ClusterUnreachable:
                 continue
             for attachment in attachments:

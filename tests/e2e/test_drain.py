@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.e2e.lab import LOOK_S, Lab, stays
+from tests.e2e.lab import Lab, stays
 from tests.e2e.operator import Operator
 from tests.e2e.podwatch import budget, pods_watched
 from tests.e2e.workloads import DATABASE, DATABASE_PODS, NAMESPACE
@@ -116,4 +116,4 @@ def test_a_shutdown_that_hangs_is_cut_off_after_its_time_and_what_is_left_fenced
     back = operator.run("start", name, "--yes", "--timeout", "150", "-c", str(config))
     assert back.returncode == 0, back
     assert (lab.is_fenced(name), lab.is_cordoned(name)) == (False, False)
-    wait_until(lambda: not lab.missing(), "whole cluster", every_s=LOOK_S)
+    wait_until(lambda: not lab.missing(), "whole cluster")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.controlplane.binaries import API_SERVER, CONTROLLER_MANAGER
 from tests.e2e.gate import Gate, running_gate
-from tests.e2e.lab import LOOK_S, Lab
+from tests.e2e.lab import Lab
 from tests.e2e.operator import Operator
 from tests.support import wait_until
 
@@ -94,7 +94,7 @@ def test_a_death_while_the_api_server_is_down_is_found_afterwards(
             wait_until(lambda: "cannot" in watch.log or "refused" in watch.log, "complaint about the API")
         finally:
             lab.cluster.start_component(API_SERVER)
-        wait_until(lambda: lab.is_fenced(name), "fence", every_s=LOOK_S)
+        wait_until(lambda: lab.is_fenced(name), "fence")
         lab.wait_elsewhere(name)
         lab.see_back(name)
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.e2e.lab import CONTROL_PLANE, LOOK_S, Lab, Speed, stays
+from tests.e2e.lab import CONTROL_PLANE, Lab, Speed, stays
 from tests.e2e.operator import Entry
 from tests.e2e.pve_guests import PveGuest, running_pve_guests
 from tests.e2e.pve_operator import HURRIED_POLICY, SECONDS_RECIPE, ProxmoxOperator
@@ -68,7 +68,7 @@ class Home:
 
     def wait_for(self, name: str, what: str) -> None:
         """Wait until something was decided or done about a node."""
-        wait_until(lambda: what in self.story(name), f"{what} of {name}", every_s=LOOK_S)
+        wait_until(lambda: what in self.story(name), f"{what} of {name}")
 
     def wait_silent(self, name: str) -> None:
         """Wait until Kubernetes has lost its patience with a node."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import LOOK_S, OUT_OF_SERVICE, UNREACHABLE, WORKERS, Lab
+from tests.e2e.lab import OUT_OF_SERVICE, UNREACHABLE, WORKERS, Lab
 from tests.e2e.operator import Operator
 from tests.e2e.workloads import AGENT, BATCH, DATABASE, DATABASE_PODS
 from tests.support import wait_until
@@ -111,7 +111,7 @@ def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) 
     writes = len(operator.writes())
 
     end(guest)
-    wait_until(lambda: lab.is_fenced(name), f"fence of {name}", every_s=LOOK_S)
+    wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
     power = guest.power()
     assert power is not None
     assert power.state == SHUT_OFF, f"{name} was fenced while its guest was {power}"
@@ -134,9 +134,9 @@ def come_back(lab: Lab, operator: Operator, name: str) -> None:
     """Start the guest; see the fence lifted by itself, and the node as it was before."""
     began, writes = len(operator.journal(name)), len(operator.writes())
     lab.nodes[name].guest.start()
-    wait_until(lambda: not lab.is_fenced(name), "unfence", every_s=LOOK_S)
+    wait_until(lambda: not lab.is_fenced(name), "unfence")
     assert "fencer.dev/mark" not in lab.annotations(name)
-    wait_until(lambda: not lab.is_cordoned(name), "uncordon", every_s=LOOK_S)
+    wait_until(lambda: not lab.is_cordoned(name), "uncordon")
     sent = [write["requestObject"] for write in succeeded(operator.writes()[writes:])]
     cordons = [it["spec"].get("unschedulable") for it in sent if "spec" in it]
     assert cordons == [True, None], "nothing may come to the node before caches have settled"

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from tests.e2e.kubelet import LabNode
-from tests.e2e.lab import LOOK_S, Lab, Speed, stays
+from tests.e2e.lab import Lab, Speed, stays
 from tests.e2e.operator import Operator
 from tests.e2e.vbox_guests import (
     FakeBootable,
@@ -58,7 +58,7 @@ class Box:
             return all(one in story for one in what)
 
         try:
-            wait_until(told, f"{what} of {name}", every_s=LOOK_S)
+            wait_until(told, f"{what} of {name}")
         except LateError as late:
             lines = [str(entry) for entry in self.operator.journal(name)]
             raise LateError("\n".join([str(late), *lines[-20:]])) from late

@@ -14,31 +14,35 @@ PATIENCE_S = 150.0
 """Longer than all that is waited for here: fencer itself waits for a minute of silence where a node's last
 renewal came after its guest's end was read, and a busy machine is slower."""
 
+_AT_FIRST_S, _AT_LAST_S = 0.05, 0.5
+
 
 class LateError(AssertionError):
     """What was waited for did not come in time."""
 
 
 def wait_until(
-    condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S, every_s: float = 0.05
+    condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S, every_s: float | None = None
 ) -> T:
     """Ask a condition again and again until it is true, and return what it gave.
 
     Args:
-        condition: Asked at once and then every `every_s`; anything truthy ends the waiting.
+        condition: Asked at once and then again; anything truthy ends the waiting.
         what: What is waited for, as the failure shall call it.
         timeout_s: Seconds after which waiting is a failure.
-        every_s: Seconds between two askings.
+        every_s: Seconds between two askings. None: the longer it was waited for, the longer, because asking
+            costs; so that waiting takes a twentieth more at most.
 
     Raises:
         LateError: It did not come true in time; the message has the last value.
     """
     pause = threading.Event()
-    deadline_s = time.monotonic() + timeout_s
+    began_s = time.monotonic()
     while not (value := condition()):
-        if time.monotonic() > deadline_s:
+        waited_s = time.monotonic() - began_s
+        if waited_s > timeout_s:
             raise LateError(f"no {what} within {timeout_s:g} s; last seen: {value!r}")
-        pause.wait(every_s)
+        pause.wait(min(max(waited_s / 20, _AT_FIRST_S), _AT_LAST_S) if every_s is None else every_s)
     return value
 
 

@@ -1,7 +1,7 @@
 """What each part of the tests costs: a plugin that prints time and CPU seconds at the end of a run.
 
-CPU counts with all that a part started: API servers, libvirtd, QEMU, commands. So what it costs shows also where
-tests wait beside each other, and the time of a part says little.
+CPU counts with all that a part started: API servers, libvirtd, QEMU, commands. So it says what a part costs
+also where tests run beside each other, and where time says little.
 """
 
 import os
@@ -69,13 +69,14 @@ class Costs:
         if len(self.tests_count) < 2:
             return
         terminalreporter.section("what each part costs: time, CPU seconds with all that it started")
-        for part, cpu_s in self.cpu_s.most_common():
-            told = f"{part:<32} {self.tests_count[part]:>5} tests {self.time_s[part]:>7.0f} s {cpu_s:>7.0f} CPU s"
+        rows = [
+            (part, self.tests_count[part], self.time_s[part], cpu_s)
+            for part, cpu_s in self.cpu_s.most_common()
+        ]
+        rows.append(("all", self.tests_count.total(), self.time_s.total(), self.cpu_s.total()))
+        for part, tests_count, time_s, cpu_s in rows:
+            told = f"{part:<32} {tests_count:>5} tests {time_s:>7.0f} s {cpu_s:>7.0f} CPU s"
             terminalreporter.write_line(told)
-        terminalreporter.write_line(
-            f"{'all':<32} {self.tests_count.total():>5} tests"
-            f" {self.time_s.total():>7.0f} s {self.cpu_s.total():>7.0f} CPU s"
-        )
 
     def _turn_to(self, part: str) -> None:
         if part == self._part:

@@ -1,8 +1,8 @@
 """Which tests run beside which: a plugin that deals them out to the workers of pytest-xdist.
 
-A lane is a row of end-to-end files that one worker runs one after the other, in a control plane and a libvirtd of
-its own. They mostly wait, so that lanes run beside each other, and beside all the other tests. What follows a lane
-is the rest, a file at a time.
+A lane is a row of end-to-end files that one worker runs one after the other, with a control plane and a
+libvirtd of its own. They mostly wait, so lanes run beside each other, and beside all other tests. Whoever is
+done with a lane goes on with the rest, a file at a time.
 
 A worker that turns to the rest makes room for the lanes: what is kept waiting there is real.
 """

@@ -15,11 +15,11 @@ _STOPPED = {"T"}
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process runs; one that only waits to be reaped does not."""
-    try:
-        return _state(Path(f"/proc/{pid}/stat")) not in _ENDED
-    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
-        return False
+    """Tell whether any thread of a process runs; one that only waits to be reaped does not.
+
+    Its first thread may be over before the others: until the last one is, its files are open and locked.
+    """
+    return not _states(pid) <= _ENDED
 
 
 def freeze(pid: int) -> None:
@@ -36,11 +36,17 @@ def thaw(pid: int) -> None:
 
 
 def _is_still(pid: int) -> bool:
-    try:
-        states = {_state(stat) for stat in Path(f"/proc/{pid}/task").glob("*/stat")}
-    except (FileNotFoundError, ProcessLookupError):  # one of its threads has ended just now
-        return False
-    return states <= _STOPPED | _ENDED
+    return _states(pid) <= _STOPPED | _ENDED
+
+
+def _states(pid: int) -> set[str]:
+    """Return the states of a process's threads; of one that is gone there is none."""
+    states = set()
+    with suppress(FileNotFoundError):  # the process has ended just now
+        for stat in list(Path(f"/proc/{pid}/task").glob("*/stat")):
+            with suppress(FileNotFoundError, ProcessLookupError):  # this thread has
+                states.add(_state(stat))
+    return states
 
 
 def _state(stat: Path) -> str:
