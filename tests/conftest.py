@@ -9,7 +9,7 @@ from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBi
 from tests.support import real_parts_required
 from tests.support.controlplane import ControlPlane, running_control_plane
 
-pytest_plugins = ("tests.support.costs", "tests.support.lanes")
+pytest_plugins = ("tests.support.costs", "tests.support.lanes", "tests.support.rooms")
 
 # No property is about wall time, and a busy machine refutes none.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -21,29 +21,37 @@ _POLITE = 10
 """By so much nicer than the lanes, see nice(1)."""
 
 LANES: Sequence[Sequence[str]] = (
-    ("test_guest_drain", "test_guest_api"),
-    ("test_proxmox", "test_virtualbox", "test_controlplane"),
+    ("test_guest_drain",),
+    ("test_proxmox", "test_virtualbox"),
+    ("test_drain", "test_drain_benchmark", "test_random_faults", "test_guest_api", "test_plan", "test_lab"),
+    ("test_report_b", "test_other_hands", "test_by_hand", "test_failover_benchmark"),
     (
-        "test_report_b",
-        "test_by_hand",
-        "test_other_hands",
-        "test_failover_benchmark",
-        "test_random_faults",
-    ),
-    (
-        "test_refusals",
-        "test_hung_hypervisor",
-        "test_interruptions",
         "test_guests_that_vanish",
-        "test_drain",
-        "test_drain_benchmark",
-        "test_plan",
-        "test_lab",
+        "test_refusals",
+        "test_interruptions",
+        "test_hung_hypervisor",
+        "test_controlplane",
     ),
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out."""
 
 _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) for name in lane}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Say what `-n auto` is: a worker for each lane asked for, and one for the rest; two without lanes.
+
+    None for a single file: it is over before workers would have begun.
+    """
+    paths = [Path(config.invocation_params.dir, asked.partition("::")[0]).resolve() for asked in config.args]
+    if len(paths) == 1 and paths[0].is_file():
+        return 0
+    asked_for = {
+        lane for file, lane in _LANE_OF.items() if any((_ROOT / file).is_relative_to(path) for path in paths)
+    }
+    rest = any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
+    return len(asked_for) + rest if asked_for else 2
 
 
 class Lanes(LoadScopeScheduling):

@@ -1,0 +1,35 @@
+"""Every end-to-end file has its lane, and the number of workers fits what is asked for."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.lanes import LANES, pytest_xdist_auto_num_workers
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_every_end_to_end_file_is_in_one_lane():
+    """A file without a lane would begin a control plane wherever it falls."""
+    assert sorted(name for lane in LANES for name in lane) == sorted(
+        file.stem for file in (TESTS / "e2e").glob("test_*.py")
+    )
+
+
+@pytest.mark.parametrize(
+    ("paths", "workers"),
+    [
+        (["."], len(LANES) + 1),
+        (["e2e"], len(LANES)),
+        (["e2e", "core"], len(LANES) + 1),
+        (["core", "cli"], 2),
+        (["core/test_decide.py"], 0),
+        (["e2e/test_lab.py"], 0),
+        (["e2e/test_lab.py", "e2e/test_plan.py"], 1),
+        (["core/test_decide.py::test_it"], 0),
+    ],
+)
+def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(paths, workers):
+    config = SimpleNamespace(args=paths, invocation_params=SimpleNamespace(dir=TESTS))
+    assert pytest_xdist_auto_num_workers(config) == workers
