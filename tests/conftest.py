@@ -7,12 +7,19 @@ from hypothesis import HealthCheck, settings
 
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
 from tests.support import real_parts_required
+from tests.support.amounts import examples
 from tests.support.controlplane import ControlPlane, running_control_plane
 
 pytest_plugins = ("tests.support.costs", "tests.support.lanes", "tests.support.rooms")
 
 # No property is about wall time, and a busy machine refutes none.
-settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "patient",
+    settings(),
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("patient")
 
 

@@ -14,6 +14,7 @@ from fencer.core.plan.duration import BACK_S, VOLUME_S
 from fencer.core.plan.judge import plan
 from fencer.core.plan.words import Severity, Verdict, What
 from fencer.core.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
+from tests.support.amounts import examples
 
 ALL = Selector()
 APP = Selector((Requirement("app", Operator.IN, ("web",)),))
@@ -594,7 +595,7 @@ def erase(seen, kind, place):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     seen=inventories(),
     names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True),

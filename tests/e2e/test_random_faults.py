@@ -5,7 +5,6 @@ What no other test thought of. Ten to thirty seconds each, so the gate has few; 
 again; what becomes of them depends on the machine, too.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from tests.e2e.kubelet import LabNode
 from tests.e2e.lab import WORKERS, Lab, stays
 from tests.e2e.operator import Operator
 from tests.support import wait_until
+from tests.support.amounts import seeds
 from tests.support.guests import GuestError
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -120,13 +120,7 @@ class Incident:
         return f"{', '.join(happens)}, for {self.lasts_s:g} s{ends}; policy {dict(self.policy)}"
 
 
-def seeds() -> range:
-    """Return which incidents to make: those of ``FENCER_FAULT_SEEDS`` (``7`` or ``1-200``), or a few."""
-    first, _, last = os.environ.get("FENCER_FAULT_SEEDS", "1-4").partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds("FENCER_FAULT_SEEDS", "1-4"))
 def test_everything_comes_back_and_no_volume_has_two_writers(
     lab: Lab, operator: Operator, afterwards: ExitStack, seed: int
 ) -> None:

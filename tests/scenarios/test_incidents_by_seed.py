@@ -1,6 +1,7 @@
 """A thousand incidents by chance under the two-writer invariant, with the real agent in all its recipes.
 
-A seed that fails tells its whole story, and the command that tells it again.
+A seed that fails tells its whole story, and the command that tells it again. Others than the usual thousand:
+``FENCER_INCIDENT_SEEDS=1000-19999 ./dev test tests/scenarios/test_incidents_by_seed.py``.
 """
 
 from dataclasses import replace
@@ -16,27 +17,29 @@ from tests.scenarios.judge import judge, recipe_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty
+from tests.support.amounts import seeds
 
-INCIDENTS = 1000
+SEEDS = seeds("FENCER_INCIDENT_SEEDS", "0-999")
 BATCH = 50
 
 judged = cache(judge)
 """Each seed is played once for all tests here."""
 
 
-@pytest.mark.parametrize("first", range(0, INCIDENTS, BATCH))
+@pytest.mark.parametrize("first", SEEDS[::BATCH])
 def test_no_incident_by_chance_goes_wrong(first):
-    verdicts = [judged(seed) for seed in range(first, first + BATCH)]
+    verdicts = [judged(seed) for seed in SEEDS if first <= seed < first + BATCH]
     wrong = [verdict.report for verdict in verdicts if verdict.wrong]
-    assert not wrong, f"{len(wrong)} of {BATCH} seeds; the first of them:\n{wrong[0]}"
+    assert not wrong, f"{len(wrong)} of {len(verdicts)} seeds; the first of them:\n{wrong[0]}"
     # Else nothing was shown: most deaths are fenced, and most fences come off by themselves.
-    assert sum(verdict.fenced for verdict in verdicts) > BATCH / 4
-    assert sum(verdict.lifted for verdict in verdicts) > BATCH / 5
+    if len(verdicts) == BATCH:
+        assert sum(verdict.fenced for verdict in verdicts) > BATCH / 4
+        assert sum(verdict.lifted for verdict in verdicts) > BATCH / 5
 
 
 def test_old_memory_comes_back_in_enough_of_them():
     """Else nothing was shown of it: a snapshot is reverted after a fence, and writes beside new owners."""
-    assert sum(judged(seed).revenant for seed in range(INCIDENTS // 4)) >= 3
+    assert sum(judged(seed).revenant for seed in range(250)) >= 3
 
 
 def test_every_recipe_has_its_share():

@@ -1,0 +1,14 @@
+"""How much of the same with other numbers: little in the gate, as much as one likes by environment."""
+
+import os
+
+
+def examples(usual: int) -> int:
+    """Return how many examples a property tries: as many as usual, or ``FENCER_EXAMPLES`` if that is more."""
+    return max(usual, int(os.environ.get("FENCER_EXAMPLES", "0")))
+
+
+def seeds(variable: str, usual: str) -> range:
+    """Return the seeds that an environment variable names (``7`` or ``1-200``), or the usual ones."""
+    first, _, last = os.environ.get(variable, usual).partition("-")
+    return range(int(first), int(last or first) + 1)
