@@ -10,7 +10,7 @@ from tests.controlplane.binaries import MissingBinariesError, find_or_build
 from tests.debian import image as debian
 from tests.e2e.lab import Lab, running_lab
 from tests.e2e.operator import Operator
-from tests.support import LateError, real_parts_required
+from tests.support import LateError, late_tests_are_tried_again, real_parts_required
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
 
 _HERE = Path(__file__).parent
@@ -26,12 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Emulated guests and a whole control plane on two cores are late now and then, by nobody's fault. So the
     gate tries a test once more that waited for something in vain, and counts it in its closing line. Nothing
-    else is tried again: a fence that should not be, two writers, or a wrong answer fail at once.
+    else is tried again: a fence that should not be, two writers, or a wrong answer fail at once. And nothing
+    at all is where failures are counted.
     """
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            if real_parts_required():
+            if late_tests_are_tried_again():
                 item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[LateError.__name__]))
 
 

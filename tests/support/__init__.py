@@ -51,6 +51,14 @@ def real_parts_required() -> bool:
     return os.environ.get("FENCER_REQUIRE_REAL") == "1"
 
 
+def late_tests_are_tried_again() -> bool:
+    """Tell whether a test that waited in vain gets a second try: in the gate, not where failures are counted.
+
+    `FENCER_SECOND_TRY=0` switches it off; `./dev long` does so where it repeats tests.
+    """
+    return real_parts_required() and os.environ.get("FENCER_SECOND_TRY") != "0"
+
+
 def missing_real_part(reason: str) -> NoReturn:
     """Leave out the test that asks for a real part: a skip with its reason, a failure where all is required.
 
