@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.debian.cpio import archive
 
 _SUITE = "bookworm"
-_MIRROR = "http://deb.debian.org/debian"
+MIRROR = "http://deb.debian.org/debian"
 _PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "udev", "kmod", "procps", "iproute2"),
     *("qemu-guest-agent", "python3", "ca-certificates", "busybox-static"),
@@ -128,7 +128,7 @@ def _build(image: Image) -> None:
                 f"--include={','.join(_PACKAGES)}",
                 _SUITE,
                 str(root),
-                _MIRROR,
+                MIRROR,
             )
             shutil.copy(_HERE / "prepare.sh", root / "prepare.sh")
             _run(log, "chroot", str(root), "sh", "/prepare.sh", _KERNEL)

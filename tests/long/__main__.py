@@ -1,0 +1,88 @@
+"""The long run: what is too much for every change.
+
+./dev long                      all steps, one after the other
+./dev long --list               their names
+./dev long STEP…                some of them
+./dev long --repeat N PATH…     a part of the tests N times, without second tries; options of pytest after --
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.long.repeat import repeat
+from tests.long.site import CHECKOUT, Site
+from tests.long.step import Ended, LeftOut, Outcome, Step, StepFailed, table
+from tests.long.steps import STEPS
+
+
+def main(words: Sequence[str]) -> int:
+    """Run what the words ask for. Exit code 1: something failed."""
+    asked = _parse(words)
+    if asked.list:
+        width = max(map(len, STEPS))
+        say("\n".join(f"{step.name:<{width}}  {step.what}" for step in STEPS.values()))
+        return 0
+    if asked.repeat:
+        site = Site(asked.folder, "repeat", asked.seed)
+        say(f"output: {site.log}")
+        return 0 if repeat(site, asked.repeat, asked.what, say) else 1
+    ended = [run(STEPS[name], asked.folder, asked.seed) for name in asked.what or STEPS]
+    told = f"{table(ended)}\nseed {asked.seed}; all output: {asked.folder}"
+    (asked.folder / "table.txt").write_text(f"{told}\n")
+    say(f"\n{told}")
+    return 1 if any(step.outcome is Outcome.FAILED for step in ended) else 0
+
+
+def run(step: Step, folder: Path, seed: int) -> Ended:
+    """Run one step, whatever comes of it."""
+    site = Site(folder, step.name, seed)
+    say(f"{step.name}: {step.what}; output: {site.log}")
+    began_s = time.monotonic()
+    try:
+        outcome, note = Outcome.PASSED, step.run(site)
+    except StepFailed as failed:
+        outcome, note = Outcome.FAILED, str(failed)
+    except LeftOut as why:
+        outcome, note = Outcome.LEFT_OUT, str(why)
+    say(f"{step.name}: {outcome.value}: {note}")
+    return Ended(step.name, outcome, note, (time.monotonic() - began_s) / 60)
+
+
+def say(text: str) -> None:
+    """Tell the person who waits."""
+    print(text, flush=True)  # noqa: T201 - this is a command
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "./dev long", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what", nargs="*", metavar="STEP", help="or, with --repeat, what to tell `./dev test`"
+    )
+    parser.add_argument("--list", action="store_true", help="name the steps")
+    parser.add_argument("--repeat", type=int, metavar="N", help="run a part of the tests N times")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=date.today().toordinal(),  # noqa: DTZ011 - other numbers each day, wherever
+        help="what is drawn by chance is drawn by this; default: of the day",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=CHECKOUT / ".long", help="where all output goes; default: .long"
+    )
+    asked = parser.parse_args(words)
+    unknown = [] if asked.repeat else [name for name in asked.what if name not in STEPS]
+    if unknown:
+        parser.error(f"no step {', '.join(unknown)}; there are: {', '.join(STEPS)}")
+    return asked
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""All steps of the long run, in the order of what they show for a minute."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+
+from tests.long import mutation, numbers, pythons
+from tests.long.clean_debian import Debian, both_commands
+from tests.long.parts import Part, do
+from tests.long.site import Site
+from tests.long.step import Step
+
+
+def benchmarks(site: Site) -> str:
+    """Measure every number of the table; it stays in the step's output."""
+    return do(site, [Part("", (sys.executable, "-m", "tests.benchmarks"))])
+
+
+_STEPS = (
+    Step("pythons", "quick tests on every Python of this machine", pythons.quick),
+    Step("marked", "the tests that are marked `long`", numbers.marked),
+    Step("seeds", "properties, incidents and random faults with many other seeds", numbers.seeds),
+    Step("races", f"each test that races, {numbers.TIMES} times", numbers.races),
+    Step("python-3.13", "all tests on Python 3.13", partial(pythons.whole, "3.13")),
+    Step(
+        "debian-13",
+        "./dev demo and ./dev test on a clean Debian 13",
+        partial(both_commands, Debian(13, "trixie")),
+    ),
+    Step(
+        "debian-12",
+        "./dev demo and ./dev test on a clean Debian 12",
+        partial(both_commands, Debian(12, "bookworm")),
+    ),
+    Step("mutation", "faults put into fencer/core, each of which tests/core must find", mutation.run),
+    Step("benchmarks", "every benchmark; the numbers are in its output", benchmarks),
+)
+STEPS: Mapping[str, Step] = {step.name: step for step in _STEPS}
+"""By name."""
