@@ -68,10 +68,11 @@ def test_an_endpoint_that_cannot_be_reached_says_where_it_was_looked_for(uri):
 
 
 @pytest.mark.libvirt
-@pytest.mark.parametrize("uri", ["not a uri", "test:///nonexistent.xml"])
-def test_a_uri_that_means_nothing_is_not_called_unreachable(uri):
+@pytest.mark.parametrize("uri", ["not a uri", "test://{folder}/no-world.xml"])
+def test_a_uri_that_means_nothing_is_not_called_unreachable(uri, tmp_path):
+    (tmp_path / "no-world.xml").write_text("no XML")
     with pytest.raises(HypervisorProtocol, match="cannot connect"):
-        make(uri).sweep()
+        make(uri.format(folder=tmp_path)).sweep()
 
 
 @pytest.mark.libvirt

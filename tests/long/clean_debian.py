@@ -126,6 +126,6 @@ def _ways() -> Mapping[str, str]:
 
 
 def _must(site: Site, *command: str) -> None:
-    code = site.run(*command, variables={"PATH": _PATH, "LC_ALL": "C.UTF-8"})
+    code = site.run(*command, environment={**os.environ, "PATH": _PATH, "LC_ALL": "C.UTF-8"})
     if code:
         raise StepFailed(f"{command[0]} ended with exit code {code}: {site.last_line()}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from http.client import RemoteDisconnected
 
 import pytest
 
@@ -14,6 +13,8 @@ from tests.support.pve import Daemon, Pmxcfs
 from tests.support.pve.api import PROXY_TIMEOUT_S
 
 TIMES_OUT_S = 0.3
+HUNG_UP = (ConnectionResetError, BrokenPipeError)
+"""What a client sees that talks on: the latter of OpenSSL 3.5, also where it only reads."""
 
 
 def raw(api, host: str, request: str) -> bytes:
@@ -65,7 +66,7 @@ def test_an_idle_connection_is_closed_without_a_word(pve, serve):
     with Client(api) as client:
         client.get("/version")
         wait_until(lambda: not api._doors["pve1"]._talks, "end of the idle connection")
-        with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+        with pytest.raises(HUNG_UP):
             client.get("/version")
 
 
@@ -73,7 +74,7 @@ def test_a_recycled_worker_drops_its_connections(api, ask):
     api.recycle_after = 2
     ask.get("/version")
     ask.get("/version")
-    with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+    with pytest.raises(HUNG_UP):
         ask.get("/version")
 
 
@@ -81,7 +82,7 @@ def test_idle_connections_can_be_dropped_from_outside(api, ask):
     ask.get("/version")
     wait_until(lambda: not any(api._doors["pve1"]._talks.values()), "idle connection")
     api.drop_keepalive()
-    with pytest.raises((RemoteDisconnected, ConnectionResetError)):
+    with pytest.raises(HUNG_UP):
         ask.get("/version")
 
 
