@@ -7,6 +7,7 @@ set -eu
 root=$1 cache=$2
 shift 2
 hostname fresh
+mount --bind "$root" "$root" # a mount point, as every machine's root is: or nothing within gets mounts of its own
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
