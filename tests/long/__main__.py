@@ -46,7 +46,7 @@ def run(step: Step, folder: Path, seed: int) -> Ended:
     began_s = time.monotonic()
     try:
         outcome, note = Outcome.PASSED, step.run(site)
-    except StepFailed as failed:
+    except (StepFailed, OSError) as failed:
         outcome, note = Outcome.FAILED, str(failed)
     except LeftOut as why:
         outcome, note = Outcome.LEFT_OUT, str(why)
