@@ -40,9 +40,9 @@ _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) fo
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Say what `-n auto` is: a worker for each lane asked for, and one for the rest; two without lanes.
+    """Say how many workers there are; none for a single file: it is over before they would have begun.
 
-    None for a single file: it is over before workers would have begun.
+    `-n auto`: one for each lane asked for, and one for the rest. `-n logical`, or no lane: one a processor.
     """
     paths = [Path(config.invocation_params.dir, asked.partition("::")[0]).resolve() for asked in config.args]
     if len(paths) == 1 and paths[0].is_file():
@@ -50,8 +50,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     asked_for = {
         lane for file, lane in _LANE_OF.items() if any((_ROOT / file).is_relative_to(path) for path in paths)
     }
-    rest = any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
-    return len(asked_for) + rest if asked_for else 2
+    if not asked_for or config.option.numprocesses == "logical":
+        return os.cpu_count() or 1
+    return len(asked_for) + any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
 
 
 class Lanes(LoadScopeScheduling):

@@ -1,5 +1,6 @@
 """Every end-to-end file has its lane, and the number of workers fits what is asked for."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,7 @@ def test_every_end_to_end_file_is_in_one_lane():
         (["."], len(LANES) + 1),
         (["e2e"], len(LANES)),
         (["e2e", "core"], len(LANES) + 1),
-        (["core", "cli"], 2),
+        (["core", "cli"], os.cpu_count()),
         (["core/test_decide.py"], 0),
         (["e2e/test_lab.py"], 0),
         (["e2e/test_lab.py", "e2e/test_plan.py"], 1),
@@ -31,5 +32,16 @@ def test_every_end_to_end_file_is_in_one_lane():
     ],
 )
 def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(paths, workers):
-    config = SimpleNamespace(args=paths, invocation_params=SimpleNamespace(dir=TESTS))
-    assert pytest_xdist_auto_num_workers(config) == workers
+    assert pytest_xdist_auto_num_workers(asked("auto", *paths)) == workers
+
+
+def test_without_lanes_there_is_one_a_processor():
+    assert pytest_xdist_auto_num_workers(asked("logical", ".")) == os.cpu_count()
+    assert pytest_xdist_auto_num_workers(asked("logical", "core/test_decide.py")) == 0
+
+
+def asked(number, *paths):
+    """What pytest was asked for, from the folder of the tests."""
+    return SimpleNamespace(
+        args=paths, invocation_params=SimpleNamespace(dir=TESTS), option=SimpleNamespace(numprocesses=number)
+    )
