@@ -4,12 +4,14 @@ import io
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 from fencer.guest.build import build
 from tests.support.controlplane import ControlPlane
 from tests.support.debian import HOST
 
 _HERE = Path(__file__).parent
+_K3S = "usr/local/lib/k3s"
 _AGENT = "var/lib/rancher/k3s/agent"
 _KUBECONFIG = """\
 apiVersion: v1
@@ -43,13 +45,15 @@ def write_seed(path: Path, cluster: ControlPlane, node: str) -> Path:
         cluster: Whose node.
         node: Its name.
     """
+    program = build()
     pair = cluster.client_certificate(f"system:node:{node}", ["system:nodes"])
     server = cluster.url.replace("127.0.0.1", HOST)
     files = {
         "etc/hostname": f"{node}\n".encode(),
         "etc/systemd/system/k3s.service": (_HERE / "k3s.service").read_bytes(),
-        "opt/fencer-guest": build(),
-        "usr/local/bin/k3s": (_HERE / "standin_kubelet.py").read_bytes(),
+        "opt/fencer-guest": program,
+        f"{_K3S}/standin_kubelet.py": (_HERE / "standin_kubelet.py").read_bytes(),
+        **_unpacked(program),
         f"{_AGENT}/kubelet.kubeconfig": _KUBECONFIG.format(server=server, agent=_AGENT).encode(),
         f"{_AGENT}/server-ca.crt": cluster.ca_file.read_bytes(),
         f"{_AGENT}/client-kubelet.crt": pair.cert_file.read_bytes(),
@@ -57,6 +61,13 @@ def write_seed(path: Path, cluster: ControlPlane, node: str) -> Path:
     }
     _pack(path, files, {"etc/systemd/system/multi-user.target.wants/k3s.service": "../k3s.service"})
     return path
+
+
+def _unpacked(program: bytes) -> dict[str, bytes]:
+    """Return the modules of `fencer-guest` for the stand-in; as files, which Python compiles once."""
+    with ZipFile(io.BytesIO(program)) as archive:
+        modules = [name for name in archive.namelist() if name.startswith("fencer/")]
+        return {f"{_K3S}/{name}": archive.read(name) for name in modules}
 
 
 def _pack(path: Path, files: Mapping[str, bytes], links: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """A stand-in for k3s: registers its node, keeps it Ready, runs pods in name only, and ends them when told.
 
-Inside a guest it is started by `k3s.service` as root, with nothing but Python and the file `fencer-guest`,
-whose client it borrows; in the tests' own process it plays the other nodes.
+Inside a guest it is started by `k3s.service` as root, with nothing but Python and the modules of
+`fencer-guest`, whose client it borrows; in the tests' own process it plays the other nodes.
 """
 
 import json
@@ -13,9 +13,6 @@ from datetime import UTC, datetime
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import quote
-
-if __name__ == "__main__":
-    sys.path.insert(0, "/opt/fencer-guest")
 
 from fencer.guest import kubeconfig
 from fencer.guest.api import Answer, Api
