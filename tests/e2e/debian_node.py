@@ -1,17 +1,18 @@
 """A small cluster around one real Debian guest: a node that drains itself, and a place for its pods to go."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from fencer.errors import ClusterConflict
 from tests.debian.seed import write_seed
 from tests.e2e.cluster import DrainCluster
 from tests.e2e.rest import RestClient
-from tests.support import wait_until
+from tests.support import LateError, wait_until
 from tests.support.controlplane import ADMINS, ControlPlane, running_control_plane
 from tests.support.debian import DebianGuest, define_debian
 from tests.support.guests import GuestHost, running_guest_host
@@ -21,6 +22,14 @@ CORDON, MARK = "fencer.dev/cordon", "fencer.dev/mark"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 WITHIN_S = 240.0
 """For whatever waits for the guest: emulated, on a machine that may be busy with other tests."""
+_JOURNAL = "journalctl --boot --output cat -u fencer-guest-drain -u fencer-guest-uncordon"
+_LOOK_EVERY_S = 0.3
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], what: str) -> T:
+    """Wait for something that the guest has a part in; looked for seldom, as looking takes from its time."""
+    return wait_until(condition, what, timeout_s=WITHIN_S, every_s=_LOOK_EVERY_S)
 
 
 class DebianNode:
@@ -76,7 +85,7 @@ class DebianNode:
         """Switch the guest on; return when its kubelet has reported the new boot."""
         known = self.reported_boot
         self.guest.start()
-        wait_until(lambda: self.reported_boot != known, "report of the new boot", timeout_s=WITHIN_S)
+        wait_for(lambda: self.reported_boot != known, "report of the new boot")
 
     def free(self) -> None:
         """Take off whatever fence and cordon a test left behind, and their notes; no fencer runs."""
@@ -103,14 +112,17 @@ class DebianNode:
 
     def wait_uncordoned(self) -> None:
         """Wait until the node takes pods again, and no note of a cordon is left."""
-        wait_until(
-            lambda: not self.cordoned and CORDON not in self.annotations(NODE), "uncordon", timeout_s=WITHIN_S
-        )
+        wait_for(lambda: not self.cordoned and CORDON not in self.annotations(NODE), "uncordon")
 
     def wait_said(self, text: str) -> None:
-        """Wait until the guest's units have said something to the journal of this boot."""
-        command = "journalctl --boot --output cat -u fencer-guest-drain -u fencer-guest-uncordon"
-        wait_until(lambda: text in self.guest.run(command).text, f"`{text}`", timeout_s=WITHIN_S, every_s=1.0)
+        """Wait until the guest's units have said something to the journal of this boot.
+
+        It is waited for inside, by processes that sleep: each look from outside takes the guest a second.
+        """
+        follow = f"timeout {WITHIN_S:g} {_JOURNAL} --follow --no-tail"
+        if self.guest.run(f"{follow} | grep -q -F {shlex.quote(text)}", check=False).code:
+            said = self.guest.run(_JOURNAL).text
+            raise LateError(f"no `{text}` within {WITHIN_S:g} s; last seen: {said!r}")
 
     def node_writes(self, since: int = 0) -> list[tuple[str, dict[str, Any]]]:
         """Return who wrote what to the Node itself (not to its status) since a place in the audit log."""
@@ -134,5 +146,5 @@ def running_debian_node(folder: Path) -> Iterator[DebianNode]:
         spare = DrainCluster(cluster, "spare")
         with spare.kubelet(SPARE, str(uuid4())):
             guest.start()
-            wait_until(lambda: spare.ready(NODE), f"node {NODE}", timeout_s=WITHIN_S)
+            wait_for(lambda: spare.ready(NODE), f"node {NODE}")
             yield node

@@ -14,7 +14,7 @@ import pytest
 
 from tests.controlplane.binaries import API_SERVER
 from tests.e2e.cluster import DrainCluster
-from tests.e2e.debian_node import CORDON, NODE, SPARE, WITHIN_S, DebianNode, running_debian_node
+from tests.e2e.debian_node import CORDON, NODE, SPARE, DebianNode, running_debian_node, wait_for
 from tests.e2e.operator import ACCOUNT, Operator
 from tests.support import wait_until
 
@@ -49,7 +49,7 @@ def node(debian_node: DebianNode) -> DebianNode:
     if not debian_node.guest.on:
         debian_node.start()
     debian_node.free()
-    wait_until(lambda: not debian_node.pods, "end of the pods of the test before", timeout_s=WITHIN_S)
+    wait_for(lambda: not debian_node.pods, "end of the pods of the test before")
     return debian_node
 
 
@@ -85,7 +85,7 @@ def test_check_is_right_about_this_node_and_uninstall_leaves_nothing(node: Debia
     # A kubelet with graceful node shutdown holds such a lock, and then it comes before the drain.
     lock = "--what=shutdown --who=kubelet --mode=delay sleep infinity"
     node.guest.run(f"systemd-run --unit=lock systemd-inhibit {lock}")
-    wait_until(lambda: "kubelet" in node.guest.run("systemd-inhibit --list").text, "lock", timeout_s=WITHIN_S)
+    wait_for(lambda: "kubelet" in node.guest.run("systemd-inhibit --list").text, "lock")
     told = json.loads(node.guest.run("fencer-guest check -o json").text)
     assert [way["outcome"] for way in told["ways"]] == ["ended-by-kubelet"] * ORDERLY + ["cut"] * HARD
     levels = {one["subject"]: one["level"] for one in told["findings"]}
@@ -112,7 +112,7 @@ def test_drained_by_the_power_button_nothing_is_left_to_fence(
     pods.daemon_set("logs")
     pods.deploy("web", 3, on=NODE, keep_off=[SPARE], tests_volume="vol-1")
     pods.budget("web", "web", maxUnavailable=1)
-    wait_until(lambda: installed.read()["status"].get("volumesInUse"), "volume in use")
+    wait_for(lambda: installed.read()["status"].get("volumesInUse"), "volume in use")
     config = operator.configure()
     with operator.watching(config):
         began, since = len(operator.journal(NODE)), len(installed.cluster.audit_events())
@@ -122,9 +122,7 @@ def test_drained_by_the_power_button_nothing_is_left_to_fence(
         assert max(accumulate(disruptions(pods))) == 1
         assert not installed.read()["status"].get("volumesInUse")
         assert json.loads(installed.annotations(NODE)[CORDON])["by"] == "drain"
-        wait_until(
-            lambda: "refuse/nothing_to_clear" in operator.story(NODE)[began:], "decision", timeout_s=WITHIN_S
-        )
+        wait_for(lambda: "refuse/nothing_to_clear" in operator.story(NODE)[began:], "decision")
 
         installed.start()
         installed.wait_uncordoned()
@@ -152,11 +150,11 @@ def test_killed_hard_it_is_fenced_and_the_agent_alone_uncordons(
     with operator.watching(operator.configure()):
         since = len(installed.cluster.audit_events())
         installed.guest.destroy()
-        wait_until(lambda: installed.fenced, "fence", timeout_s=WITHIN_S)
-        wait_until(lambda: len(pods.pods(SPARE, running=True)) == 2, "moved pods", timeout_s=WITHIN_S)
+        wait_for(lambda: installed.fenced, "fence")
+        wait_for(lambda: len(pods.pods(SPARE, running=True)) == 2, "moved pods")
 
         installed.start()
-        wait_until(lambda: not installed.fenced, "end of the fence", timeout_s=WITHIN_S)
+        wait_for(lambda: not installed.fenced, "end of the fence")
         installed.wait_uncordoned()
         writes = installed.node_writes(since)
         assert KUBELET not in [user for user, _ in writes]
@@ -179,14 +177,14 @@ def test_what_a_budget_holds_back_is_fenced_and_its_own_unit_uncordons_after(
         shown = installed.go_off(installed.guest.press_power_button)
         assert re.search(r"gave up after \d+ s: 1 pod gone, 1 still here", shown), shown
         assert re.search(rf"still here: {pods.namespace}/stuck-\S+ .*never", shown), shown
-        wait_until(lambda: installed.fenced, "fence", timeout_s=WITHIN_S)
-        wait_until(lambda: len(pods.pods(SPARE, running=True)) == 2, "moved pods", timeout_s=WITHIN_S)
+        wait_for(lambda: installed.fenced, "fence")
+        wait_for(lambda: len(pods.pods(SPARE, running=True)) == 2, "moved pods")
     # Without an agent the fence stands for as long as we like.
     installed.start()
     installed.wait_said("waiting: fenced: ")
     assert installed.cordoned
     with operator.watching(config):
-        wait_until(lambda: not installed.fenced, "end of the fence", timeout_s=WITHIN_S)
+        wait_for(lambda: not installed.fenced, "end of the fence")
         installed.wait_said("the fence is lifted, and controllers get 30 s to notice")
         installed.wait_uncordoned()
     touched = [
@@ -220,5 +218,5 @@ def test_an_api_that_does_not_answer_delays_the_shutdown_by_the_probe_only(
         finally:
             installed.cluster.thaw_component(API_SERVER)
         assert "not drained: no answer of the API server within 10 s" in shown
-        wait_until(lambda: installed.fenced, "fence", timeout_s=WITHIN_S)
-        wait_until(lambda: len(pods.pods(SPARE, running=True)) == 1, "moved pod", timeout_s=WITHIN_S)
+        wait_for(lambda: installed.fenced, "fence")
+        wait_for(lambda: len(pods.pods(SPARE, running=True)) == 1, "moved pod")
