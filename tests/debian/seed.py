@@ -66,7 +66,7 @@ def write_seed(path: Path, cluster: ControlPlane, node: str) -> Path:
 def _unpacked(program: bytes) -> dict[str, bytes]:
     """Return the modules of `fencer-guest` for the stand-in; as files, which Python compiles once."""
     with ZipFile(io.BytesIO(program)) as archive:
-        modules = [name for name in archive.namelist() if name.startswith("fencer/")]
+        modules = [name for name in archive.namelist() if name.endswith(".py")]
         return {f"{_K3S}/{name}": archive.read(name) for name in modules}
 
 

@@ -73,10 +73,7 @@ class DebianGuest(Guest):
         """Switch it on; return when all that starts at boot has started (unless `paused`)."""
         self._virsh("start", *(["--paused"] if paused else []))
         if not paused:
-            self._wait(self._hears, "guest agent of the Debian guest", _BOOT_WITHIN_S)
-            # One question that is answered at the end: to ask again and again was a part of what a boot took.
-            state = self.run("systemctl is-system-running --wait", check=False).text.strip()
-            assert state in {"running", "degraded"}, state
+            self._wait(self._up, "boot of the Debian guest", _BOOT_WITHIN_S)
 
     @property
     def on(self) -> bool:
@@ -112,15 +109,18 @@ class DebianGuest(Guest):
             raise AssertionError(f"`{command}` in the guest: exit code {ran.code}: {ran.text}")
         return ran
 
-    def _hears(self) -> bool:
-        """Tell whether its guest agent is there."""
+    def _up(self) -> bool:
+        """Tell whether all has started; once its agent is there, the answer comes when the boot is over.
+
+        To ask again and again how far it is would be a good part of what it has to do.
+        """
         if self.pid is None:
             raise AssertionError("the Debian guest went off while it booted")
         try:
-            self._ask_agent("guest-ping", {})
-        except GuestError:
+            state = self.run("systemctl is-system-running --wait", check=False)
+        except GuestError:  # its agent is not there yet
             return False
-        return True
+        return state.text.strip() in ("running", "degraded")
 
     def _ask_agent(self, command: str, arguments: dict[str, Any]) -> Any:
         """Ask by the binding: the guest agent is asked so often that a virsh for each would be felt."""
