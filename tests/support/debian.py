@@ -82,8 +82,8 @@ class DebianGuest(Guest):
         return power is not None and power.state != _SHUTOFF
 
     def ask_agent_to_shut_down(self) -> None:
-        """Ask its guest agent to shut it down."""
-        self._virsh("shutdown", "--mode", "agent")
+        """Ask its guest agent to shut it down; what begins then may end the agent before it has answered."""
+        self._host.virsh("shutdown", "--mode", "agent", self.uuid, check=False)
 
     def wait_off(self) -> None:
         """Wait until it has powered itself off."""
