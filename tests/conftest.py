@@ -7,16 +7,16 @@ from hypothesis import HealthCheck, settings
 
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
 from tests.support import real_parts_required
-from tests.support.amounts import examples
 from tests.support.controlplane import ControlPlane, running_control_plane
+from tests.support.properties import examples
 
-pytest_plugins = ("tests.support.costs", "tests.support.lanes", "tests.support.rooms")
+pytest_plugins = ("tests.support.costs", "tests.support.lanes")
 
 # No property is about wall time, and a busy machine refutes none.
 settings.register_profile(
     "patient",
     settings(),
-    max_examples=examples(100),
+    max_examples=examples(),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fencer.config.document import parse
@@ -59,7 +59,6 @@ def mutated(draw) -> str:
     return "\n".join(lines)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 @example(b"\xef\xbb\xbf")
 @example(b"%YAML 1.1\n%YAML 1.1\n---\n")
@@ -67,14 +66,12 @@ def test_bytes(data):
     judge(data)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200) | st.text(alphabet="ab:-?[]{},#&*!|>'\"%@`\\ \n\t0\u2028\ufeff", max_size=60))
 def test_text(text):
     judge(text.encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, None], ids=["pure", "default"])
-@settings(deadline=None)
 @given(text=mutated())
 @example(text=VALID.replace("lab", "\U00018d09lab") + "nodes: {k8s-1: lab/x}")
 @example(text=f'{VALID}"\\ud800": 1\npolicy: {{poll_s: x}}')
@@ -94,7 +91,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(SOURCES), st.data())
 def test_values_of_any_shape_anywhere(source, data):
     root = yaml.safe_load(source)

@@ -22,7 +22,7 @@ from fencer.core.model import (
     Verdict,
 )
 from tests.core.build import ARMED, BOOT, NOW_S, UUID, evidence, node, observation, run
-from tests.support.amounts import examples
+from tests.support.properties import examples
 
 GUEST = GuestRef("home", "102", UUID, "k8s-2", "pve1")
 OFF = HostReading(off=True, words="off", observed_at_s=NOW_S - 2)
@@ -147,7 +147,7 @@ def test_a_silent_host_alone_is_refused_with_the_ways_out():
         assert way in decision.objection.seen
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(200))
 @given(
     silent=st.booleans(),
     settled=st.booleans(),

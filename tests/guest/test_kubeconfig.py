@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fencer.guest import kubeconfig
 from fencer.guest.errors import Unusable
 from fencer.guest.system import Ran
 from tests.controlplane.certificates import Authority, KeyPair
-from tests.support.amounts import examples
 
 K3S = "var/lib/rancher/k3s/agent/kubelet.kubeconfig"
 KUBEADM = "etc/kubernetes/kubelet.conf"
@@ -253,7 +252,6 @@ _shapes = st.recursive(
 _dump: list[Callable[[object], str]] = [json.dumps, yaml.safe_dump]
 
 
-@settings(deadline=None, max_examples=examples(300))
 @given(_shapes, st.sampled_from(_dump))
 def test_no_file_makes_it_stumble(
     tmp_path_factory: pytest.TempPathFactory, shape: object, dump: Callable[[object], str]
@@ -265,7 +263,6 @@ def test_no_file_makes_it_stumble(
         assert kubeconfig.read(path, _no_kubectl).host
 
 
-@settings(deadline=None, max_examples=examples(300))
 @given(st.binary(max_size=200))
 def test_no_bytes_make_it_stumble(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed"

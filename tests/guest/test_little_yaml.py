@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fencer.guest.little_yaml import YamlError, read
-from tests.support.amounts import examples
+from tests.support.properties import examples
 
 _PIECES = [
     *"\n\n\n:-#'\"{}[]|&*!,?~.%>\\ab1\t\u2028\x85\ufeff",
@@ -45,7 +45,7 @@ def _by_pyyaml(text: str) -> object:
     return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes nothing but text, lists and dicts
 
 
-@settings(max_examples=examples(2000), deadline=None)
+@settings(max_examples=examples(500))
 @given(_fragments)
 @example("a: 'b' #c\nd:\n- e\n-  f: g\n   h: {}\n- - i\n  - j\n")
 @example("a: [\"b\", c d , 'e''f']\n")
@@ -60,7 +60,6 @@ def test_what_it_reads_pyyaml_reads_the_same(text: str) -> None:
     assert found == ("" if expected is None else expected)
 
 
-@settings(max_examples=examples(500), deadline=None)
 @given(st.dictionaries(_words, _documents, min_size=1, max_size=4))
 def test_what_pyyaml_writes_is_read_or_refused(document: dict[str, object]) -> None:
     text = yaml.safe_dump(document)
@@ -71,7 +70,7 @@ def test_what_pyyaml_writes_is_read_or_refused(document: dict[str, object]) -> N
     assert found == _by_pyyaml(text)
 
 
-@settings(max_examples=examples(1000), deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=200))
 def test_no_text_makes_it_stumble(text: str) -> None:
     with suppress(YamlError):

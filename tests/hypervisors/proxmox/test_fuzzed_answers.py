@@ -37,7 +37,7 @@ from fencer.hypervisors.proxmox.states import read_power, read_row
 from fencer.hypervisors.proxmox.sweep import Sweeper
 from tests.hypervisors.proxmox.replay import ReplayApi
 from tests.hypervisors.proxmox.test_proof_steps import GUEST, MEMBERS, RUNNING, SETTINGS, STOPPED, UUID, row
-from tests.support.amounts import examples
+from tests.support.properties import examples
 
 OFF = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
 
@@ -148,7 +148,7 @@ PARSERS = [
 
 
 @given(JSON)
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 def test_parsers_read_or_refuse(data):
     for parser in PARSERS:
         with suppress(HypervisorProtocol):
@@ -171,7 +171,7 @@ def test_what_stands_on_the_wire_is_read_or_refused(data):
     saved=st.booleans(),
     template=st.booleans(),
 )
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 def test_only_the_one_pair_of_words_is_off(status, qmpstatus, lock, pid, saved, template):
     config = Config(UUID, lock=lock, saved=saved, template=template)
     reading = read_power(Status(status, qmpstatus, pid), config)
@@ -189,7 +189,6 @@ def test_a_row_is_off_only_by_its_word(status, lock, online):
 
 
 @given(odd=JSON, spoilt=st.integers(0, 5))
-@settings(max_examples=examples(300))
 def test_a_proof_with_one_odd_answer_is_none_or_true(odd, spoilt):
     """Whichever answer is replaced: a guest with a process is never off; only our errors come out."""
     answers = {
