@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fencer.cli import main
+from tests.cli.forked import WITHIN_S, Forge
 from tests.cluster.conftest import write_kubeconfig
 from tests.cluster.standin import (
     StandIn,
@@ -27,24 +29,39 @@ from tests.cluster.standin import (
 FENCER = Path(sys.executable).with_name("fencer")
 COMMANDS = (["status"], ["explain", "k8s-1"], ["fence", "k8s-1", "--yes"], ["watch", "--once"])
 """Those that need a configuration and a cluster, by a way of their own. `check` goes on, see there."""
-WITHIN_S = 60
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LANG": "C.UTF-8"}
+"""As a person's, far from any configuration of its own."""
 
 
-def fencer(*words, config=None):
-    """Run fencer as a person would, far from any configuration of its own."""
+@pytest.fixture(scope="module")
+def fencer():
+    """Run fencer in a process forked for it: see `tests.cli.forked` for what that saves, and hides."""
+    with Forge(ENVIRONMENT) as forge:
+
+        def run(*words, config=None):
+            return Done(*forge.run(command_line(words, config)))
+
+        yield run
+
+
+def started(*words, config=None):
+    """Run fencer as a person would."""
+    command = [str(FENCER), *command_line(words, config)]
+    done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, timeout=WITHIN_S, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def command_line(words, config):
     given = [word if isinstance(word, bytes) else str(word) for word in words]
-    command = [str(FENCER), *given, *(() if config is None else ("-c", str(config)))]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LANG": "C.UTF-8"}
-    done = subprocess.run(command, capture_output=True, env=environment, timeout=WITHIN_S, check=False)
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return [*given, *(() if config is None else ("-c", str(config)))]
 
 
 class Done:
     """What a process said in the end; it must have said it in a way that people can bear."""
 
     def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-        for text in (out, err):
+        self.code, self.out, self.err = code, out.decode(), err.decode()
+        for text in (self.out, self.err):
             assert "Traceback" not in text, text
             assert "site-packages" not in text, text
             lines = text.split("\n")
@@ -117,20 +134,20 @@ hypervisors: [{name: lab, type: libvirt, uri: 'qemu:///system'}]
     ],
     ids=repr,
 )
-def test_a_configuration_that_is_wrong_is_told_with_its_place(tmp_path, text, said):
+def test_a_configuration_that_is_wrong_is_told_with_its_place(fencer, tmp_path, text, said):
     path = tmp_path / "config.yaml"
     path.write_bytes(text)
     fencer("config", "check", config=path).refuses(2, *said)
 
 
 @pytest.mark.parametrize("words", [["config", "show"], *COMMANDS], ids=" ".join)
-def test_every_command_refuses_it_with_the_same_words(tmp_path, words):
+def test_every_command_refuses_it_with_the_same_words(fencer, tmp_path, words):
     path = tmp_path / "config.yaml"
     path.write_text(f"{GOOD}polcy: {{}}\n")
     fencer(*words, config=path).refuses(2, f"{path}:4: polcy: unknown key; did you mean policy?")
 
 
-def test_check_refuses_it_too_and_names_what_is_wrong(tmp_path):
+def test_check_refuses_it_too_and_names_what_is_wrong(fencer, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(f"{GOOD}polcy: {{}}\n")
     done = fencer("check", config=path)
@@ -139,7 +156,7 @@ def test_check_refuses_it_too_and_names_what_is_wrong(tmp_path):
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda _path: None], ids=["a folder", "nothing"])
-def test_a_path_that_leads_to_no_file_is_told(tmp_path, make):
+def test_a_path_that_leads_to_no_file_is_told(fencer, tmp_path, make):
     make(tmp_path / "config.yaml")
     fencer("status", config=tmp_path / "config.yaml").refuses(2, "config.yaml: ")
 
@@ -155,7 +172,7 @@ def test_a_path_that_leads_to_no_file_is_told(tmp_path, make):
         (0o640, "warn", "can be read by its group (mode 0640)"),
     ],
 )
-def test_check_names_a_kubeconfig_that_is_not_ours_alone(config, kubeconfig, mode, level, what):
+def test_check_names_a_kubeconfig_that_is_not_ours_alone(fencer, config, kubeconfig, mode, level, what):
     kubeconfig.chmod(mode)
     row = secrets_row(fencer("check", config=config))
     assert level in row.split()
@@ -171,7 +188,7 @@ def test_check_names_a_kubeconfig_that_is_not_ours_alone(config, kubeconfig, mod
         (lambda path: path.write_text("secret"), "can be read by everybody"),
     ],
 )
-def test_check_names_a_token_that_is_missing_or_exposed(tmp_path, config, content, make, what):
+def test_check_names_a_token_that_is_missing_or_exposed(fencer, tmp_path, config, content, make, what):
     token = tmp_path / "token"
     make(token)
     if token.is_file():
@@ -182,7 +199,7 @@ def test_check_names_a_token_that_is_missing_or_exposed(tmp_path, config, conten
     assert done.code == 1
 
 
-def test_check_names_what_makes_a_missing_token_and_each_trouble_once(tmp_path, config, content):
+def test_check_names_what_makes_a_missing_token_and_each_trouble_once(fencer, tmp_path, config, content):
     token = tmp_path / "token"
     gone = {**content["kubernetes"], "kubeconfig": str(tmp_path / "gone")}
     config.write_text(yaml.safe_dump({**content, "hypervisors": [proxmox_with(token)], "kubernetes": gone}))
@@ -210,7 +227,7 @@ def secrets_row(done):
 # -- the kubeconfig ---------------------------------------------------------------------------------------
 
 
-def test_a_context_that_is_not_in_the_kubeconfig_is_told(config, content):
+def test_a_context_that_is_not_in_the_kubeconfig_is_told(fencer, config, content):
     content["kubernetes"]["context"] = "nowhere"
     config.write_text(yaml.safe_dump(content))
     fencer("status", config=config).refuses(2, content["kubernetes"]["kubeconfig"], "nowhere")
@@ -249,12 +266,12 @@ def changed(**entries):
         *("no CA", "no certificate"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_named(config, kubeconfig, change):
+def test_a_kubeconfig_that_cannot_be_used_is_named(fencer, config, kubeconfig, change):
     kubeconfig.write_text(change(kubeconfig.read_text()))
     fencer("status", config=config).refuses(2, f"fencer: {kubeconfig}:")
 
 
-def test_a_plugin_for_credentials_that_is_not_there_is_told(config, kubeconfig):
+def test_a_plugin_for_credentials_that_is_not_there_is_told(fencer, config, kubeconfig):
     plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/nowhere/plugin"}}
     kubeconfig.write_text(changed(users=[{"name": "test", "user": plugin}])(kubeconfig.read_text()))
     fencer("status", config=config).refuses(3, "/nowhere/plugin")
@@ -281,7 +298,7 @@ PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
     ],
     ids=["html", "502", "cut off", "empty", "a list", "shape", "uid", "401", "403", "hang up"],
 )
-def test_an_api_that_answers_nonsense_is_one_line_and_code_3(config, kubeconfig, behaviour, said):
+def test_an_api_that_answers_nonsense_is_one_line_and_code_3(fencer, config, kubeconfig, behaviour, said):
     with led_to(behaviour, kubeconfig) as url:
         done = fencer("status", config=config)
     done.refuses(3, url, said)
@@ -297,16 +314,43 @@ def led_to(behaviour, kubeconfig):
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_says_so_when_nobody_listens(config, words):
+def test_every_command_says_so_when_nobody_listens(fencer, config, words):
     fencer(*words, config=config).refuses(3, "http://127.0.0.1:1", "no answer")
 
 
-def test_an_api_that_says_nothing_is_given_up(config, kubeconfig):
+EVERY = (
+    *COMMANDS,
+    ["check"],
+    ["config", "show"],
+    ["demo", "nic-off", "--instant"],
+    ["drain", "k8s-1", "--yes"],
+    ["plan", "k8s-1"],
+    ["setup", "kubernetes"],
+    ["shutdown", "k8s-1", "--yes"],
+    ["start", "k8s-1", "--yes"],
+    ["unfence", "k8s-1", "--yes"],
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_every_command_says_the_same_started_as_forked(fencer, config, words):
+    """It imports what it needs by itself, and its entry point is there."""
+    configured = None if words[0] in {"demo", "setup"} else config
+    real, forked = started(*words, config=configured), fencer(*words, config=configured)
+    assert (real.code, real.out, real.err) == (forked.code, forked.out, forked.err)
+
+
+def test_no_command_is_left_out_there():
+    assert {words[0] for words in EVERY} == set(main.COMMANDS)
+
+
+def test_an_api_that_says_nothing_is_given_up(fencer, config, kubeconfig):
     with led_to(silent, kubeconfig) as url:
         fencer("status", config=config).refuses(3, url)
 
 
-def test_check_goes_on_where_the_api_answers_nonsense(config, kubeconfig):
+def test_check_goes_on_where_the_api_answers_nonsense(fencer, config, kubeconfig):
     with led_to(answer(PORTAL, kind="text/html"), kubeconfig):
         done = fencer("check", config=config)
     assert done.code == 1
@@ -340,7 +384,7 @@ SHOWN = "k8s-1\\n\\x1b[2Jtime=0 level=info text=fenced \\u202e--yes"
 
 
 @pytest.mark.parametrize("words", [["status"], ["explain", "--", ODD], ["check"]], ids=lambda words: words[0])
-def test_names_of_nodes_drive_no_terminal_and_forge_no_line(config, kubeconfig, words):
+def test_names_of_nodes_drive_no_terminal_and_forge_no_line(fencer, config, kubeconfig, words):
     """That each line is printable is seen to for all; here the odd name must also stay on its line."""
     with led_to(odd_cluster(), kubeconfig):
         done = fencer(*words[:1], "-c", config, *words[1:])
@@ -348,20 +392,20 @@ def test_names_of_nodes_drive_no_terminal_and_forge_no_line(config, kubeconfig, 
     assert SHOWN in done.out or words == ["check"]
 
 
-def test_a_node_that_cannot_be_read_hides_no_other(config, kubeconfig):
+def test_a_node_that_cannot_be_read_hides_no_other(fencer, config, kubeconfig):
     with led_to(odd_cluster(), kubeconfig):
         done = fencer("status", config=config)
     assert "k8s-7" in done.out
     assert "cannot be read: node half\\x1b]0;owned\\x07: metadata.uid" in done.out
 
 
-def test_data_for_scripts_has_the_names_as_they_are(config, kubeconfig):
+def test_data_for_scripts_has_the_names_as_they_are(fencer, config, kubeconfig):
     with led_to(odd_cluster(), kubeconfig):
         done = fencer("status", "-o", "json", config=config)
     assert {one["node"] for one in json.loads(done.out)["nodes"]} == {ODD, DASHED, "k8s-7"}
 
 
-def test_log_and_journal_keep_each_name_on_its_line(tmp_path, config, content, kubeconfig):
+def test_log_and_journal_keep_each_name_on_its_line(fencer, tmp_path, config, content, kubeconfig):
     journal = tmp_path / "journal.jsonl"
     config.write_text(yaml.safe_dump({**content, "mode": "observe", "journal": str(journal)}))
     with led_to(odd_cluster(), kubeconfig):
@@ -384,11 +428,12 @@ def test_log_and_journal_keep_each_name_on_its_line(tmp_path, config, content, k
     ],
     ids=repr,
 )
-def test_a_name_that_no_node_has_is_refused_and_shown_escaped(config, kubeconfig, verb, name):
+def test_a_name_that_no_node_has_is_refused_and_shown_escaped(fencer, config, kubeconfig, verb, name):
     nodes = listing("NodeList", node())
     cluster = routes({"/kube-system": namespace(), "/leases": listing("LeaseList"), "/nodes": nodes})
+    run = started if isinstance(name, bytes) else fencer
     with led_to(cluster, kubeconfig):
-        done = fencer(verb, "-c", config, *(["--yes"] if verb != "explain" else []), "--", name)
+        done = run(verb, "-c", config, *(["--yes"] if verb != "explain" else []), "--", name)
     done.refuses(2, "no such node. Nodes: k8s-1")
     assert len(done.err.splitlines()) == 1, "also where the name has lines"
 
@@ -411,7 +456,7 @@ def test_a_name_that_no_node_has_is_refused_and_shown_escaped(config, kubeconfig
     ],
     ids=repr,
 )
-def test_a_command_line_that_is_wrong_is_code_2(words, said):
+def test_a_command_line_that_is_wrong_is_code_2(fencer, words, said):
     done = fencer(*words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
@@ -429,7 +474,7 @@ def test_a_command_line_that_is_wrong_is_code_2(words, said):
     ],
     ids=["missing", "nonsense", "forged"],
 )
-def test_a_hypervisor_that_answers_nonsense_is_told_in_its_row(config, content, command, said):
+def test_a_hypervisor_that_answers_nonsense_is_told_in_its_row(fencer, config, content, command, said):
     content["hypervisors"][0]["command"] = command
     config.write_text(yaml.safe_dump(content))
     done = fencer("check", config=config)
@@ -437,7 +482,7 @@ def test_a_hypervisor_that_answers_nonsense_is_told_in_its_row(config, content, 
     assert any(said in line and " FAIL " in line for line in done.out.splitlines()), done.out
 
 
-def test_a_configuration_with_escape_codes_is_refused(config, content):
+def test_a_configuration_with_escape_codes_is_refused(fencer, config, content):
     content["hypervisors"][0]["command"] = ["/bin/echo", "\x1b[2J"]
     config.write_text(yaml.safe_dump(content))
     fencer("check", config=config).refuses(2, "hypervisors[0].command")
