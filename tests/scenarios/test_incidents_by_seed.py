@@ -26,7 +26,13 @@ judged = cache(judge)
 """Each seed is played once for all tests here."""
 
 
-@pytest.mark.parametrize("first", SEEDS[::BATCH])
+def batches():
+    """The first seed of each batch; one of them is enough for each save of a file."""
+    quick, *slow = SEEDS[::BATCH]
+    return [quick, *(pytest.param(first, marks=pytest.mark.slow) for first in slow)]
+
+
+@pytest.mark.parametrize("first", batches())
 def test_no_incident_by_chance_goes_wrong(first):
     verdicts = [judged(seed) for seed in SEEDS if first <= seed < first + BATCH]
     wrong = [verdict.report for verdict in verdicts if verdict.wrong]
@@ -37,6 +43,7 @@ def test_no_incident_by_chance_goes_wrong(first):
         assert sum(verdict.lifted for verdict in verdicts) > BATCH / 5
 
 
+@pytest.mark.slow
 def test_old_memory_comes_back_in_enough_of_them():
     """Else nothing was shown of it: a snapshot is reverted after a fence, and writes beside new owners."""
     assert sum(judged(seed).revenant for seed in range(250)) >= 3
