@@ -345,6 +345,7 @@ def test_no_command_is_left_out_there():
     assert {words[0] for words in EVERY} == set(main.COMMANDS)
 
 
+@pytest.mark.slow  # it is given so long
 def test_an_api_that_says_nothing_is_given_up(fencer, config, kubeconfig):
     with led_to(silent, kubeconfig) as url:
         fencer("status", config=config).refuses(3, url)

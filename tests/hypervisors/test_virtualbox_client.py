@@ -16,7 +16,7 @@ LONG_S = 60.0
 SOON_S = 0.3
 """For what hangs anyway."""
 BUSY_S = 4.0
-"""For what hangs, where on a busy machine something else has to come in time."""
+"""For what hangs, where on a busy machine something else has to come in time; so these tests are slow."""
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def states(hypervisor) -> dict[str, PowerState]:
 # -- one machine of many --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -76,6 +77,7 @@ def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     assert set(seen.values()) == {PowerState.RUNNING}
 
 
+@pytest.mark.slow
 def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened, clock):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -99,6 +101,7 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     assert states(hypervisor) == {"frozen": PowerState.RUNNING}
 
 
+@pytest.mark.slow
 def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
     for number in range(12):
         vbox.add(f"frozen-{number}")
@@ -198,6 +201,7 @@ def test_a_machine_that_vanishes_in_the_midst_of_a_look_keeps_the_record_of_its_
     assert (evidence.power_state, evidence.end_recorded) == (PowerState.ABSENT, True)
 
 
+@pytest.mark.slow
 def test_a_log_that_hangs_is_no_answer(vbox, opened):
     hypervisor, machine = opened(read_s=BUSY_S), vbox.add("k8s-1", "poweroff")
     vbox.trouble(f"showvminfo {machine.id} --log", hang=True)
@@ -347,6 +351,7 @@ def test_it_describes_itself(vbox, hypervisor):
 # -- power ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
     hypervisor, machine = opened(off_s=BUSY_S), vbox.add("frozen")
     vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)
@@ -393,6 +398,7 @@ def test_a_start_of_a_machine_that_runs_does_not_wait(vbox, hypervisor):
     assert sum(words[0] == "startvm" for words in vbox.calls()) == 1
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_held_for_good_is_not_started(vbox, opened):
     machine = vbox.add("k8s-1", "poweroff", held=1_000)
     with pytest.raises(HypervisorProtocol, match="already locked"):

@@ -50,7 +50,6 @@ class Host:
             text=True,
             capture_output=True,
             check=False,
-            timeout=60,
         )
 
     @property

@@ -30,7 +30,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorError, HypervisorUnreachable
-from fencer.hypervisors.proxmox.look import look_around
+from fencer.hypervisors.proxmox.look import Look, look_around
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
@@ -105,7 +105,7 @@ class Watch:
         for evidence in swept:
             self._take_in(f"vm:{evidence.guest.id}", evidence, now_s)
         for sid in self.trace.guests:
-            self._look_closely(sid, now_s)
+            self._look_closely(sid, look, now_s)
         for sid, recovery in self._memory.ha.recovered.items():
             self._hold_recovery_against_truth(sid, recovery.left)
 
@@ -120,11 +120,12 @@ class Watch:
                 self.account.refused[sid] = watched.words if watched else "never seen"
         return self.account
 
-    def _look_closely(self, sid: str, now_s: float) -> None:
+    def _look_closely(self, sid: str, look: Look, now_s: float) -> None:
+        """Prove from the look of this second: another one would say the same."""
         vmid = sid.removeprefix("vm:")
         guest = GuestRef("home", vmid, uuid_of(int(vmid)), f"vm{vmid}")
         try:
-            evidence = self._prover.prove(look_around(self._api, SETTINGS, now_s), guest)
+            evidence = self._prover.prove(look, guest)
         except HypervisorError as error:
             if sid in self._watched:
                 self._watched[sid].words = str(error)

@@ -12,7 +12,10 @@ from tests.hypervisors.proxmox.ha_report import report
 from tests.hypervisors.proxmox.ha_trace import Trace, read_rows
 from tests.hypervisors.proxmox.ha_watch import FOLDER, NAMES, play
 
-pytestmark = pytest.mark.skipif(not NAMES, reason=f"no traces of HA's simulator in {FOLDER}")
+pytestmark = [
+    pytest.mark.skipif(not NAMES, reason=f"no traces of HA's simulator in {FOLDER}"),
+    pytest.mark.slow,
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
