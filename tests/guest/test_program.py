@@ -72,6 +72,7 @@ def test_it_runs_alone(program: Path, tmp_path: Path) -> None:
         assert f"    {word} " in done.stdout or f"    {word}\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_python_of_this_machine_runs_it(program: Path, tmp_path: Path) -> None:
     """Down to the oldest, where it is here (vermin judges the sources anyhow). `check` needs all of it."""
     names = [f"python3.{minor}" for minor in range(OLDEST[1], 20)]

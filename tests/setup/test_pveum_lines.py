@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from fencer.hypervisors.proxmox.rights import compare
 
 SECRET = "12345678-90ab-cdef-1234-567890abcdef"  # noqa: S105 - of no token
 
-PVEUM = f"""#!/usr/bin/env python3
+PVEUM = f"""#!{sys.executable} -IS
 import json, os, sys
 with open(os.environ["BOOKS"], "a") as books:
     books.write(json.dumps(sys.argv[1:]) + "\\n")

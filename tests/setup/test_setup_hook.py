@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from fencer.setup.hook import carry_out, make_plan
 HOOK = Path(__file__).parents[2] / "config" / "proxmox" / "fencer-hook"
 VOLUME = "nas:snippets/fencer-hook"
 
-TOOL = """#!/usr/bin/env python3
-import json, os, pathlib, shlex, sys
+TOOL = f"""#!{sys.executable} -IS
+"""  # as little as a start can cost
+TOOL += """import json, os, pathlib, shlex, sys
 place = pathlib.Path(os.environ["CLUSTER"])
 state = json.loads(place.read_text())
 tool, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]

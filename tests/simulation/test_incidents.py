@@ -30,7 +30,9 @@ def verdicts(events, node):
     ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_every_story_ends_as_expected(scenario, seed):
     _, summary = told(scenario, seed=seed, strict=not scenario.second_writer)
@@ -144,6 +146,7 @@ def test_a_guest_that_is_saved_is_refused_and_its_restore_harms_nobody():
     assert (summary.fenced, summary.refused_reason) == (False, Reason.GUEST_SAVED)
 
 
+@pytest.mark.slow
 def test_a_guest_started_in_the_middle_of_it_all_is_never_a_second_writer():
     """Started again at every second around the moment of the fence."""
     fenced = 0

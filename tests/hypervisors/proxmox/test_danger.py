@@ -486,6 +486,7 @@ def test_a_guest_seen_on_two_hosts_is_explained_by_its_migration(home):
     assert home.read(conf).moved_from == ("pve3",)
 
 
+@pytest.mark.slow
 def test_a_recovery_by_ha_explains_the_move(home):
     conf = home.guest(host="pve3", ha="started")
     home.watch(30)

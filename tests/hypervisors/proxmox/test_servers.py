@@ -272,6 +272,7 @@ def dripping(tmp_path):
         thread.join(10)
 
 
+@pytest.mark.slow
 def test_a_server_that_drips_does_not_outlast_its_time(home, tmp_path):
     """Each byte comes in time; the answer does not."""
     (tmp_path / "drip").mkdir()
@@ -404,6 +405,7 @@ def test_an_old_row_does_not_contradict_a_newer_reading(home):
         assert home.read(conf).power_state is PowerState.PAUSED
 
 
+@pytest.mark.slow
 def test_a_host_that_hangs_does_not_hold_a_sweep_up(tmp_path):
     """Its guests are left alone for a while; the others are read."""
     with PveServers(PveCluster(), tmp_path) as api:

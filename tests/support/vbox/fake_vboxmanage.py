@@ -8,7 +8,6 @@ and is quick to start: standard library only. It may be killed at any moment: FI
 import fcntl
 import json
 import os
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -74,8 +73,6 @@ def suffer(trouble):
     if trouble.get("huge"):
         while True:
             os.write(1, b"x" * 65536)
-    if trouble.get("child"):
-        subprocess.Popen(["sleep", trouble["child"]])
     if trouble.get("hang"):
         while True:
             time.sleep(3600)
