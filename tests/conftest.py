@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
 from tests.support import real_parts_required
+from tests.support.amounts import examples
 from tests.support.controlplane import ControlPlane, running_control_plane
-from tests.support.properties import examples
 
-pytest_plugins = ("tests.support.costs", "tests.support.lanes")
+pytest_plugins = ("tests.support.costs", "tests.support.lanes", "tests.support.rooms")
 
 # No property is about wall time, and a busy machine refutes none.
 settings.register_profile(

@@ -22,7 +22,7 @@ from fencer.core.model import (
     Verdict,
 )
 from tests.core.build import ARMED, BOOT, NOW_S, UUID, evidence, node, observation, run
-from tests.support.properties import examples
+from tests.support.amounts import examples
 
 GUEST = GuestRef("home", "102", UUID, "k8s-2", "pve1")
 OFF = HostReading(off=True, words="off", observed_at_s=NOW_S - 2)

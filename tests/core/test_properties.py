@@ -38,7 +38,7 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, PausedGuest, Policy, SavedGuest, UnresponsiveGuest
 from fencer.core.reasons import TEXTS, change, says
 from tests.core.build import BOOT, GUEST, NEW_BOOT, NOW_S, OTHER, UUID, evidence, node, observation, run
-from tests.support.properties import examples
+from tests.support.amounts import examples
 
 IRREVERSIBLE = (TaintNode, ClearPods, StopGuest, DiscardSaved, DeleteAttachments, UntaintNode)
 ages = st.sampled_from((0.0, 3.0, 20.0, 41.0, 90.0, 400.0))

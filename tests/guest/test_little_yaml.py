@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fencer.guest.little_yaml import YamlError, read
-from tests.support.properties import examples
+from tests.support.amounts import examples
 
 _PIECES = [
     *"\n\n\n:-#'\"{}[]|&*!,?~.%>\\ab1\t\u2028\x85\ufeff",

@@ -23,11 +23,6 @@ RACES_END_TO_END = (
 )
 
 
-def marked(site: Site) -> str:
-    """Run the tests that are marked `long`."""
-    return do(site, [Part("", ("./dev", "test", "-m", "long"))])
-
-
 def seeds(site: Site) -> str:
     """Draw examples, incidents in memory, and faults on real parts: others each day, the same by `--seed`."""
     incidents, faults = row(site.seed, INCIDENTS), row(site.seed, FAULTS)

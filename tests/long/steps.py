@@ -20,7 +20,6 @@ def benchmarks(site: Site) -> str:
 
 _STEPS = (
     Step("pythons", "quick tests on every Python of this machine", pythons.quick),
-    Step("marked", "the tests that are marked `long`", numbers.marked),
     Step("seeds", "properties, incidents and random faults with many other seeds", numbers.seeds),
     Step("races", f"each test that races, {numbers.TIMES} times", numbers.races),
     Step("python-3.13", "all tests on Python 3.13", partial(pythons.whole, "3.13")),

@@ -3,9 +3,9 @@
 import os
 
 
-def examples(usual: int) -> int:
-    """Return how many examples a property tries: as many as usual, or ``FENCER_EXAMPLES`` if that is more."""
-    return max(usual, int(os.environ.get("FENCER_EXAMPLES", "0")))
+def examples(enough_count: int = 100) -> int:
+    """Return how many examples a property tries: enough, or ``FENCER_EXAMPLES`` if that is more."""
+    return max(enough_count, int(os.environ.get("FENCER_EXAMPLES") or 0))
 
 
 def seeds(variable: str, usual: str) -> range:

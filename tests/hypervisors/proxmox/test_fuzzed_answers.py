@@ -37,7 +37,7 @@ from fencer.hypervisors.proxmox.states import read_power, read_row
 from fencer.hypervisors.proxmox.sweep import Sweeper
 from tests.hypervisors.proxmox.replay import ReplayApi
 from tests.hypervisors.proxmox.test_proof_steps import GUEST, MEMBERS, RUNNING, SETTINGS, STOPPED, UUID, row
-from tests.support.properties import examples
+from tests.support.amounts import examples
 
 OFF = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
 
