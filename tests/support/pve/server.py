@@ -5,12 +5,15 @@ Source: pve-http-server's AnyEvent.pm; headers, empty bodies and closed connecti
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import socket
 import ssl
 import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
@@ -52,7 +55,7 @@ class PveServers:
 
     Args:
         pve: The cluster.
-        folder: For certificates.
+        folder: For the authority's certificate.
         delay_scale: By this the real one's delays are multiplied before they are waited for.
         keep_alive_s: How long a connection stays open that has been idle since its last answer.
 
@@ -65,14 +68,14 @@ class PveServers:
     def __init__(
         self, pve: PveCluster, folder: Path, *, delay_scale: float = 0.0, keep_alive_s: float = 5.0
     ) -> None:
-        authority = Authority(folder)
         self.pve, self.api = pve, Api(pve)
         self.delay_scale, self.keep_alive_s = delay_scale, keep_alive_s
         self.requests: list[Asked] = []
         self.recycle_after = 1000
-        self.ca_file = authority.ca_file
+        self.ca_file = folder / "ca.crt"
+        self.ca_file.write_bytes(_authority().ca_file.read_bytes())
         self.over = threading.Event()
-        self._doors = {host.name: Door(self, host, authority) for host in pve.hosts.values()}
+        self._doors = {host.name: Door(self, host) for host in pve.hosts.values()}
 
     def __enter__(self) -> Self:
         for door in self._doors.values():
@@ -127,16 +130,30 @@ class PveServers:
             door.adjust()
 
 
+@cache
+def _authority() -> Authority:
+    """One for all clusters of a run: that a host of another one's is refused is shown with another one."""
+    folder = TemporaryDirectory(prefix="pve-authority-")
+    atexit.register(folder.cleanup)
+    return Authority(Path(folder.name))
+
+
+@cache
+def _identity(host: str) -> tuple[ssl.SSLContext, str]:
+    """A host's TLS and its certificate's SHA-256 fingerprint."""
+    pair = _authority().server(host, [LOOPBACK, host, "localhost"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert_file, pair.key_file)
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.cert_file.read_text())).hexdigest().upper()
+    return context, ":".join(digest[n : n + 2] for n in range(0, 64, 2))
+
+
 class Door:
     """The port of one host."""
 
-    def __init__(self, servers: PveServers, host: Host, authority: Authority) -> None:
-        pair = authority.server(host.name, [LOOPBACK, host.name, "localhost"])
+    def __init__(self, servers: PveServers, host: Host) -> None:
         self.servers, self.host = servers, host
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(pair.cert_file, pair.key_file)
-        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.cert_file.read_text())).hexdigest().upper()
-        servers.pve.fingerprints[host.name] = ":".join(digest[n : n + 2] for n in range(0, 64, 2))
+        self.context, servers.pve.fingerprints[host.name] = _identity(host.name)
         self._lock = threading.RLock()
         self._listener: socket.socket | None = None
         self._talks: dict[socket.socket, bool] = {}  # True: something is being asked

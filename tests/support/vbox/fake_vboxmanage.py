@@ -2,8 +2,11 @@
 
 Run as ``python fake_vboxmanage.py FILE WORDS…``. FILE is JSON: ``machines`` by UUID, and ``trouble``: what
 goes wrong, by the beginning of the command line. Sentences and codes are VirtualBox 7.2.22's. Stands alone,
-and is quick to start: standard library only. It may be killed at any moment: FILE is whole all the same.
+and is quick to start: standard library only, and of that not even pathlib. It may be killed at any moment:
+FILE is whole all the same.
 """
+
+# ruff: noqa: PTH105, PTH123
 
 import fcntl
 import json
@@ -11,7 +14,6 @@ import os
 import sys
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 NOT_FOUND = "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component VirtualBoxWrap, interface IVirtualBox"
 LOCKED = "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007), component MachineWrap, interface IMachine"
@@ -33,9 +35,10 @@ class Refusal(Exception):
 
 
 def main(path, words):
-    with Path(f"{path}.lock").open("w") as lock:
+    with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        world = json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            world = json.load(file)
         world["calls"] = [*world.get("calls", [])[-CALLS_KEPT:], words]
         trouble = next((t for t in world["trouble"] if " ".join(words).startswith(t["on"])), None)
         if trouble and "times" in trouble:
@@ -58,9 +61,10 @@ def main(path, words):
 
 def save(path, world):
     """Write the file anew, in one step: who is killed in the midst leaves the old one."""
-    new = Path(f"{path}.new")
-    new.write_text(json.dumps(world), encoding="utf-8")
-    new.replace(path)
+    new = f"{path}.new"
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(json.dumps(world))
+    os.replace(new, path)
 
 
 def suffer(trouble):
