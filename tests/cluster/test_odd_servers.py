@@ -271,7 +271,7 @@ def test_a_dead_first_server_is_passed_over_for_the_second_which_is_kept(stand_i
     ]
 
 
-@pytest.mark.parametrize("fault", [silent, hang_up, status(500)])
+@pytest.mark.parametrize("fault", [pytest.param(silent, marks=pytest.mark.slow), hang_up, status(500)])
 def test_a_server_that_fails_while_in_use_is_left_for_the_next(stand_in, lead_to, fault):
     first, second = stand_in(k8s_1()), stand_in(k8s_1())
     cluster = lead_to(first.url, second.url, patience_s=5.0)  # enough for the answers before the fault

@@ -55,6 +55,7 @@ class AskerContract:
             asker.ask("lab", calls.hanging("lab"), SHORT_S)
         assert asker.ask("lab", calls.well("lab"), LONG_S) == "well"
 
+    @pytest.mark.slow  # a real one is given as long as others may need
     def test_of_many_each_gets_its_own_answer_or_its_own_error(self, asker: Asker, calls: Calls):
         answers = asker.ask_all(
             {"one": calls.well("one"), "two": denied, "three": calls.hanging("three")}, ENOUGH_S
