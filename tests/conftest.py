@@ -25,12 +25,10 @@ settings.load_profile("patient")
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the real API server; and what is slow anyway is not counted for coverage on top."""
+    """Mark what needs the real API server."""
     for item in items:
         if "bare_api" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.e2e)
-        if item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -17,6 +17,8 @@ from tests.support import wait_until
 from tests.support.vbox import FakeBackstage, FakeVBox, QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox
 
+pytestmark = pytest.mark.slow  # each call of VBoxManage is a process
+
 
 class VirtualBoxContract(HypervisorContract, SavingContract):
     """The contract, and the one place where VirtualBox can do less."""

@@ -55,6 +55,7 @@ def silent(done: subprocess.CompletedProcess[bytes]) -> bool:
     return (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.libvirt
 def test_a_real_libvirtd_runs_it_at_the_begin_and_end_of_a_guest(folder: Path) -> None:
     hooks = folder / "hooks"
     (hooks / "qemu.d").mkdir(parents=True)

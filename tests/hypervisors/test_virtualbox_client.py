@@ -12,6 +12,8 @@ from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, H
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
+pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some hang
+
 LONG_S = 60.0
 SOON_S = 0.3
 """For what hangs anyway."""
@@ -63,7 +65,6 @@ def states(hypervisor) -> dict[str, PowerState]:
 # -- one machine of many --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -77,7 +78,6 @@ def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     assert set(seen.values()) == {PowerState.RUNNING}
 
 
-@pytest.mark.slow
 def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened, clock):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -101,7 +101,6 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     assert states(hypervisor) == {"frozen": PowerState.RUNNING}
 
 
-@pytest.mark.slow
 def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
     for number in range(12):
         vbox.add(f"frozen-{number}")
@@ -201,7 +200,6 @@ def test_a_machine_that_vanishes_in_the_midst_of_a_look_keeps_the_record_of_its_
     assert (evidence.power_state, evidence.end_recorded) == (PowerState.ABSENT, True)
 
 
-@pytest.mark.slow
 def test_a_log_that_hangs_is_no_answer(vbox, opened):
     hypervisor, machine = opened(read_s=BUSY_S), vbox.add("k8s-1", "poweroff")
     vbox.trouble(f"showvminfo {machine.id} --log", hang=True)
@@ -351,7 +349,6 @@ def test_it_describes_itself(vbox, hypervisor):
 # -- power ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
     hypervisor, machine = opened(off_s=BUSY_S), vbox.add("frozen")
     vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)
@@ -398,7 +395,6 @@ def test_a_start_of_a_machine_that_runs_does_not_wait(vbox, hypervisor):
     assert sum(words[0] == "startvm" for words in vbox.calls()) == 1
 
 
-@pytest.mark.slow
 def test_a_machine_that_is_held_for_good_is_not_started(vbox, opened):
     machine = vbox.add("k8s-1", "poweroff", held=1_000)
     with pytest.raises(HypervisorProtocol, match="already locked"):

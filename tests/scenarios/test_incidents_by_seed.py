@@ -27,9 +27,10 @@ judged = cache(judge)
 
 
 def batches():
-    """The first seed of each batch; one of them is enough for each save of a file."""
-    quick, *slow = SEEDS[::BATCH]
-    return [quick, *(pytest.param(first, marks=pytest.mark.slow) for first in slow)]
+    """The first seed of each batch; one is enough for each save of a file, and to count coverage by."""
+    quick, *further = SEEDS[::BATCH]
+    marks = (pytest.mark.slow, pytest.mark.no_cover)  # the latter: counting takes longer than playing
+    return [quick, *(pytest.param(first, marks=marks) for first in further)]
 
 
 @pytest.mark.parametrize("first", batches())

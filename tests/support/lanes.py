@@ -42,7 +42,7 @@ _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) fo
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Say how many workers there are; none for a single file: it is over before they would have begun.
 
-    `-n auto`: one for each lane asked for, and one for the rest. `-n logical`, or no lane: one a processor.
+    `-n auto`: one for each lane asked for, and one for the rest. `-n logical`, or no lane: two a processor.
     """
     paths = [Path(config.invocation_params.dir, asked.partition("::")[0]).resolve() for asked in config.args]
     if len(paths) == 1 and paths[0].is_file():
@@ -51,7 +51,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         lane for file, lane in _LANE_OF.items() if any((_ROOT / file).is_relative_to(path) for path in paths)
     }
     if not asked_for or config.option.numprocesses == "logical":
-        return os.cpu_count() or 1
+        return 2 * (os.cpu_count() or 1)  # half of it is waiting
     return len(asked_for) + any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
 
 

@@ -24,7 +24,7 @@ def test_every_end_to_end_file_is_in_one_lane():
         (["."], len(LANES) + 1),
         (["e2e"], len(LANES)),
         (["e2e", "core"], len(LANES) + 1),
-        (["core", "cli"], os.cpu_count()),
+        (["core", "cli"], 2 * os.cpu_count()),
         (["core/test_decide.py"], 0),
         (["e2e/test_lab.py"], 0),
         (["e2e/test_lab.py", "e2e/test_plan.py"], 1),
@@ -35,8 +35,8 @@ def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(paths
     assert pytest_xdist_auto_num_workers(asked("auto", *paths)) == workers
 
 
-def test_without_lanes_there_is_one_a_processor():
-    assert pytest_xdist_auto_num_workers(asked("logical", ".")) == os.cpu_count()
+def test_without_lanes_there_are_two_a_processor():
+    assert pytest_xdist_auto_num_workers(asked("logical", ".")) == 2 * os.cpu_count()
     assert pytest_xdist_auto_num_workers(asked("logical", "core/test_decide.py")) == 0
 
 

@@ -15,6 +15,7 @@ from tests.hypervisors.proxmox.ha_watch import FOLDER, NAMES, play
 pytestmark = [
     pytest.mark.skipif(not NAMES, reason=f"no traces of HA's simulator in {FOLDER}"),
     pytest.mark.slow,
+    pytest.mark.no_cover,  # counting takes longer than replaying
 ]
 
 
