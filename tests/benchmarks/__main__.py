@@ -1,6 +1,6 @@
 """Every number of one table, measured one after the other.
 
-    uv run --group real python -m tests.benchmarks
+    ./dev bench
 
 `failover`, which lets real guests die for half an hour, and `drain`, which takes a quarter, are started by
 their own names.

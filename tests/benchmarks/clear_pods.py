@@ -1,6 +1,6 @@
 """How long after the taint the last of a hundred pods is deleted, on a real API server.
 
-    uv run python -m tests.benchmarks.clear_pods
+    ./dev bench clear_pods
 
 Alone, and with Kubernetes' own controllers, which mark and delete the same pods in the same moment.
 """

@@ -1,6 +1,6 @@
 """How many decisions a second `fencer.core.decide` takes, its ladder of checks included.
 
-uv run python -m tests.benchmarks.decide
+./dev bench decide
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`fencer drain` beside `kubectl drain`: a node full of pods behind a budget, on a real control plane.
 
-    uv run python -m tests.benchmarks.drain
+    ./dev bench drain
 
 Both drain the same node with the same pods, in turn: seconds, requests by the API server's audit log, and the
 fewest healthy pods by every event of a watch. kubectl is the one of the control plane's own version, with its

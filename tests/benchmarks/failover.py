@@ -1,6 +1,6 @@
 """How long a node's death keeps pods with a volume away: Kubernetes alone, and with fencer by its recipes.
 
-    uv run --group real python -m tests.benchmarks.failover [--runs 3] [--alone-s 420]
+    ./dev bench failover [--runs 3] [--alone-s 420]
 
 All is real but storage and containers: etcd, API server, controllers and scheduler with Kubernetes' own
 timings, guests under libvirt, ``fencer watch`` as a process. The kubelets are the simulation's, over the real

@@ -1,6 +1,6 @@
 """How long the Proxmox hookscript holds a guest's lock: the whole process, from its start to its end.
 
-    uv run python -m tests.benchmarks.hook
+    ./dev bench hook
 
 Each round runs every command once, so that whatever else the machine does meets all of them alike. Beside the
 time on the clock stands the CPU time, which other work disturbs less.

@@ -1,6 +1,6 @@
 """What ``fencer watch`` costs while nothing happens: 100 nodes of a real API server, libvirt's test driver.
 
-uv run --group real python -m tests.benchmarks.idle_agent
+./dev bench idle_agent
 """
 
 from __future__ import annotations

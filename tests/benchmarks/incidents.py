@@ -1,6 +1,6 @@
 """How many simulated incidents a minute one core plays, the real agent and all invariants included.
 
-uv run python -m tests.benchmarks.incidents
+./dev bench incidents
 """
 
 from __future__ import annotations

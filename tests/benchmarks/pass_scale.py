@@ -1,6 +1,6 @@
 """What one pass over a big fleet costs: CPU seconds, resident memory, and calls.
 
-    uv run python -m tests.benchmarks.pass_scale
+    ./dev bench pass_scale
 
 Twice, each in a process of its own: over ports that hand out records, what core and runtime cost, and
 through the Kubernetes adapter against an HTTP stand-in with nodes of real size, which is what an agent costs.

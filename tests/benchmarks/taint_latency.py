@@ -1,6 +1,6 @@
 """How long after the last confirming reading the taint stands on the Node, on a real API server.
 
-    uv run python -m tests.benchmarks.taint_latency
+    ./dev bench taint_latency
 
 In between, the agent reads node, lease, pods and attachments live, and decides.
 """
