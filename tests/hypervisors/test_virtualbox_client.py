@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some 
 LONG_S = 60.0
 SOON_S = 0.3
 """For what hangs anyway."""
-BUSY_S = 4.0
+BUSY_S = 12.0
 """For what hangs, where on a busy machine something else has to come in time; so these tests are slow."""
 
 

@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 _TESTS = Path(__file__).parents[1]
 _ROOT = _TESTS.parent
-_POLITE = 10
+_POLITE = 4
 """By so much nicer than the lanes, see nice(1)."""
 
 LANES: Sequence[Sequence[str]] = (
