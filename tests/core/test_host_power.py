@@ -147,7 +147,7 @@ def test_a_silent_host_alone_is_refused_with_the_ways_out():
         assert way in decision.objection.seen
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(300))
 @given(
     silent=st.booleans(),
     settled=st.booleans(),

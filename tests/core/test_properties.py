@@ -193,7 +193,7 @@ def forgotten(seen: Observation):
         yield replace(seen, evidence=replace(seen.evidence, moved_from=()))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(observations, policies)
 def test_erasing_a_fact_never_adds_an_action(seen, policy):
     word = replace(seen.word, guest_off_why=None)  # a person's word is given *because* a fact is missing
@@ -208,7 +208,7 @@ def test_erasing_a_fact_never_adds_an_action(seen, policy):
         assert added <= ({UntaintNode} if blind else set())
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(observations, policies)
 def test_every_irreversible_action_passed_every_guard(seen, policy):
     decision = decide(seen, policy)
@@ -220,7 +220,7 @@ def test_every_irreversible_action_passed_every_guard(seen, policy):
         assert policy.mode is Mode.ARMED or seen.intent is not Intent.WATCH
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(observations, policies)
 def test_nothing_is_given_away_while_the_hypervisor_says_that_the_guest_may_write(seen, policy):
     alive = {PowerState.RUNNING, PowerState.SAVED, PowerState.STOPPING}
@@ -231,7 +231,7 @@ def test_nothing_is_given_away_while_the_hypervisor_says_that_the_guest_may_writ
             assert seen.evidence is None or seen.evidence.power_state not in alive
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(observations, policies)
 def test_the_ladder_names_exactly_the_first_objection(seen, policy):
     checks = decide(seen, policy).checks
@@ -244,6 +244,7 @@ def test_the_ladder_names_exactly_the_first_objection(seen, policy):
         assert set(outcomes[at + 1 :]) <= {Outcome.NOT_ASKED}
 
 
+@settings(max_examples=examples(300))
 @given(observations, policies)
 def test_deciding_twice_is_deciding_once_and_every_decision_can_be_told(seen, policy):
     decision = decide(seen, policy)
@@ -252,6 +253,7 @@ def test_deciding_twice_is_deciding_once_and_every_decision_can_be_told(seen, po
     assert change(decision)
 
 
+@settings(max_examples=examples(300))
 @given(observations, policies)
 def test_a_fence_is_never_lifted_on_a_boot_that_is_known(seen, policy):
     if any(isinstance(action, UntaintNode) for action in decide(seen, policy).actions):
