@@ -17,6 +17,7 @@ settings.register_profile(
     "patient",
     settings(),
     max_examples=examples(),
+    derandomize=False,  # whatever is said of the machine: other examples each time
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,9 +118,15 @@ def _cache_folder() -> Path:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock that the kernel gives back however this process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context((folder / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise MissingBinariesError(
+                f"nothing can be kept in {folder} ({error}): name another folder in FENCER_CACHE"
+            ) from error
         yield
 
 
@@ -128,7 +134,11 @@ def _build(go: str, target: Path) -> None:
     """Build beside the target and rename, so that a half-written binary is never found."""
     sys.stderr.write(f"\nbuilding the test control plane, once (5 to 10 minutes on two cores): {target}\n")
     sys.stderr.flush()
-    unfinished = target.with_suffix(".unfinished")
+    for left in target.parent.glob(
+        "*.unfinished"
+    ):  # of a build that was killed; something may still write there
+        left.unlink()
+    unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
     built = subprocess.run(
         [go, "build", *_build_flags(), "-o", str(unfinished), "."],
         cwd=_MODULE,

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 _HOW_TO_GET = "apt-get install debootstrap e2fsprogs qemu-system-x86 qemu-utils, and run the tests as root"
 _HERE = Path(__file__).parent
 _SCRIPTS = ("init.sh", "prepare.sh")
+_BUILDERS = ("image.py", "cpio.py")
 _SIZE = "900M"
 # In this order; ext4 is built in. evdev and button let logind hear the ACPI power button.
 _MODULES = (
@@ -94,7 +95,7 @@ def _missing(*, built: bool) -> str:
 def _digest() -> str:
     """Name an image by all that goes into it."""
     digest = hashlib.sha256(repr((_SUITE, _PACKAGES, _KERNEL, _MODULES, _SIZE)).encode())
-    for name in _SCRIPTS:
+    for name in (*_SCRIPTS, *_BUILDERS):
         digest.update((_HERE / name).read_bytes())
     return digest.hexdigest()[:16]
 
@@ -106,9 +107,15 @@ def _cache_folder() -> Path:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock that the kernel gives back however this process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context((folder / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise MissingImageError(
+                f"nothing can be kept in {folder} ({error}): name another folder in FENCER_CACHE"
+            ) from error
         yield
 
 
@@ -117,8 +124,11 @@ def _build(image: Image) -> None:
     folder = image.disk.parent
     sys.stderr.write(f"\nbuilding the Debian guest of the tests, once (about 2 minutes): {folder}\n")
     sys.stderr.flush()
-    root = folder / "root"
-    shutil.rmtree(root, ignore_errors=True)
+    for left in folder.glob(
+        "root-*"
+    ):  # a build that was killed may have left something that still writes there
+        shutil.rmtree(left, ignore_errors=True)
+    root = folder / f"root-{os.getpid()}"
     with (folder / "build.log").open("wb") as log:
         try:
             _run(

@@ -14,6 +14,9 @@ from tests.support import LateError, late_tests_are_tried_again, real_parts_requ
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
 
 _HERE = Path(__file__).parent
+# The plugin looks at an exception, and at what it came from or after: all of them have to be late.
+_LATE = f"^{LateError.__name__}: "
+_NOT_LATE = f"^(?!{LateError.__name__}: )"
 _CONTROL_PLANES = {"control_plane", "lab", "guest_cluster", "debian_node"}
 _QUICK = Timing(
     node_monitor_grace_s=4, node_monitor_period_s=1, unreachable_toleration_s=5, not_ready_toleration_s=5
@@ -33,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
             if late_tests_are_tried_again():
-                item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[LateError.__name__]))
+                item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[_LATE], rerun_except=[_NOT_LATE]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -20,11 +20,13 @@ class Run:
 
     Attributes:
         tests_count: How many ran; those left out do not count.
+        left_out_count: How many were left out.
         failures: By the failed test's name, as pytest takes it: the first line of why.
     """
 
     tests_count: int
     failures: Mapping[str, str]
+    left_out_count: int = 0
 
 
 @dataclass(slots=True)
@@ -66,6 +68,9 @@ def read(file: Path, code: int, last_line: str) -> Run:
         file: Where pytest was to write; not there, or half of it, if the run died.
         code: The run's exit code.
         last_line: The last thing it said.
+
+    Returns:
+        What it had; a run in which nothing ran has failed itself.
     """
     died = {RUN_ITSELF: f"exit code {code}: {last_line}"}
     try:
@@ -77,7 +82,9 @@ def read(file: Path, code: int, last_line: str) -> Run:
         for fault in (*case.iter("failure"), *case.iter("error")):
             failures.setdefault(_name(case), _first_line(fault))
     ran = {_name(case) for case in cases if case.find("skipped") is None}
-    return Run(len(ran), died if code and not failures else failures)
+    if not failures and (code or not ran):
+        failures = died if code else {RUN_ITSELF: "no test ran"}
+    return Run(len(ran), failures, len(cases) - len(ran))
 
 
 def _name(case: ET.Element) -> str:

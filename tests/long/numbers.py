@@ -29,7 +29,11 @@ def seeds(site: Site) -> str:
     return do(
         site,
         [
-            Part("properties", ("./dev", "test", "-m", "hypothesis"), {"FENCER_EXAMPLES": str(EXAMPLES)}),
+            Part(
+                "properties",
+                ("./dev", "test", "-m", "hypothesis", f"--hypothesis-seed={site.seed}"),
+                {"FENCER_EXAMPLES": str(EXAMPLES)},
+            ),
             Part(
                 "incidents",
                 ("./dev", "test", "tests/scenarios/test_incidents_by_seed.py"),

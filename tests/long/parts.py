@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.long.site import Site
+from tests.long.site import Site, required
 from tests.long.step import StepFailed
 
 
@@ -16,7 +16,7 @@ class Part:
     Attributes:
         name: What the table calls it; empty where a step has only one.
         command: A program and its words.
-        variables: In its environment, besides ours.
+        variables: In its environment, besides ours, where a missing real part is a failure.
     """
 
     name: str
@@ -33,7 +33,7 @@ def do(site: Site, parts: Iterable[Part]) -> str:
     failed: list[str] = []
     passed: list[str] = []
     for part in parts:
-        code = site.run(*part.command, variables=part.variables)
+        code = site.run(*part.command, variables={**required(), **part.variables})
         label = f"{part.name}: " if part.name else ""
         told = f"exit code {code}: " if code else ""
         (failed if code else passed).append(f"{label}{told}{site.last_line()}")

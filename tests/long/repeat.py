@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 
 from tests.long.junit import FAMILY, Run, Tally, read
-from tests.long.site import Site
+from tests.long.site import Site, required
 
 
 def repeat(site: Site, times: int, words: Sequence[str], tell: Callable[[str], None]) -> bool:
@@ -17,26 +16,35 @@ def repeat(site: Site, times: int, words: Sequence[str], tell: Callable[[str], N
         site: Where the output and the junit files go.
         times: How often.
         words: What to tell `./dev test`: paths, and options of pytest.
-        tell: Takes a line for each run, and at the end who failed how often.
+        tell: Takes a line for each run and failure, and at the end, however it ends, who failed how often.
     """
     tally = Tally()
-    for number in range(1, times + 1):
-        began_s = time.monotonic()
-        run = _run(site, number, words)
-        tally.add(run)
-        minutes = (time.monotonic() - began_s) / 60
-        tell(
-            f"run {number} of {times}: {run.tests_count} tests, {len(run.failures)} failed, {minutes:.1f} min"
-        )
-    for line in tally.lines():
-        tell(line)
+    try:
+        for number in range(1, times + 1):
+            _count(site, number, times, words, tally, tell)
+    finally:
+        for line in tally.lines():
+            tell(line)
     return not tally.failures
+
+
+def _count(
+    site: Site, number: int, times: int, words: Sequence[str], tally: Tally, tell: Callable[[str], None]
+) -> None:
+    began_s = time.monotonic()
+    run = _run(site, number, words)
+    tally.add(run)
+    minutes = (time.monotonic() - began_s) / 60
+    tell(
+        f"run {number} of {times}: {run.tests_count} tests, {len(run.failures)} failed, "
+        f"{run.left_out_count} left out, {minutes:.1f} min"
+    )
+    for test in run.failures:
+        tell(f"    {test}")
 
 
 def _run(site: Site, number: int, words: Sequence[str]) -> Run:
     file = site.folder / f"run-{number}.xml"
-    variables = {"FENCER_SECOND_TRY": "0"}
-    if "FENCER_REQUIRE_REAL" not in os.environ:
-        variables["FENCER_REQUIRE_REAL"] = "1"
-    code = site.run("./dev", "test", *words, f"--junitxml={file.absolute()}", *FAMILY, variables=variables)
+    words = (*words, f"--junitxml={file.absolute()}", *FAMILY)
+    code = site.run("./dev", "test", *words, variables={**required(), "FENCER_SECOND_TRY": "0"})
     return read(file, code, site.last_line())

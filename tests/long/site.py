@@ -14,6 +14,11 @@ CHECKOUT = Path(__file__).parents[2]
 HOUR_S = 3600.0
 
 
+def required() -> Mapping[str, str]:
+    """Return the variable by which a missing real part is a failure, unless it was set to something else."""
+    return {"FENCER_REQUIRE_REAL": os.environ.get("FENCER_REQUIRE_REAL", "1")}
+
+
 class Site:
     """The files of one step, anew each time.
 

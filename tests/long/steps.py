@@ -34,7 +34,7 @@ _STEPS = (
         partial(both_commands, Debian(12, "bookworm")),
     ),
     Step("mutation", "faults put into fencer/core, each of which tests/core must find", mutation.run),
-    Step("benchmarks", "every benchmark; the numbers are in its output", benchmarks),
+    Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )
 STEPS: Mapping[str, Step] = {step.name: step for step in _STEPS}
 """By name."""

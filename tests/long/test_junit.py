@@ -65,6 +65,14 @@ def test_a_run_that_failed_without_a_failed_test_is_one(tmp_path):
     assert read(file, 4, "no such option").failures == {RUN_ITSELF: "exit code 4: no such option"}
 
 
+def test_a_run_in_which_nothing_ran_has_failed(tmp_path):
+    file = tmp_path / "run.xml"
+    file.write_text(
+        '<testsuites><testsuite><testcase name="a"><skipped/></testcase></testsuite></testsuites>'
+    )
+    assert read(file, 0, "1 skipped") == Run(0, {RUN_ITSELF: "no test ran"}, 1)
+
+
 def test_the_tally_names_the_most_frequent_first_and_ends_with_all_in_one_line():
     tally = Tally()
     for failures in ({"a": "late", "b": "torn"}, {}, {"b": "torn again"}):

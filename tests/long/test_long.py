@@ -1,5 +1,6 @@
 """The long run's own parts: steps go on after a failure, and all is told in the end."""
 
+import fcntl
 import sys
 
 import pytest
@@ -50,8 +51,40 @@ def test_all_steps_are_run_and_told_in_a_table(steps, tmp_path, capsys):
 
 
 def test_some_steps_are_run_by_their_names(steps, tmp_path, capsys):
-    assert long.main(["--folder", str(tmp_path), "elsewhere", "good"]) == 0
+    assert long.main(["--folder", str(tmp_path), "good"]) == 0
     assert "bad" not in capsys.readouterr().out
+
+
+def test_a_step_that_was_asked_for_and_cannot_run_here_is_a_failure(steps, tmp_path):
+    assert long.main(["--folder", str(tmp_path), "elsewhere", "good"]) == 1
+
+
+@pytest.mark.parametrize(("required", "code"), [("0", 0), ("1", 1)])
+def test_where_all_is_required_so_is_every_step(steps, monkeypatch, tmp_path, required, code):
+    monkeypatch.setenv("FENCER_REQUIRE_REAL", required)
+    del long.STEPS["bad"]
+    assert long.main(["--folder", str(tmp_path)]) == code
+
+
+def test_two_long_runs_do_not_write_into_one_folder(steps, tmp_path, capsys):
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert long.main(["--folder", str(tmp_path), "good"]) == 1
+    assert "another `./dev long` is at work" in capsys.readouterr().out
+
+
+def test_it_is_asked_what_is_to_be_repeated(steps, capsys):
+    """Else it would be everything, for hours."""
+    with pytest.raises(SystemExit):
+        long.main(["--repeat", "2"])
+    assert "which part?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("times", ["0", "-1"])
+def test_a_part_is_repeated_once_at_least(steps, times, capsys):
+    with pytest.raises(SystemExit):
+        long.main(["--repeat", times, "tests/core"])
+    assert "at least once" in capsys.readouterr().err
 
 
 def test_a_name_that_no_step_has_is_refused(steps, capsys):
@@ -116,7 +149,12 @@ def test_results_of_mutmut_are_read():
 
 
 def test_few_survivors_are_told_and_many_fail():
-    assert judge(100, 5, 2000) == "95 of 100 faults found, of 2000 that there are"
-    for tried, left in ((100, 31), (0, 0)):
-        with pytest.raises(StepFailed, match="at least 70% must be"):
-            judge(tried, left, 2000)
+    assert judge(100, 5, 400, 2000) == "95 of 100 faults found, 400 asked, of 2000 that there are"
+    with pytest.raises(StepFailed, match="at least 70% must be"):
+        judge(100, 31, 400, 2000)
+
+
+@pytest.mark.parametrize("tried", [0, 19])
+def test_a_sample_that_was_hardly_tried_fails(tried):
+    with pytest.raises(StepFailed, match="must be tried"):
+        judge(tried, 0, 400, 2000)

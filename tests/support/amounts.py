@@ -9,6 +9,14 @@ def examples(enough_count: int = 100) -> int:
 
 
 def seeds(variable: str, usual: str) -> range:
-    """Return the seeds that an environment variable names (``7`` or ``1-200``), or the usual ones."""
-    first, _, last = os.environ.get(variable, usual).partition("-")
-    return range(int(first), int(last or first) + 1)
+    """Return the seeds that an environment variable names (``7`` or ``1-200``), or the usual ones.
+
+    Raises:
+        ValueError: It names none: nothing would be tried, and nothing fail.
+    """
+    asked = os.environ.get(variable, usual)
+    first, _, last = asked.partition("-")
+    found = range(int(first), int(last or first) + 1)
+    if not found:
+        raise ValueError(f"{variable}={asked} names no seed at all")
+    return found

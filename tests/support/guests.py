@@ -279,7 +279,7 @@ def libvirt_binding() -> ModuleType:
 @contextmanager
 def running_guest_host() -> Iterator[GuestHost]:
     """Run a guest host for a fixture, or leave its tests out with the reason (see `missing_real_part`)."""
-    if reason := _programs_missing():
+    if reason := programs_missing():
         missing_real_part(reason)
     with GuestHost() as host:
         yield host
@@ -293,7 +293,7 @@ def leave_out_early(items: Iterable[pytest.Item]) -> None:
     """
     if real_parts_required():
         return  # the fixtures fail with the same reason
-    binding, programs = _binding_missing(), _programs_missing()
+    binding, programs = _binding_missing(), programs_missing()
     for item in items:
         if binding and item.get_closest_marker("libvirt"):
             item.add_marker(pytest.mark.skip(reason=binding))
@@ -309,6 +309,6 @@ def _binding_missing() -> str:
     return ""
 
 
-def _programs_missing() -> str:
+def programs_missing() -> str:
     absent = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
     return f"real guests left out: no {', '.join(absent)} here; {_HOW_TO_GET}" if absent else ""

@@ -6,6 +6,7 @@ Only what runs in the tests' own processes counts: `fencer` as a process of its 
 from __future__ import annotations
 
 import io
+from operator import itemgetter
 from pathlib import Path
 
 import coverage
@@ -36,18 +37,23 @@ class Rooms:
         percent = gathered.report(
             include=f"{_FENCER}/{_ALL_OF}/*", show_missing=True, skip_covered=True, file=told
         )
-        whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS  # no part was asked for
-        if whole and percent < 100:
+        if _everything(session.config) and percent < 100:
             self._missing = told.getvalue()
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each room, the least tested first."""
+        """Print a line for each room of which anything was run, the least tested first."""
         terminalreporter.section(f"lines run, by room; LITTLE: under {_LITTLE:.0%}")
-        for room, share in sorted(self._shares.items(), key=lambda row: row[1]):
+        for room, share in sorted(filter(itemgetter(1), self._shares.items()), key=itemgetter(1)):
             terminalreporter.write_line(f"{room:<12} {share:>6.1%}{'  LITTLE' * (share < _LITTLE)}")
         if self._missing:
             terminalreporter.write_line(f"FAILED: not all of fencer/{_ALL_OF} was run:\n{self._missing}")
+
+
+def _everything(config: pytest.Config) -> bool:
+    """Whether no part was asked for, in whatever way."""
+    part = config.option.keyword or config.option.markexpr or getattr(config.option, "lf", False)
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not part
 
 
 def rooms() -> dict[str, list[Path]]:

@@ -1,6 +1,8 @@
 """Every end-to-end file has its lane, and the number of workers fits what is asked for."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +31,7 @@ def test_every_end_to_end_file_is_in_one_lane():
         (["e2e/test_lab.py"], 0),
         (["e2e/test_lab.py", "e2e/test_plan.py"], 1),
         (["core/test_decide.py::test_it"], 0),
+        (["core", "crore"], 0),
     ],
 )
 def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(paths, workers):
@@ -45,3 +48,40 @@ def asked(number, *paths):
     return SimpleNamespace(
         args=paths, invocation_params=SimpleNamespace(dir=TESTS), option=SimpleNamespace(numprocesses=number)
     )
+
+
+ONE_DIES = """
+import os
+
+def test_before():
+    pass
+
+def test_dies():
+    os._exit(3)
+
+def test_after():
+    pass
+"""
+
+
+def test_a_test_that_ends_its_worker_fails_once_and_those_after_it_are_run(tmp_path):
+    """Else every worker that takes its place dies with it, a test that hangs each time for 15 minutes."""
+    (tmp_path / "test_one.py").write_text(ONE_DIES)
+    plugins = (
+        "-p",
+        "tests.support.lanes",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(tmp_path),
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, "-n", "1", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 failed, 2 passed" in ran.stdout, ran.stdout
