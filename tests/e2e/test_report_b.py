@@ -18,13 +18,9 @@ from tests.support.guest import Guest
 
 OWN_TAINT = ("example.org/lent-out", "PreferNoSchedule")
 SHUT_OFF = 5
-FENCED_STORY = [
-    "fence/proven_off",
-    "TaintNode",
-    "fenced/clearing_pods",
-    "ClearPods",
-    "fenced/pods_cleared",
-]
+FENCED = ("fence/proven_off", "TaintNode")
+CLEARED = ("fenced/clearing_pods", "ClearPods")
+OVER = ("fenced/pods_cleared",)
 RETURN_STORY = ["unfence/booted_anew", "UntaintNode", "recovering/settling", "Uncordon"]
 
 
@@ -53,7 +49,7 @@ def test_a_paused_node_and_then_another(lab: Lab, operator: Operator) -> None:
         began = len(operator.journal(name))
         lose(lab, operator, name, Guest.pause)
         story = operator.story(name)[began:]
-        assert in_order(["stop_first/guest_paused", "StopGuest", *FENCED_STORY], story), story
+        assert told_of_a_fence(story, "stop_first/guest_paused", "StopGuest"), story
         come_back(lab, operator, name)
 
 
@@ -71,7 +67,7 @@ def test_a_node_whose_guest_ends(lab: Lab, operator: Operator, end: Callable[[Gu
     began = len(operator.journal(name))
     lose(lab, operator, name, end)
     story = operator.story(name)[began:]
-    assert in_order(FENCED_STORY, story), story
+    assert told_of_a_fence(story), story
     assert "StopGuest" not in story
     come_back(lab, operator, name)
 
@@ -196,6 +192,16 @@ def only_its_controller_can_end(pod: dict[str, Any]) -> bool:
     """A Job's pod is held until the Job has counted it; it has failed, so nothing waits for it."""
     is_job = pod["metadata"]["labels"]["app"] == BATCH
     return is_job and pod["status"]["phase"] == "Failed" and bool(pod["metadata"].get("finalizers"))
+
+
+def told_of_a_fence(story: list[str], *before: str) -> bool:
+    """Whether the story is that of a fence.
+
+    Kubernetes' own garbage collector looks once in 20 s, and acts on the taint: where that is between taint
+    and fencer's first batch, nothing is left to fencer (seen once in some 60 fences).
+    """
+    cleared = CLEARED if "ClearPods" in story else ("fenced/releasing_volumes",)
+    return in_order([*before, *FENCED, *cleared, *OVER], story)
 
 
 def in_order(wanted: list[str], story: list[str]) -> bool:

@@ -82,6 +82,17 @@ def test_an_off_answer_that_is_older_than_a_start_records_nothing(chronicle):
     assert chronicle.end_of(A) is None
 
 
+def test_a_running_answer_that_is_older_than_a_stop_takes_no_record_away(chronicle):
+    """An event comes by another thread than an answer: the answer from before may be taken in after it."""
+    boot(chronicle, A, 3)
+    began = chronicle.moment()
+    chronicle.heard(A, 3, STOPPED, 1)
+    read(chronicle, A, 1, 1, domain_id=3, moment=began)
+    assert chronicle.end_of(A) == "destroyed"
+    read(chronicle, A, 1, 1, domain_id=4)
+    assert chronicle.end_of(A) is None
+
+
 def test_losing_the_definition_is_neither_an_end_nor_a_start(chronicle):
     chronicle.heard(A, 3, UNDEFINED, 0)
     assert chronicle.end_of(A) is None

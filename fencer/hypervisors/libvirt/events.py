@@ -24,9 +24,10 @@ _OFF = -1  # the domain id of a guest that is off
 
 @dataclass(slots=True)
 class _Record:
-    """One guest: the number of its last start, how it ended since, and the run that began with old memory."""
+    """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory."""
 
     last_start: int = 0
+    last_stop: int = 0
     end: str | None = None
     restored_id: int | None = None
 
@@ -40,14 +41,14 @@ class Chronicle:
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
-        self._starts_count = 0
+        self._turns_count = 0  # starts and stops, of whomever
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()
 
     def moment(self) -> int:
         """Name the present moment, to be given to `read` with what a call that began now has answered."""
         with self._lock:
-            return self._starts_count
+            return self._turns_count
 
     def heard(self, uuid: str, domain_id: int, event: int, detail: int) -> None:
         """Take in a lifecycle event.
@@ -61,12 +62,14 @@ class Chronicle:
         with self._lock:
             record = self._records.setdefault(uuid, _Record())
             if event in {_STARTED, _RESUMED}:
-                self._starts_count += 1
-                record.last_start = self._starts_count
+                self._turns_count += 1
+                record.last_start = self._turns_count
                 record.end = None
                 if (event, detail) in _OLD_MEMORY:
                     record.restored_id = domain_id
             elif event == _STOPPED:
+                self._turns_count += 1
+                record.last_stop = self._turns_count
                 record.end = _ENDS.get(detail)
 
     def read(self, uuid: str, domain_id: int, reading: PowerReading, moment: int) -> None:
@@ -76,12 +79,13 @@ class Chronicle:
             uuid: About whom, in lower case.
             domain_id: libvirt's id of its run, -1 for a guest that is off.
             reading: What it said.
-            moment: When the call began. A guest started since then may have been read before its start.
+            moment: When the call began. A guest started or stopped since then may have been read before that.
         """
         with self._lock:
             record = self._records.setdefault(uuid, _Record())
             if reading.power_state is not PowerState.STOPPED:
-                record.end = None
+                if record.last_stop <= moment:
+                    record.end = None
             elif record.last_start <= moment:
                 record.end = record.end or "read as shut off"
             if reading.cold_start is False:
