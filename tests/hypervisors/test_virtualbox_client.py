@@ -10,6 +10,7 @@ from fencer.core.identity import Directory, Rules, resolve, swapped
 from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from tests.support import wait_until
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
 pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some hang
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some 
 LONG_S = 60.0
 SOON_S = 0.3
 """For what hangs anyway."""
-BUSY_S = 12.0
-"""For what hangs, where on a busy machine something else has to come in time; so these tests are slow."""
+BUSY_S = 4.0
+"""For what hangs, where something else has to come in time. Nobody promises that it does: a machine may stand
+still for longer (12 s were not enough once in three gates). So it is asked again: see `in_the_end`."""
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def opened(vbox, clock):
     made = []
 
     def open_it(look_s=LONG_S, read_s=LONG_S, off_s=LONG_S, start_s=LONG_S):
-        settings = vbox.settings(look_s=look_s, read_s=read_s, off_s=off_s, start_s=start_s)
+        settings = vbox.settings(look_s=look_s, read_s=read_s, off_s=off_s, start_s=start_s, kill_s=LONG_S)
         made.append(VirtualBoxHypervisor(settings, clock.now_s))
         return made[-1]
 
@@ -58,6 +60,18 @@ def not_registered(machine) -> str:
     )
 
 
+def in_the_end(ask):
+    """Ask again where an answer that is not about the machine that hangs came too late."""
+
+    def answered():
+        try:
+            return [ask()]
+        except HypervisorUnreachable:
+            return []
+
+    return wait_until(answered, "answer in time")[0]
+
+
 def states(hypervisor) -> dict[str, PowerState]:
     return {evidence.guest.name: evidence.power_state for evidence in hypervisor.sweep()}
 
@@ -72,10 +86,9 @@ def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     for number in range(6):
         vbox.add(f"on-{number}")
     vbox.trouble(f"showvminfo {frozen.id}", hang=True)
-    seen = states(hypervisor)
-    assert seen.pop("frozen") is PowerState.UNKNOWN
-    assert seen.pop("off") is PowerState.STOPPED
-    assert set(seen.values()) == {PowerState.RUNNING}
+    alive = {f"on-{number}": PowerState.RUNNING for number in range(6)}
+    expected = {"frozen": PowerState.UNKNOWN, "off": PowerState.STOPPED, **alive}
+    wait_until(lambda: in_the_end(lambda: states(hypervisor)) == expected, "readings of all the others")
 
 
 def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened, clock):
@@ -86,19 +99,21 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     def asked() -> int:
         return sum(words[:2] == ["showvminfo", frozen.id] for words in vbox.calls())
 
-    hypervisor.sweep()
-    (again,) = hypervisor.sweep()
+    in_the_end(hypervisor.sweep)
+    (again,) = in_the_end(hypervisor.sweep)
     assert asked() == 1
     assert "did not answer" in again.raw
     clock.ahead_s += 31
-    hypervisor.sweep()
+    in_the_end(hypervisor.sweep)
     assert asked() == 2
     with pytest.raises(HypervisorUnreachable, match=f"startvm {frozen.id} --type emergencystop"):
         hypervisor.read(frozen)
     assert asked() == 3
     vbox.recover()
-    assert hypervisor.read(frozen).power_state is PowerState.RUNNING
-    assert states(hypervisor) == {"frozen": PowerState.RUNNING}
+    assert in_the_end(lambda: hypervisor.read(frozen)).power_state is PowerState.RUNNING
+    wait_until(
+        lambda: in_the_end(lambda: states(hypervisor)) == {"frozen": PowerState.RUNNING}, "its reading"
+    )
 
 
 def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
@@ -106,7 +121,7 @@ def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
         vbox.add(f"frozen-{number}")
     vbox.trouble("showvminfo", hang=True)
     hypervisor = opened(look_s=BUSY_S * 1.5, read_s=BUSY_S)
-    assert set(states(hypervisor).values()) == {PowerState.UNKNOWN}
+    assert set(in_the_end(lambda: states(hypervisor)).values()) == {PowerState.UNKNOWN}
     assert sum(words[0] == "showvminfo" for words in vbox.calls()) <= 8
 
 
@@ -205,7 +220,7 @@ def test_a_log_that_hangs_is_no_answer(vbox, opened):
     vbox.trouble(f"showvminfo {machine.id} --log", hang=True)
     with pytest.raises(HypervisorUnreachable):
         hypervisor.read(machine)
-    assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+    assert in_the_end(lambda: states(hypervisor)) == {"k8s-1": PowerState.UNKNOWN}
 
 
 # -- the registry ---------------------------------------------------------------------------------------
