@@ -10,7 +10,7 @@ from tests.support import real_parts_required
 from tests.support.amounts import examples
 from tests.support.controlplane import ControlPlane, running_control_plane
 
-pytest_plugins = ("tests.support.costs", "tests.support.lanes", "tests.support.rooms")
+pytest_plugins = tuple(f"tests.support.{name}" for name in ("costs", "lanes", "remarks", "rooms"))
 
 # No property is about wall time, and a busy machine refutes none.
 settings.register_profile(

@@ -39,12 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[_LATE], rerun_except=[_NOT_LATE]))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was late at the first try: what comes a second time is a fault."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.write_line(f"LATE {report.nodeid}: {report.longrepr.reprcrash.message}")
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build here, where no test's timeout runs and the terminal shows why it takes so long."""
     if not session.config.option.collectonly:
