@@ -134,9 +134,8 @@ def _build(go: str, target: Path) -> None:
     """Build beside the target and rename, so that a half-written binary is never found."""
     sys.stderr.write(f"\nbuilding the test control plane, once (5 to 10 minutes on two cores): {target}\n")
     sys.stderr.flush()
-    for left in target.parent.glob(
-        "*.unfinished"
-    ):  # of a build that was killed; something may still write there
+    # A build that was killed leaves its file, and perhaps somebody who still writes there.
+    for left in target.parent.glob("*.unfinished"):
         left.unlink()
     unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
     built = subprocess.run(

@@ -124,9 +124,8 @@ def _build(image: Image) -> None:
     folder = image.disk.parent
     sys.stderr.write(f"\nbuilding the Debian guest of the tests, once (about 2 minutes): {folder}\n")
     sys.stderr.flush()
-    for left in folder.glob(
-        "root-*"
-    ):  # a build that was killed may have left something that still writes there
+    # A build that was killed leaves its folder, and perhaps somebody who still writes there.
+    for left in folder.glob("root-*"):
         shutil.rmtree(left, ignore_errors=True)
     root = folder / f"root-{os.getpid()}"
     with (folder / "build.log").open("wb") as log:
