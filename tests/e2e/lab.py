@@ -95,6 +95,17 @@ class Look:
         """Return the pods that are bound to a node."""
         return [pod for pod in self.pods if pod["spec"].get("nodeName") == node]
 
+    def living_on(self, node: str) -> list[dict[str, Any]]:
+        """Return those that are neither over nor marked for deletion: what is left of others goes by itself.
+
+        A Job's pod that has failed stays until the Job has counted it, whatever becomes of its node.
+        """
+        return [
+            pod
+            for pod in self.on(node)
+            if pod["status"]["phase"] in {"Pending", "Running"} and "deletionTimestamp" not in pod["metadata"]
+        ]
+
     def ready(self, app: str) -> dict[str, str]:
         """Return name and node of each Ready pod of a workload that is not marked for deletion."""
         return {

@@ -41,8 +41,7 @@ def test_agents_that_are_killed_after_a_write_or_two_finish_what_one_would(
         name = lab.busiest()
         lab.wait_settled()
         node, writes, began = lab.nodes[name], len(operator.writes()), len(operator.journal(name))
-        alive = [pod for pod in lab.look().on(name) if pod["status"]["phase"] in {"Pending", "Running"}]
-        boot_id, pods_count = node.boot_id(), len(alive)
+        boot_id, pods_count = node.boot_id(), len(lab.look().living_on(name))
         afterwards.callback(lab.bring_back, name)
         gate.let(0)
         node.guest.destroy()

@@ -39,7 +39,7 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         name = lab.busiest()
         lab.wait_settled()
         node, began, writes = lab.nodes[name], len(operator.journal(name)), len(operator.writes())
-        mine = {pod["metadata"]["uid"] for pod in lab.look().on(name)}
+        mine = {pod["metadata"]["uid"] for pod in lab.look().living_on(name)}
         cut_off(node)
         afterwards.callback(mend, node)
         wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
