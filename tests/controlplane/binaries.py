@@ -3,17 +3,16 @@
 Run as a program (`python -m tests.controlplane.binaries`) it builds ahead of the tests and says where.
 """
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.caches import cache_folder, locked
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
@@ -64,9 +63,9 @@ def find_or_build() -> Binaries:
     if folder:
         return _official(Path(folder))
     go, version = _find_go()
-    target = _cache_folder() / _digest(version) / _BINARY
+    target = cache_folder("controlplane") / _digest(version) / _BINARY
     if not target.exists():
-        with _locked(target.parent):
+        with locked(target.parent, MissingBinariesError):
             if not target.exists():  # another test process may have built it while we waited
                 _build(go, target)
     return Binaries(target)
@@ -109,25 +108,6 @@ def _digest(go_version: str) -> str:
         digest.update((_MODULE / name).read_bytes())
     digest.update("\n".join([go_version, *_build_flags()]).encode())
     return digest.hexdigest()[:16]
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("FENCER_CACHE") or Path.home() / ".cache" / "fencer") / "controlplane"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock that the kernel gives back however this process ends."""
-    with ExitStack() as held:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = held.enter_context((folder / "lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise MissingBinariesError(
-                f"nothing can be kept in {folder} ({error}): name another folder in FENCER_CACHE"
-            ) from error
-        yield
 
 
 def _build(go: str, target: Path) -> None:

@@ -4,19 +4,17 @@ debootstrap as root, then `mke2fs -d`: no mount, no loop device. Run as a progra
 tests.debian.image`) it builds ahead of the tests and says where.
 """
 
-import fcntl
 import gzip
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.debian.cpio import archive
+from tests.support.caches import cache_folder, locked
 
 _SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
@@ -73,12 +71,12 @@ def find_or_build() -> Image:
     Raises:
         MissingImageError: it is not there and cannot be built.
     """
-    folder = _cache_folder() / _digest()
+    folder = cache_folder("guest") / _digest()
     image = Image(folder / "disk.raw", folder / "vmlinuz", folder / "initrd.gz")
     if reason := _missing(built=image.disk.exists()):
         raise MissingImageError(reason)
     if not image.disk.exists():
-        with _locked(folder):
+        with locked(folder, MissingImageError):
             if not image.disk.exists():  # another test process may have built it while we waited
                 _build(image)
     return image
@@ -98,25 +96,6 @@ def _digest() -> str:
     for name in (*_SCRIPTS, *_BUILDERS):
         digest.update((_HERE / name).read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("FENCER_CACHE") or Path.home() / ".cache" / "fencer") / "guest"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock that the kernel gives back however this process ends."""
-    with ExitStack() as held:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = held.enter_context((folder / "lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise MissingImageError(
-                f"nothing can be kept in {folder} ({error}): name another folder in FENCER_CACHE"
-            ) from error
-        yield
 
 
 def _build(image: Image) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from tests.debian.image import MIRROR
 from tests.long.site import CHECKOUT, Site
 from tests.long.step import LeftOut, StepFailed
+from tests.support.caches import cache_folder
 
 _HERE = Path(__file__).parent
 _PACKAGES = "ca-certificates,python3"
@@ -51,7 +52,7 @@ class Debian:
 def both_commands(release: Debian, site: Site) -> str:
     """Run `./dev demo` and `./dev test` on a clean Debian, with every real part."""
     _look_for_obstacles(site)
-    cache = Path(os.environ.get("FENCER_CACHE") or Path.home() / ".cache" / "fencer")
+    cache = cache_folder()
     (cache / "controlplane").mkdir(parents=True, exist_ok=True)
     root = _find_or_build(release, cache / "clean", site)
     with _copied(root, site) as copy:
