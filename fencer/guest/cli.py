@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import io
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -130,6 +132,8 @@ def _whole_seconds(text: str) -> int:
 
 
 def _drain(options: argparse.Namespace) -> int:
+    # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
+    faulthandler.register(signal.SIGTERM, chain=True)
     if not options.now:
         down = going_down(run)
         if not down:

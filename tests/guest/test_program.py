@@ -1,8 +1,11 @@
 """The one file: how it is built, what it may use, and how it is put in place."""
 
 import ast
+import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +107,28 @@ def test_nobody_has_to_listen(program: Path) -> None:
             command, env=plain, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (unheard.returncode, unheard.stderr) == (said.returncode, "")
+
+
+def test_a_drain_that_systemd_ends_tells_what_it_hung_in(program: Path, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        server = f"https://127.0.0.1:{deaf.getsockname()[1]}"
+        content = {
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "it", "user": "me"}}],
+            "clusters": [{"name": "it", "cluster": {"server": server}}],
+            "users": [{"name": "me", "user": {"token": "secret"}}],
+        }
+        kubeconfig.write_text(json.dumps(content))
+        options = ["drain", "--now", "--kubeconfig", str(kubeconfig), "--node", "k8s-2"]
+        command = [sys.executable, str(program), *options]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as drain:
+            deaf.accept()
+            drain.terminate()
+            said = drain.communicate()[1]
+    assert drain.returncode == -signal.SIGTERM
+    assert "in _try_to_cordon" in said
+    assert "secret" not in said
 
 
 @pytest.mark.parametrize("time", ["0", "0.5", "-1", "nan", "inf", "soon", ""])
