@@ -350,8 +350,8 @@ def test_what_stands_before_the_program_is_run_with_it(vbox, clock, tmp_path):
     relay.write_text("import os, sys\nassert sys.argv[1] == 'me@box'\nos.execv(sys.argv[2], sys.argv[2:])\n")
     vbox.add("k8s-1")
     command = (sys.executable, "-IS", str(relay), "me@box", *vbox.command)
-    hypervisor = VirtualBoxHypervisor(VirtualBoxSettings("lab", command), clock.now_s)
-    assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
+    settings = VirtualBoxSettings("lab", command, look_s=LONG_S, read_s=LONG_S)
+    assert states(VirtualBoxHypervisor(settings, clock.now_s)) == {"k8s-1": PowerState.RUNNING}
 
 
 def test_it_describes_itself(vbox, hypervisor):
