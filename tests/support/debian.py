@@ -10,7 +10,7 @@ import os
 import subprocess
 import uuid as uuids
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +27,8 @@ _BOOT_WITHIN_S = 300.0  # 12 s on an idle core
 _OFF_WITHIN_S = 300.0
 _ENDS_WITHIN_S = 300.0
 _AGENT_WITHIN_S = 30
+_FIRST = "-10"
+"""Its niceness, among processes and among sessions (autogroups, see sched(7))."""
 _SHUTOFF = 5  # virDomainState
 _DOMAIN = """
 <domain type='qemu'>
@@ -35,7 +37,7 @@ _DOMAIN = """
   <os>
     <type arch='x86_64' machine='q35'>hvm</type>
     <kernel>{kernel}</kernel><initrd>{initrd}</initrd>
-    <cmdline>console=ttyS0 quiet systemd.show_status=1 panic=-1 net.ifnames=0</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1 net.ifnames=0</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='maximum'/>
@@ -72,6 +74,7 @@ class DebianGuest(Guest):
     def start(self, *, paused: bool = False) -> None:
         """Switch it on; return when all that starts at boot has started (unless `paused`)."""
         self._virsh("start", *(["--paused"] if paused else []))
+        self._go_first()
         if not paused:
             self._wait(self._up, "boot of the Debian guest", _BOOT_WITHIN_S)
 
@@ -108,6 +111,19 @@ class DebianGuest(Guest):
         if check and ran.code:
             raise AssertionError(f"`{command}` in the guest: exit code {ran.code}: {ran.text}")
         return ran
+
+    def _go_first(self) -> None:
+        """Let it go before the tests beside it, where that is allowed: its processor is emulated.
+
+        Behind six lanes on a slow day, to cordon a node took it 50 s.
+        """
+        if (pid := self.pid) is None:
+            return
+        with suppress(OSError):
+            Path(f"/proc/{pid}/autogroup").write_text(_FIRST)
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, int(thread.name), int(_FIRST))
 
     def _up(self) -> bool:
         """Tell whether all has started; once its agent is there, the answer comes when the boot is over.
