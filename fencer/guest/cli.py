@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
@@ -133,7 +134,8 @@ def _whole_seconds(text: str) -> int:
 
 def _drain(options: argparse.Namespace) -> int:
     # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
-    faulthandler.register(signal.SIGTERM, chain=True)
+    with suppress(RuntimeError, ValueError, OSError):  # no stderr: a drain needs nobody to listen
+        faulthandler.register(signal.SIGTERM, chain=True)
     if not options.now:
         down = going_down(run)
         if not down:

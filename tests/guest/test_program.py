@@ -122,13 +122,20 @@ def test_a_drain_that_systemd_ends_tells_what_it_hung_in(program: Path, tmp_path
         kubeconfig.write_text(json.dumps(content))
         options = ["drain", "--now", "--kubeconfig", str(kubeconfig), "--node", "k8s-2"]
         command = [sys.executable, str(program), *options]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as drain:
-            deaf.accept()
-            drain.terminate()
+        deaf.settimeout(60)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as drain, deaf.accept()[0]:
+            drain.terminate()  # while its connection stands: otherwise it would ask again, and rest meanwhile
             said = drain.communicate()[1]
     assert drain.returncode == -signal.SIGTERM
     assert "in _try_to_cordon" in said
     assert "secret" not in said
+
+
+def test_a_drain_needs_nobody_to_tell_that_to(program: Path) -> None:
+    """Without stderr there is nothing to write it to, and the drain goes on all the same."""
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, str(program), "drain"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert "nothing is drained (`fencer-guest drain --now`" in done.stdout
 
 
 @pytest.mark.parametrize("time", ["0", "0.5", "-1", "nan", "inf", "soon", ""])

@@ -121,7 +121,7 @@ class DebianGuest(Guest):
             return
         with suppress(OSError):
             Path(f"/proc/{pid}/autogroup").write_text(_FIRST)
-        for thread in Path(f"/proc/{pid}/task").iterdir():
+        for thread in Path(f"/proc/{pid}/task").glob("*"):  # none, where it has ended by now
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, int(thread.name), int(_FIRST))
 
