@@ -38,12 +38,18 @@ class Shape:
         endpoint: Name of the hypervisor's endpoint.
         hosts: Names of hosts; the guests are dealt out to them in turn.
         watched: A power witness watches each host.
+        further: Other endpoints, of one host each, where no node's guest is at first.
+        foreign: The same, and fencer does not know of them.
+        abroad: Nodes whose guests are at the first foreign endpoint.
     """
 
     nodes: tuple[str, ...] = ("k8s-1", "k8s-2", "k8s-3")
     endpoint: str = "lab"
     hosts: tuple[str, ...] = ("lab1",)
     watched: bool = False
+    further: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    abroad: tuple[str, ...] = ()
 
     def host_of(self, node: str) -> str:
         """Return the host of a node's guest."""
@@ -80,7 +86,9 @@ class Simulation:
         self.control_plane = ControlPlane(self.api, workloads, timing or Timing(), self.timeline)
         self.cluster = SimulatedCluster(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
-        self.hypervisors = {shape.endpoint: SimulatedHypervisor(shape.endpoint, self.world)}
+        self.hypervisors = {
+            endpoint: SimulatedHypervisor(endpoint, self.world) for endpoint in (shape.endpoint, *shape.further)
+        }
         self.witnesses = {
             (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
         }
@@ -97,7 +105,7 @@ class Simulation:
 
     @property
     def hypervisor(self) -> SimulatedHypervisor:
-        """The only endpoint."""
+        """The endpoint where every node's guest is at first."""
         return self.hypervisors[self.shape.endpoint]
 
     def witness(self, host: str) -> SimulatedPower:
@@ -109,6 +117,11 @@ class Simulation:
         if guest.name in self._machines:
             self._machines[guest.name].stir()
 
+    def heard(self, guest: Guest) -> bool:
+        """Whether a guest's kubelet can be heard, once it has booted."""
+        machine = self._machines.get(guest.name)
+        return machine is not None and guest.running() and guest.nic_up and not machine.kubelet.stopped
+
     def guest(self, name: str) -> Guest:
         """Return a guest by name."""
         return self.world.guests[name]
@@ -116,7 +129,7 @@ class Simulation:
     def rules(self) -> Rules:
         """Admit power actions on every guest."""
         uuids = frozenset(guest.uuid for guest in self.world.guests.values())
-        return Rules(admitted={self.shape.endpoint: Admission(uuids=uuids)})
+        return Rules(admitted=dict.fromkeys(self.hypervisors, Admission(uuids=uuids)))
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.
@@ -158,7 +171,8 @@ class Simulation:
         return revert(self.world, guest, recall)
 
     def _add_node(self, name: str, host: str) -> None:
-        guest = self.world.add_guest(name, endpoint=self.shape.endpoint, host=host)
+        endpoint = self.shape.foreign[0] if name in self.shape.abroad else self.shape.endpoint
+        guest = self.world.add_guest(name, endpoint=endpoint, host=host)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, f"simulation://{name}", guest.boot_id)
         self.api.add_node(node)
         self._add_machine(guest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -14,6 +14,7 @@ from fencer.core.model import (
     Binding,
     Cordon,
     FenceMark,
+    GuestRef,
     NodeView,
     PodView,
     Taint,
@@ -55,6 +56,28 @@ class SimulatedCluster:
         """Events on nodes: node, reason, text, warning."""
         self._api = api
         self._views: dict[str, NodeView] = {}
+        self._lag_s = 0.0
+        self._past: deque[tuple[float, tuple[Fact, ...]]] = deque()
+
+    def lag(self, lag_s: float) -> None:
+        """From now on show in lists what was true `lag_s` ago (0: what is true); live reads stay live."""
+        self._lag_s = lag_s
+        self._past.clear()
+        if lag_s:
+            self._remember_facts()
+
+    def taint_by_hand(self, name: str) -> None:
+        """Set the out-of-service taint as an admin does: without a mark, and cordon the node."""
+        node = self._api.nodes[name]
+        node.unschedulable, node.cordoner = True, "kubectl"
+        self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
+
+    def forge_mark(self, name: str, guest: GuestRef) -> None:
+        """Write a mark as a kubelet can, which may change the annotations of its own Node."""
+        node = self._api.nodes[name]
+        mark = FenceMark("forged", self._api.clock.utc(), node.boot_id, guest, "fencer")
+        node.annotations[written.MARK] = written.write_mark(mark)
+        self._api.changed(node)
 
     def identity(self) -> ClusterInfo:
         """Say which cluster this is."""
@@ -74,9 +97,8 @@ class SimulatedCluster:
     def roster(self) -> Roster:
         """List all nodes and leases."""
         self._may("list nodes", "list leases")
-        utc = self._api.clock.utc()
-        facts = tuple(Fact(self._view(node), node.lease, utc) for node in self._api.nodes.values())
-        return Roster(facts, utc, self.malformed, self._api.paused_why)
+        facts = self._past[0][1] if self._past else self._facts()
+        return Roster(facts, self._api.clock.utc(), self.malformed, self._api.paused_why)
 
     def fact(self, node: str) -> Fact:
         """Read one node and its lease."""
@@ -208,6 +230,20 @@ class SimulatedCluster:
         if str(found.version) != node.version:
             raise ClusterConflict(f"{node.name} changed since it was read")
         return found
+
+    def _facts(self) -> tuple[Fact, ...]:
+        utc = self._api.clock.utc()
+        return tuple(Fact(self._view(node), node.lease, utc) for node in self._api.nodes.values())
+
+    def _remember_facts(self) -> None:
+        """Keep what is true now, once a second, for lists that lag; the oldest is what they show."""
+        if not self._lag_s:
+            return
+        now_s = self._api.clock.now_s()
+        self._past.append((now_s, self._facts()))
+        while len(self._past) > 1 and self._past[1][0] <= now_s - self._lag_s:
+            self._past.popleft()
+        self._api.clock.after(1.0, self._remember_facts)
 
     def _view(self, node: ApiNode) -> NodeView:
         """Return the node as fencer sees it; built once per version."""

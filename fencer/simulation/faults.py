@@ -7,17 +7,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from fencer.core.identity import swapped
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
-from fencer.simulation.guests import Guest
+from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
-from fencer.simulation.passages import back_up, migrate
+from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.passages import back_up, migrate, move_out
 
 LATE_S = 4.0
 """An answer so late is still within an ordinary deadline."""
 TOO_LATE_S = 20.0
 """An answer so late is not."""
+FROZEN_S = 300.0
+"""How long an agent stands still in front of its next power order."""
+LAG_S = 40.0
+"""How far behind the truth the lists of an API server are that lags."""
 API_DOWN_WHY = "the API server does not answer: connection refused"
+MIGRATED = Passage(PowerState.UNKNOWN, "shut off (migrated)")
+"""What libvirt tells of a guest that has left, until it restarts."""
+LOCKED = Passage(PowerState.STOPPED, "stopped, lock: migrate")
+"""What Proxmox tells of one that was moved to another cluster."""
 
 
 class What(StrEnum):
@@ -31,6 +41,8 @@ class What(StrEnum):
     IO_ERROR = auto()
     RESUME = auto()
     SAVE = auto()
+    SAVE_TO_FILE = auto()
+    RESTORE = auto()
     START = auto()
     DELETE = auto()
     REBOOT = auto()
@@ -39,6 +51,9 @@ class What(StrEnum):
     SNAPSHOT = auto()
     REVERT = auto()
     MIGRATE = auto()
+    MOVE_OUT = auto()
+    MOVE_OUT_LOCKED = auto()
+    UNLOCK = auto()
     CLONE = auto()
     BACK_UP = auto()
     HA_RECOVER = auto()
@@ -50,6 +65,9 @@ class What(StrEnum):
     # the Node object
     DELETE_NODE = auto()
     REPLACE = auto()
+    LIE_UUID = auto()
+    FORGE_MARK = auto()
+    TAINT_BY_HAND = auto()
     # a host (target: its name)
     HOST_OFF = auto()
     HOST_ON = auto()
@@ -65,12 +83,15 @@ class What(StrEnum):
     MISSING = auto()
     UNSETTLED = auto()
     CONFIG_MOVED = auto()
-    # wrong answers of the endpoint about all
+    # the daemon of an endpoint (target: its name)
+    DAEMON_RESTART = auto()
+    # wrong answers of the endpoint (target: its name; none: the first) about all
     ALL_STOPPED = auto()
     STALE = auto()
     LATE = auto()
     TOO_LATE = auto()
     HANG = auto()
+    UNREACHABLE = auto()
     DENIED = auto()
     POWER_DENIED = auto()
     STOP_RAISES = auto()
@@ -79,6 +100,12 @@ class What(StrEnum):
     # the API
     API_DOWN = auto()
     API_UP = auto()
+    API_LAGS = auto()
+    API_CAUGHT_UP = auto()
+    # fencer itself
+    FREEZE = auto()
+    FENCE_BY_HAND = auto()
+    """Somebody types ``fencer fence NODE``: what the stage does, because no agent is known here."""
 
 
 class Cue(StrEnum):
@@ -95,7 +122,7 @@ class Fault:
     Attributes:
         at_s: When, in seconds since the story began; of a fault with a cue, since that.
         what: What happens.
-        target: To whom: a guest, a host, or nobody in particular.
+        target: To whom: a guest, a host, an endpoint, or nobody in particular.
         text: How it is told; empty: in plain words.
         death: An incident begins here: what follows is measured from this moment.
         cue: What it waits for; None: only the clock.
@@ -118,6 +145,8 @@ def apply(fault: Fault, simulation: Simulation) -> None:
     if guest is not None:
         TO_GUEST[fault.what](simulation, guest)
         simulation.stir(guest)
+    elif fault.what in TO_ENDPOINT:
+        TO_ENDPOINT[fault.what](simulation.hypervisors[fault.target or simulation.shape.endpoint])
     elif fault.target:
         TO_HOST[fault.what](simulation, fault.target)
     else:
@@ -131,6 +160,26 @@ def _elsewhere(simulation: Simulation, guest: Guest) -> str:
     return next((host for host in others if host != guest.host), "another-host")
 
 
+def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
+    """Move a guest to the first endpoint that is not its own; one that fencer does not know, if there is one."""
+    shape = simulation.shape
+    others = [name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint]
+    return move_out(simulation.world, guest, others[0], f"{others[0]}1", left)
+
+
+def _unlock(guest: Guest) -> None:
+    """``qm unlock``: nothing is left of a move but its task in the log."""
+    guest.passage, guest.why = None, "stopped"
+
+
+def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
+    """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
+    other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
+    node = simulation.api.nodes[guest.node]
+    node.system_uuid = swapped(other.uuid)
+    simulation.api.changed(node)
+
+
 TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.POWER_OFF: lambda all_, guest: all_.world.power_off(guest),
     What.CRASH: lambda all_, guest: all_.world.power_off(guest, "crashed"),
@@ -139,6 +188,8 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.IO_ERROR: lambda all_, guest: all_.world.pause(guest, "I/O error", io_error=True),
     What.RESUME: lambda all_, guest: all_.world.resume(guest),
     What.SAVE: lambda all_, guest: all_.world.save(guest),
+    What.SAVE_TO_FILE: lambda all_, guest: all_.world.save(guest, to_file=True),
+    What.RESTORE: lambda all_, guest: all_.world.start(guest),
     What.START: lambda all_, guest: all_.world.start(guest),
     What.DELETE: lambda all_, guest: all_.world.delete(guest),
     What.REBOOT: lambda all_, guest: all_.world.reboot(guest),
@@ -146,7 +197,10 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.SNAPSHOT: lambda all_, guest: all_.take_snapshot(guest),
     What.REVERT: lambda all_, guest: all_.revert(guest),
     What.MIGRATE: lambda all_, guest: migrate(all_.world, guest, _elsewhere(all_, guest)),
-    What.CLONE: lambda all_, guest: all_.world.copy_guest(guest),
+    What.MOVE_OUT: lambda all_, guest: _move_out(all_, guest, MIGRATED),
+    What.MOVE_OUT_LOCKED: lambda all_, guest: _move_out(all_, guest, LOCKED),
+    What.UNLOCK: lambda _, guest: _unlock(guest),
+    What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
@@ -155,6 +209,10 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.KUBELET_START: lambda all_, guest: all_.nodes[guest.name].kubelet.start(),
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
+    What.LIE_UUID: _lie_uuid,
+    What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
+    What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.FENCE_BY_HAND: lambda _all, _guest: None,
     What.LIE_STOPPED: lambda all_, guest: all_.hypervisor.lie(guest.name, PowerState.STOPPED),
     What.MISSING: lambda all_, guest: all_.hypervisor.trouble.missing.add(guest.name),
     What.UNSETTLED: lambda all_, guest: all_.hypervisor.trouble.unsettled.add(guest.name),
@@ -170,17 +228,24 @@ TO_HOST: dict[What, Callable[[Simulation, str], object]] = {
     What.WITNESS_SAYS_OFF: lambda all_, host: all_.witness(host).lie(answer=True),
     What.WITNESS_TRUTHFUL: lambda all_, host: setattr(all_.witness(host), "trouble", WitnessTrouble()),
 }
+TO_ENDPOINT: dict[What, Callable[[SimulatedHypervisor], object]] = {
+    What.DAEMON_RESTART: lambda endpoint: endpoint.restart(),
+    What.ALL_STOPPED: lambda endpoint: endpoint.lie_about_all(PowerState.STOPPED),
+    What.STALE: lambda endpoint: endpoint.freeze_sweeps(),
+    What.LATE: lambda endpoint: setattr(endpoint.trouble, "delay_s", LATE_S),
+    What.TOO_LATE: lambda endpoint: setattr(endpoint.trouble, "delay_s", TOO_LATE_S),
+    What.HANG: lambda endpoint: setattr(endpoint.trouble, "delay_s", math.inf),
+    What.UNREACHABLE: lambda endpoint: setattr(endpoint.trouble, "unreachable", True),
+    What.DENIED: lambda endpoint: setattr(endpoint.trouble, "denied", True),
+    What.POWER_DENIED: lambda endpoint: setattr(endpoint.trouble, "power_denied", True),
+    What.STOP_RAISES: lambda endpoint: setattr(endpoint.trouble, "stop_raises", True),
+    What.NO_QUORUM: lambda endpoint: setattr(endpoint.trouble, "quorate", False),
+    What.FREEZE: lambda endpoint: setattr(endpoint.trouble, "freeze_s", FROZEN_S),
+    What.TRUTHFUL: lambda endpoint: endpoint.recover(),
+}
 TO_ALL: dict[What, Callable[[Simulation], object]] = {
-    What.ALL_STOPPED: lambda all_: all_.hypervisor.lie_about_all(PowerState.STOPPED),
-    What.STALE: lambda all_: all_.hypervisor.freeze_sweeps(),
-    What.LATE: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", LATE_S),
-    What.TOO_LATE: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", TOO_LATE_S),
-    What.HANG: lambda all_: setattr(all_.hypervisor.trouble, "delay_s", math.inf),
-    What.DENIED: lambda all_: setattr(all_.hypervisor.trouble, "denied", True),
-    What.POWER_DENIED: lambda all_: setattr(all_.hypervisor.trouble, "power_denied", True),
-    What.STOP_RAISES: lambda all_: setattr(all_.hypervisor.trouble, "stop_raises", True),
-    What.NO_QUORUM: lambda all_: setattr(all_.hypervisor.trouble, "quorate", False),
-    What.TRUTHFUL: lambda all_: all_.hypervisor.recover(),
     What.API_DOWN: lambda all_: setattr(all_.api, "down_why", API_DOWN_WHY),
     What.API_UP: lambda all_: setattr(all_.api, "down_why", None),
+    What.API_LAGS: lambda all_: all_.cluster.lag(LAG_S),
+    What.API_CAUGHT_UP: lambda all_: all_.cluster.lag(0.0),
 }

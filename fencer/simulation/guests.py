@@ -56,6 +56,9 @@ class Guest:
         revenant: Its memory was gone, and came back from a copy.
         came_from: The host from which a finished migration, or HA, brought it here.
         recovered: It was HA, and it has not been started since.
+        label: What its endpoint calls it by; empty: its name.
+        to_file: Its memory was saved to a file that its hypervisor knows nothing of once it has restarted.
+        forgotten: Its hypervisor has restarted, and has forgotten how it came to be off.
     """
 
     name: str
@@ -78,13 +81,17 @@ class Guest:
     revenant: bool = False
     came_from: tuple[str, ...] = ()
     recovered: bool = False
+    label: str = ""
+    to_file: bool = False
+    forgotten: bool = False
     mounts: set[str] = field(default_factory=set)
     on_mounts: Callable[[], None] = _nothing
 
     @property
     def ref(self) -> GuestRef:
         """How fencer names it."""
-        return GuestRef(self.endpoint, self.name, self.uuid, self.name, self.host)
+        label = self.label or self.name
+        return GuestRef(self.endpoint, label, self.uuid, label, self.host)
 
     @property
     def writes(self) -> bool:

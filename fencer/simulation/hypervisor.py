@@ -22,6 +22,7 @@ class Trouble:
 
     Attributes:
         delay_s: How long it takes to answer; infinity: it hangs.
+        unreachable: Its connections are refused.
         denied: It refuses our credentials.
         power_denied: It refuses power actions.
         stop_raises: A power-off is carried out, and raises.
@@ -31,9 +32,11 @@ class Trouble:
         moved: Guests whose configuration somebody moved to another host (by name), where it reads stopped.
         stale: Sweeps repeat this old answer, not conclusive; None: they do not.
         quorate: Its hosts are a majority; what a minority says is not believed.
+        freeze_s: How long whoever calls stands still in front of the next power order.
     """
 
     delay_s: float = 0.01
+    unreachable: bool = False
     denied: bool = False
     power_denied: bool = False
     stop_raises: bool = False
@@ -43,6 +46,7 @@ class Trouble:
     moved: dict[str, str] = field(default_factory=dict)
     stale: tuple[Evidence, ...] | None = None
     quorate: bool = True
+    freeze_s: float = 0.0
 
 
 class SimulatedHypervisor:
@@ -57,6 +61,8 @@ class SimulatedHypervisor:
         self.trouble = Trouble()
         self._endpoint = endpoint
         self._world = world
+        self.on_stop: list[Callable[[Guest], None]] = []
+        """Called with a guest whose power is being cut on request."""
         self._wakes: list[Callable[[], None]] = []
         world.on_power.append(self._notify)
 
@@ -104,6 +110,8 @@ class SimulatedHypervisor:
     def stop(self, guest: GuestRef) -> None:
         """Cut the power."""
         found = self._powered(guest, "stop")
+        for call in self.on_stop:
+            call(found)
         done = self._world.power_off(found)
         if self.trouble.stop_raises:
             raise HypervisorProtocol(f"{guest}: the connection broke while it was being stopped")
@@ -154,6 +162,13 @@ class SimulatedHypervisor:
         """Show a guest's configuration on another host from now on, wherever the guest is."""
         self.trouble.moved[guest] = host
 
+    def restart(self) -> None:
+        """Restart the daemon, which forgets how guests came to be off."""
+        self._world.restart_daemon(self._endpoint)
+        for guest in self._guests():
+            if guest.power is PowerState.STOPPED:
+                guest.passage = None
+
     def recover(self) -> None:
         """Answer truthfully and at once again."""
         self.trouble = Trouble()
@@ -171,6 +186,7 @@ class SimulatedHypervisor:
         self._answer()
         if self.trouble.power_denied:
             raise HypervisorDenied(f"{self._endpoint}: we may not {what} {ref.name}")
+        self._stand_still()
         found = self._find(ref)
         if found.power is PowerState.ABSENT:
             raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {ref.uuid}")
@@ -178,9 +194,16 @@ class SimulatedHypervisor:
             raise HypervisorUnreachable(f"{self._endpoint}: {found.host} does not answer")
         return found
 
+    def _stand_still(self) -> None:
+        """Let time pass while the process that calls is frozen."""
+        frozen_s, self.trouble.freeze_s = self.trouble.freeze_s, 0.0
+        self._world.clock.advance(frozen_s)
+
     def _answer(self) -> None:
         if math.isinf(self.trouble.delay_s):
             raise HypervisorUnreachable(f"{self._endpoint}: no answer")
+        if self.trouble.unreachable:
+            raise HypervisorUnreachable(f"{self._endpoint}: connection refused")
         if self.trouble.denied:
             raise HypervisorDenied(f"{self._endpoint}: our credentials were refused")
         if not self.trouble.quorate:
@@ -215,6 +238,8 @@ class SimulatedHypervisor:
             # Locks outlive the host: of a migration, or of memory on disk.
             at_rest = guest.passage is None and guest.power is not PowerState.SAVED
             return Passage(PowerState.UNKNOWN, f"{guest.host} is offline", settled=at_rest)
+        if guest.forgotten:
+            return Passage(PowerState.STOPPED, "shut off (unknown)", settled=True)
         lie = self.trouble.lies.get(guest.name)
         if lie is not None:
             return Passage(lie, f"{lie}", settled=True)

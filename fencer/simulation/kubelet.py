@@ -112,6 +112,11 @@ class Kubelet:
         self._timing = timing
         self._memory = KubeletMemory()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped it: its containers run on, and nothing is heard of them."""
+        return self._memory.stopped
+
     def remember(self) -> KubeletMemory:
         """Return a copy of its memory, for a snapshot of its machine."""
         return deepcopy(self._memory)

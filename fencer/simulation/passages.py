@@ -60,6 +60,31 @@ def migrate(world: World, guest: Guest, host: str) -> bool:
     return True
 
 
+def move_out(world: World, guest: Guest, endpoint: str, host: str, left: Passage) -> bool:
+    """Move a running guest to another endpoint, memory and all, and leave its definition where it was.
+
+    Args:
+        world: The world.
+        guest: The guest.
+        endpoint: Where it goes.
+        host: And to which host there.
+        left: What the endpoint that it leaves tells of the definition.
+    """
+    if guest.power is not PowerState.RUNNING or guest.passage is not None:
+        return False
+
+    def arrive() -> None:
+        world.leave_behind(guest, left)
+        guest.endpoint, guest.host, guest.came_from, guest.cold = endpoint, host, (), None
+        guest.starts += 1
+        world.become(guest, PowerState.RUNNING, "migrated")
+
+    copying = Passage(PowerState.RUNNING, f"running, being migrated to {host}")
+    world.become(guest, PowerState.RUNNING, guest.why, copying)
+    _then(world, guest, COPY_S, arrive)
+    return True
+
+
 def back_up(world: World, guest: Guest) -> bool:
     """Shut a guest down, start its process for the backup to read from, and let it boot once that began."""
     if guest.power is not PowerState.RUNNING or guest.passage is not None:

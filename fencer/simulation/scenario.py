@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +32,21 @@ def eight_replicas() -> Sequence[Workload]:
 
 
 @dataclass(frozen=True, slots=True)
+class Watcher:
+    """One agent that watches.
+
+    Attributes:
+        knows: The endpoints in its configuration; None: all that there are.
+        from_s: When it is started, in seconds since the story began.
+        until_s: When it ends.
+    """
+
+    knows: tuple[str, ...] | None = None
+    from_s: float = 0.0
+    until_s: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One story.
 
@@ -50,6 +66,7 @@ class Scenario:
         workloads: What runs in the cluster.
         shape: How big the cluster is.
         policy: How fencer is set.
+        watchers: The agents.
         kubelets: How quick the kubelets are.
     """
 
@@ -67,6 +84,7 @@ class Scenario:
     workloads: Callable[[], Sequence[Workload]] = mixed
     shape: Shape = field(default_factory=Shape)
     policy: Policy = ARMED
+    watchers: tuple[Watcher, ...] = (Watcher(),)
     kubelets: KubeletTiming = field(default_factory=KubeletTiming)
 
     def script_for(self, *, alone: bool) -> tuple[Fault, ...]:

@@ -10,14 +10,14 @@ from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.incidents import incident_by_seed
 from fencer.simulation.scenario import ARMED, CLUSTER, Scenario
-from fencer.simulation.stories import deaths, hosts, returns, traps, witnesses
+from fencer.simulation.stories import agents, claims, deaths, hosts, moves, returns, traps, witnesses
 
 __all__ = ["ARMED", "SCENARIOS", "Scenario", "incident"]
 
 SCENARIOS: dict[str, Scenario] = {
     story.name: story
-    for stories in (deaths.STORIES, traps.STORIES, witnesses.STORIES, hosts.STORIES, returns.STORIES)
-    for story in stories
+    for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents)
+    for story in room.STORIES
 }
 
 

@@ -5,27 +5,33 @@ This room knows no agent: whoever plays a scenario gives a function that builds 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from fencer.core.identity import Rules
-from fencer.core.model import Reason
-from fencer.core.policy import Policy
+from fencer.core.model import Intent, Reason, Word
+from fencer.core.policy import PausedGuest, Policy
 from fencer.errors import ClusterError
 from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.controllers import count
-from fencer.simulation.faults import Fault, apply
+from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
-from fencer.simulation.scenario import Scenario
+from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.summary import IncidentSummary, Summary
 from fencer.simulation.tally import Incident, Tally
 from fencer.simulation.timeline import StageEvent
+from fencer.simulation.truth import Truth
 
 __all__ = ["AgentFactory", "IncidentSummary", "Passed", "Stage", "StagePorts", "Summary", "Ticker", "play"]
+
+BY_HAND_S = 90.0
+"""How long a command waits for what only time can bring."""
 
 MIN_WAIT_S = 0.05
 """Between two passes, however soon the agent wants to come again."""
@@ -79,6 +85,14 @@ class Ticker(Protocol):
         ...
 
 
+class Obeying(Ticker, Protocol):
+    """An agent that takes commands, too."""
+
+    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float) -> object:
+        """Follow one node until its intent is fulfilled, refused, or patience ends."""
+        ...
+
+
 AgentFactory: TypeAlias = Callable[[StagePorts], Ticker]
 
 
@@ -102,13 +116,23 @@ class Stage:
         )
         self.simulation.warm_up()
         self.tally = Tally(self.simulation)
+        self.truth = Truth(
+            self.simulation,
+            strict=strict,
+            trusts_pauses=scenario.policy.paused_guest is PausedGuest.TRUST,
+        )
         self.reporter = StageReporter(self.simulation.timeline)
         self._seed = seed
         self._trouble = ""
-        self._ticker = agent(self._ports()) if agent is not None else None
+        self._agent = agent
+        first, *others = scenario.watchers or (Watcher(from_s=math.inf),)
+        self._first = first
+        self._ticker = agent(self._ports(first)) if agent is not None and first.from_s == 0.0 else None
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)
         began_s = self.simulation.timeline.began_s
+        for watcher in others if agent is not None else ():
+            self.simulation.clock.at(began_s + watcher.from_s, partial(self._begin, watcher))
         script = scenario.script_for(alone=self.alone)
         for fault in script:
             if fault.cue is None:
@@ -121,7 +145,8 @@ class Stage:
         simulation, scenario = self.simulation, self.scenario
         end_s = simulation.timeline.began_s + (scenario.alone_s if self.alone else scenario.duration_s)
         while simulation.clock.now_s() < end_s:
-            wait_s = self._pass() if self._ticker is not None else scenario.policy.poll_s
+            on_duty = self._ticker is not None and simulation.timeline.now_s() < self._first.until_s
+            wait_s = self._pass() if on_duty else scenario.policy.poll_s
             simulation.clock.wait(min(wait_s, max(0.0, end_s - simulation.clock.now_s())))
             yield from simulation.timeline.take()
         self._tell_leftovers()
@@ -144,6 +169,7 @@ class Stage:
             seconds_to_recover=_slowest(one.seconds_to_recover for one in incidents),
             double_writers=world.double_writers,
             resumable_hazards=world.resumable_hazards,
+            breaches=self.truth.breaches,
             as_expected=None if self.alone else self._as_expected(fenced, refused, incidents),
             duration_s=round(self.simulation.clock.now_s() - self.simulation.timeline.began_s, 1),
             incidents=incidents,
@@ -162,6 +188,27 @@ class Stage:
         self._trouble = trouble
         return self.scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
 
+    def _begin(self, watcher: Watcher) -> None:
+        """Start another agent, which polls on its own from now on, whatever the first is doing."""
+        assert self._agent is not None  # noqa: S101 - asked by the caller
+        ticker = self._agent(self._ports(watcher))
+
+        def again() -> None:
+            if self.simulation.timeline.now_s() >= watcher.until_s:
+                return
+            with suppress(ClusterError):
+                ticker.tick()
+            self.simulation.clock.after(self.scenario.policy.poll_s, again)
+
+        again()
+
+    def _fence_by_hand(self, node: str) -> None:
+        """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
+        assert self._agent is not None  # noqa: S101 - asked by the caller
+        agent = cast("Obeying", self._agent(self._ports(Watcher())))
+        with suppress(ClusterError):
+            agent.pursue(node, Intent.FENCE, Word(), BY_HAND_S)
+
     def _tell_leftovers(self) -> None:
         """Say what is stuck at the end, and would be an hour later."""
         api = self.simulation.api
@@ -174,11 +221,12 @@ class Stage:
             )
             self.simulation.timeline.tell("kubernetes", stuck[0].node, "stuck", text, pods=len(stuck))
 
-    def _ports(self) -> StagePorts:
+    def _ports(self, watcher: Watcher) -> StagePorts:
         simulation = self.simulation
+        knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         return StagePorts(
-            simulation.cluster,
-            simulation.hypervisors,
+            self.truth.cluster(),
+            {name: simulation.hypervisors[name] for name in knows},
             simulation.asker,
             simulation.clock,
             self.reporter,
@@ -191,6 +239,8 @@ class Stage:
         if fault.death:
             self.tally.begin(self._node_of(fault.target))
         apply(fault, self.simulation)
+        if fault.what is What.FENCE_BY_HAND and not self.alone:
+            self._fence_by_hand(fault.target)
 
     def _hear_cue(self, obj: ApiObject) -> None:
         """Let happen what waits for this: all cues so far are about a taint."""
@@ -230,6 +280,7 @@ class Stage:
             (fenced, refused) == (scenario.fenced, scenario.refused)
             and (lifted or scenario.stays_fenced)
             and (self.simulation.world.double_writers > 0) == scenario.second_writer
+            and (self.truth.breaches == 0 or scenario.second_writer)
         )
 
 

@@ -33,6 +33,7 @@ class Summary:
         seconds_to_recover: From the slowest incident's beginning until every pod was Ready again.
         double_writers: Volumes that two running guests had mounted, each time that it came to that.
         resumable_hazards: The same for a running guest and one that could be resumed.
+        breaches: Steps that gave something away, or cut somebody off, who lived.
         as_expected: It ended as the scenario expects of fencer. None: played without.
         incidents: One by one.
     """
@@ -48,6 +49,7 @@ class Summary:
     seconds_to_recover: float | None
     double_writers: int
     resumable_hazards: int
+    breaches: int
     as_expected: bool | None
     duration_s: float
     incidents: tuple[IncidentSummary, ...]

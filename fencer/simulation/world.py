@@ -86,13 +86,18 @@ class World:
         self.guests[name] = guest
         return guest
 
-    def copy_guest(self, guest: Guest) -> Guest:
-        """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard."""
+    def copy_guest(self, guest: Guest, endpoint: str = "") -> Guest:
+        """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard.
+
+        Args:
+            guest: Of whom.
+            endpoint: Where; empty: at its own.
+        """
         name = f"{guest.name}-copy"
         copy = Guest(
             name,
             guest.uuid,
-            guest.endpoint,
+            endpoint or guest.endpoint,
             guest.host,
             power=PowerState.STOPPED,
             why="never started",
@@ -101,6 +106,28 @@ class World:
         )
         self.guests[name] = copy
         return copy
+
+    def leave_behind(self, guest: Guest, told: Passage) -> Guest:
+        """Leave the definition of a guest that moves to another endpoint where it was, and what is told of it.
+
+        Source: `virsh migrate` without ``--undefinesource``, `qm remote-migrate` without ``--delete``.
+        """
+        label = guest.label or guest.name
+        left = Guest(
+            f"{label}@{guest.endpoint}",
+            guest.uuid,
+            guest.endpoint,
+            guest.host,
+            power=PowerState.STOPPED,
+            why="migrated",
+            label=label,
+            starts=guest.starts,
+            nic_up=False,
+            passage=told,
+            on_mounts=self._touch,
+        )
+        self.guests[left.name] = left
+        return left
 
     # --- power. Each returns whether it could be done; a state that does not allow it changes nothing.
 
@@ -125,15 +152,27 @@ class World:
         guest.io_error = False
         return self.become(guest, PowerState.RUNNING, "unpaused")
 
-    def save(self, guest: Guest) -> bool:
-        """Write the memory to disk and end the process."""
+    def save(self, guest: Guest, *, to_file: bool = False) -> bool:
+        """Write the memory to disk, where its hypervisor keeps it or to any file, and end the process."""
         if guest.power not in {PowerState.RUNNING, PowerState.PAUSED} or guest.passage is not None:
             return False
+        guest.to_file = to_file
         return self.become(guest, PowerState.SAVED, "saved")
 
+    def restart_daemon(self, endpoint: str) -> None:
+        """Restart an endpoint's daemon: guests run on; how one that is off came to be off is forgotten.
+
+        Source: facts of libvirt, where "shut off (migrated)" and "shut off (saved)" become "shut off
+        (unknown)"; only a save image that libvirt itself keeps is found again.
+        """
+        for guest in self.guests.values():
+            off = guest.power is PowerState.STOPPED or (guest.power is PowerState.SAVED and guest.to_file)
+            if guest.endpoint == endpoint and off:
+                guest.forgotten = True
+
     def discard(self, guest: Guest) -> bool:
-        """Throw a saved memory away, with what was mounted in it."""
-        if guest.power is not PowerState.SAVED:
+        """Throw a saved memory away, with what was mounted in it. A file is nothing that is known of."""
+        if guest.power is not PowerState.SAVED or guest.to_file:
             return False
         self._forget_memory(guest)
         return self.become(guest, PowerState.STOPPED, "saved state discarded")
@@ -145,7 +184,7 @@ class World:
             return False
         guest.cold = guest.power is PowerState.STOPPED
         guest.starts += 1
-        guest.recovered = False
+        guest.recovered = guest.forgotten = False
         if guest.cold:
             guest.boot_id = self.new_uuid()
         return self.become(guest, PowerState.RUNNING, "booted" if guest.cold else "restored")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencer.core.model import Reason
+from fencer.core.policy import PausedGuest
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
-from fencer.simulation.scenario import CLUSTER, Scenario
+from fencer.simulation.scenario import ARMED, CLUSTER, Scenario
 
 NIC_OFF = Scenario(
     name="nic-off",
@@ -132,4 +135,23 @@ STORAGE_STALL = Scenario(
     shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4", "k8s-5")),
 )
 
-STORIES = (NIC_OFF, KUBELET_STOPPED, VM_REBOOTS, SAVED_GUEST, LIVE_MIGRATION, STORAGE_STALL)
+TRUST_STALL = Scenario(
+    name="trust-stall",
+    title="The storage stalls, and pauses are trusted",
+    story=(
+        "Five nodes, each a VM. Eight database replicas run on them; each volume is for one node only. This",
+        "cluster has set `paused_guest: trust`: a paused VM counts as gone. The storage fails, and the",
+        "hypervisor pauses two VMs that write to it. Nobody has stopped them for good: they will be resumed",
+        "with the storage, and write on. fencer trusts that no person resumes a VM, not that no storage heals.",
+    ),
+    script=(*STORAGE_STALL.script[:2], *STORAGE_STALL.script[2:]),
+    fenced=(),
+    refused=Reason.STORAGE_STALL,
+    duration_s=330.0,
+    alone_s=330.0,
+    alone_whole=True,
+    shape=STORAGE_STALL.shape,
+    policy=replace(ARMED, paused_guest=PausedGuest.TRUST),
+)
+
+STORIES = (NIC_OFF, KUBELET_STOPPED, VM_REBOOTS, SAVED_GUEST, LIVE_MIGRATION, STORAGE_STALL, TRUST_STALL)

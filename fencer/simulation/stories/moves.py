@@ -1,0 +1,79 @@
+"""Guests that left with their memory, and whose old place has forgotten it: off there, and alive elsewhere."""
+
+from __future__ import annotations
+
+from fencer.core.model import Reason
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import Fault, What
+from fencer.simulation.scenario import CLUSTER, Scenario
+
+FORGOTTEN_MIGRATION = Scenario(
+    name="forgotten-migration",
+    title="A VM has moved on, and its old host has forgotten that",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 is migrated from lab to lab-b, and its definition stays on lab: shut off (migrated).",
+        "Then the libvirtd of lab restarts, and calls it shut off. Its kubelet is heard all the time, so lab",
+        "is wrong, and fencer takes note of that on the Node. Half an hour could pass: lab-b is cut off now,",
+        "with the VM on it, which writes on. Nobody says anything but lab, and lab is not believed again.",
+    ),
+    script=(
+        Fault(30.0, What.MOVE_OUT, "k8s-2", "somebody migrates the VM to lab-b", death=True),
+        Fault(90.0, What.DAEMON_RESTART, "lab", "the libvirtd of lab restarts, and has forgotten it"),
+        Fault(220.0, What.UNREACHABLE, "lab-b", "lab-b does not answer any more"),
+        Fault(221.0, What.NIC_OFF, "k8s-2", "nor can its guests be heard; they run on"),
+    ),
+    fenced=(),
+    refused=Reason.WITNESS_CONTRADICTED,
+    duration_s=480.0,
+    alone_s=480.0,
+    alone_whole=True,
+    shape=Shape(further=("lab-b",)),
+)
+
+SAVED_TO_FILE = Scenario(
+    name="saved-to-file",
+    title="A VM is saved to a file, and its host forgets that it was",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 is saved with `virsh save FILE`: shut off (saved). fencer sees that, and takes note",
+        "of it on the Node. Then libvirtd restarts. It knows nothing of that file, and calls the VM shut off,",
+        "as any other that has ended. But its memory is on disk, mounts and all, and `virsh restore` brings",
+        "it back. fencer refuses until the VM has been started, one way or the other.",
+    ),
+    script=(
+        Fault(30.0, What.SAVE_TO_FILE, "k8s-2", "somebody saves the VM to a file", death=True),
+        Fault(60.0, What.DAEMON_RESTART, "lab", "libvirtd restarts, and knows of no saved memory"),
+        Fault(300.0, What.RESTORE, "k8s-2", "somebody restores it: it goes on where it stopped"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_SAVED,
+    duration_s=360.0,
+    alone_s=360.0,
+    alone_whole=True,
+)
+
+REMOTE_MIGRATION = Scenario(
+    name="remote-migration",
+    title="A VM is moved to another cluster, and what it leaves is unlocked",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 is moved to another Proxmox cluster, with `qm remote-migrate`, over the link that",
+        "its kubelet needs: nothing of it is heard. What it leaves is stopped, and locked. Somebody tidies up",
+        "with `qm unlock`. The last thing on record there is a migration that ended well: the VM runs on",
+        "elsewhere, where fencer cannot look. fencer refuses.",
+    ),
+    script=(
+        Fault(30.0, What.NIC_OFF, "k8s-2", "the link is full: its kubelet is not heard any more", death=True),
+        Fault(35.0, What.MOVE_OUT_LOCKED, "k8s-2", "for its VM is being moved to another cluster"),
+        Fault(120.0, What.UNLOCK, "k8s-2@home", "somebody unlocks what it has left"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_UNKNOWN,
+    duration_s=360.0,
+    alone_s=360.0,
+    alone_whole=True,
+    shape=Shape(endpoint="home", hosts=("pve1", "pve2", "pve3"), foreign=("elsewhere",)),
+)
+
+STORIES = (FORGOTTEN_MIGRATION, SAVED_TO_FILE, REMOTE_MIGRATION)
