@@ -46,6 +46,10 @@ class GuestNotFound(HypervisorError):
     """The endpoint answered that it knows no such guest. Says nothing about why."""
 
 
+class GuestChanged(HypervisorError):
+    """A power order was meant for another run of this guest than the present one. Nothing was sent."""
+
+
 class HypervisorProtocol(HypervisorError):
     """The endpoint answered something that cannot be understood, or refused an operation."""
 

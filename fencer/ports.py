@@ -7,10 +7,12 @@ through an `Asker`, which holds it to a deadline. A method raises only what it n
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from fencer.core.done import Done
 from fencer.core.evictions import Answer
 from fencer.core.inventory import Inventory
 from fencer.core.model import (
@@ -19,13 +21,14 @@ from fencer.core.model import (
     Binding,
     Cordon,
     Decision,
+    Doubt,
     Evidence,
     FenceMark,
     GuestRef,
     NodeView,
     PodView,
 )
-from fencer.errors import FencerError
+from fencer.errors import FencerError, HypervisorUnreachable
 
 T = TypeVar("T")
 
@@ -68,12 +71,54 @@ class StopSettings:
     hook: str = ""
 
 
+class Deadline:
+    """Until when something that cannot be undone may begin.
+
+    A call that is late is given up, not interrupted: its thread may go on much later, as may the whole agent
+    after its machine was suspended. So whoever is about to do what cannot be undone asks here once more.
+
+    Args:
+        at_s: On the agent's monotonic clock, which has to count suspension.
+        now_s: That clock.
+    """
+
+    def __init__(self, at_s: float, now_s: Callable[[], float]) -> None:
+        self._at_s = at_s
+        self._now_s = now_s
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Let nothing begin any more: nobody waits for it. From any thread."""
+        self._given_up.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether it is too late, or was given up."""
+        return self._given_up.is_set() or self._now_s() > self._at_s
+
+    def refuse_if_over(self, what: str) -> None:
+        """Refuse to begin what is too late.
+
+        Args:
+            what: What is not done, for people.
+
+        Raises:
+            HypervisorUnreachable: it is over.
+        """
+        if self.over:
+            raise HypervisorUnreachable(f"{what}: too late, it was given up before it could be done")
+
+
 class Hypervisor(Protocol):
     """One endpoint: a libvirt URI, a Proxmox cluster or host, a VirtualBox user on a host.
 
     Readings are statements of the hypervisor and nothing more: every word that is not in the adapter's table
     reads UNKNOWN. Power methods return once the request was *sent*; whatever they return or raise, the state
     has to be read again (libvirt's destroy may raise and yet have killed; ACPI's 0 is no consent).
+
+    A power method looks once more, over the connection that it then uses, right before it sends: whether the
+    guest is still in the incarnation that is meant, and whether it is not too late. What can happen in the
+    window that is left, and how long that is, each adapter states.
     """
 
     @property
@@ -121,35 +166,41 @@ class Hypervisor(Protocol):
         """
         ...
 
-    def shutdown(self, guest: GuestRef) -> None:
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Ask the guest to shut down (ACPI or agent). Says nothing about whether it will.
 
+        Args:
+            guest: Whom.
+            incarnation: In which run, see `Evidence.incarnation`; None: the hypervisor does not name runs.
+            not_after: Until when.
+
         Raises:
+            GuestChanged: it is in another run by now; nothing was sent.
             GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
         """
         ...
 
-    def stop(self, guest: GuestRef) -> None:
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the guest's power. May take 12 s and more.
 
-        Raises:
-            GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        Args and raises:
+            As `shutdown`.
         """
         ...
 
-    def discard(self, guest: GuestRef) -> None:
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Throw the guest's saved memory away, so that it can only start cold.
 
-        Raises:
-            GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        Args and raises:
+            As `shutdown`.
         """
         ...
 
-    def start(self, guest: GuestRef) -> None:
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power the guest on.
 
-        Raises:
-            GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        Args and raises:
+            As `shutdown`.
         """
         ...
 
@@ -195,13 +246,15 @@ class Fact:
 
     Attributes:
         node: The node, without lease data.
-        renew_time: The lease's renewTime as text, to be compared for change only; None: no lease.
+        renew_time: The lease's renewTime as text, by the node's clock; None: none that can be read.
+        lease_version: The lease's resourceVersion, as a number; 0: not known.
         utc: The API server's clock when it answered, RFC 3339.
     """
 
     node: NodeView
     renew_time: str | None
     utc: str
+    lease_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +348,14 @@ class Cluster(Protocol):
         Raises:
             ClusterConflict: the node changed since it was read.
             ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
+        """Write whose off readings are not believed, or take that off where there are none, guarded.
+
+        Raises:
+            As `bind`.
         """
         ...
 
@@ -459,8 +520,8 @@ class Reporter(Protocol):
         """A node's decision changed (verdict, reason or guest)."""
         ...
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
-        """An action was carried out, or failed; `text` says what happened in a sentence."""
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+        """An action was carried out, or failed."""
         ...
 
     def said(self, text: str, *, warning: bool) -> None:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, MissingBinariesError, find_or_build
 from tests.support import real_parts_required
 from tests.support.amounts import examples
+from tests.support.backstage import ApiBackstage
 from tests.support.controlplane import ControlPlane, running_control_plane
 
 pytest_plugins = tuple(f"tests.support.{name}" for name in ("costs", "lanes", "remarks", "rooms"))
@@ -52,4 +53,6 @@ def bare_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]
     with running_control_plane(tmp_path_factory.mktemp("bare-api")) as running:
         running.stop_component(CONTROLLER_MANAGER)
         running.stop_component(SCHEDULER)
+        as_set_up = {"metadata": {"name": "fencer"}}
+        ApiBackstage(running).send("POST", "/api/v1/namespaces", as_set_up)
         yield running

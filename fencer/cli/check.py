@@ -15,6 +15,7 @@ from fencer.cli.findings import (
     Finding,
     Level,
     cluster_finding,
+    granting,
     guests_finding,
     known_nodes,
     node_findings,
@@ -28,7 +29,7 @@ from fencer.cli.wire import Quiet, Wiring, log_plainly
 from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
-from fencer.errors import ClusterError, ConfigError, FencerError
+from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerError
 from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
@@ -46,6 +47,7 @@ class Inspection:
     clock: Clock
     asker: Asker
     cluster: Cluster | None = None
+    user: str = ""
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     answering: set[str] = field(default_factory=set)
 
@@ -95,7 +97,7 @@ class Inspection:
         except FencerError as error:
             tries = (f"kubectl --kubeconfig {kubeconfig} get nodes",)
             return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
-        self.cluster = cluster
+        self.cluster, self.user = cluster, info.user
         return cluster_finding(info, missing)
 
     def _evictions(self) -> Iterator[Finding]:
@@ -110,8 +112,7 @@ class Inspection:
             return
         if missing:
             text = f"drain and shutdown cannot evict: may not {', '.join(missing)}"
-            tries = ("fencer setup kubernetes | kubectl apply -f -",)
-            yield Finding("evictions", "", Level.WARN, text, tries)
+            yield Finding("evictions", "", Level.WARN, text, (granting(self.user),))
 
     def _endpoints(self) -> Iterator[Finding]:
         unbuilt: dict[str, FencerError] = {}
@@ -139,7 +140,9 @@ class Inspection:
         try:
             seen = Onlooker(world, self.config.policy, self.config.rules).look()
         except ClusterError as error:
-            yield Finding("nodes", "", Level.FAIL, str(error), ("the same again: it answered a moment ago",))
+            again = ("the same again: it answered a moment ago",)
+            tries = again if isinstance(error, ClusterUnreachable) else ()
+            yield Finding("nodes", "", Level.FAIL, str(error), tries)
             return
         known = known_nodes(seen)
         yield guests_finding(self.config, self.answering, seen)

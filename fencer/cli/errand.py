@@ -96,7 +96,7 @@ class Errand:
             click.exceptions.Exit: always.
         """
         tell(f"{said}: {clean(says(judged.decision))}.")
-        for line in ways_out(judged.decision, judged.observation.node, self.parts.path):
+        for line in ways_out(judged, self.parts.path):
             say(line)
         raise click.exceptions.Exit(1)
 
@@ -130,7 +130,10 @@ def errand(
         HypervisorUnreachable, ClusterError: that guest's node could not be found out.
     """
     with connected(wiring, path) as parts:
-        name = node_of_guest(parts, node) if by_guest else node
+        name, word = node, replace(word, given_s=parts.clock.now_s())
+        if by_guest:
+            name, guest = node_of_guest(parts, node)
+            word = replace(word, guest=f"{guest.endpoint}/{guest.id}")
         yield Errand(parts, name, intent, word, f"{wiring.person()}, by hand", Progress(wiring.wall))
 
 

@@ -11,7 +11,7 @@ import click
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
-from fencer.cli.telling import as_data, fenced_age, guest_of, ready, state_of, why
+from fencer.cli.telling import as_data, disbelieved, fenced_age, guest_of, ready, state_of, why
 from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Check, Decision, FenceMark, Outcome, Reason, Verdict
@@ -24,6 +24,7 @@ HEADLINES: dict[Verdict, str] = {
     Verdict.WAIT: "{node} is not fenced yet: {says}.",
     Verdict.REFUSE: "{node} is not fenced: {says}.",
     Verdict.STOP_FIRST: "{node} is not fenced yet: {says}, so its power has to be cut first.",
+    Verdict.DISCARD_FIRST: "{node} is not fenced yet: {says}, so that has to be thrown away first.",
     Verdict.FENCE: "{node} is not fenced yet, and is about to be: {says}.",
     Verdict.FENCED: "{node} is fenced: {says}.",
     Verdict.RECOVERING: "{node} is coming back: {says}.",
@@ -33,6 +34,11 @@ HEADLINES: dict[Verdict, str] = {
 FENCED_WAY = (
     "What would change this: the guest to boot anew. An armed `fencer watch` then lifts the fence by itself, "
     "once its kubelet is heard and nothing from before the fence is left."
+)
+
+DOUBTS_WAY = (
+    "What would change this: its guest seen running there. If you know better: "
+    "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
 
@@ -64,12 +70,15 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
 def _story(parts: Parts, judged: Judged) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
     unknowable = decision.reason in NEEDS_MEMORY
+    unbelieved = disbelieved(judged)
     says = why(judged, first_look=True) if unknowable else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
     held = fenced and decision.reason is Reason.NOT_HELD
     headline = HEADLINES[Verdict.FENCED if held else decision.verdict].format(
         node=clean(node.name), says=says
     )
+    if unbelieved is not None:
+        headline = f"{clean(node.name)} is healthy, and could not be fenced if it died now: {unbelieved}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     yield ""
@@ -84,9 +93,12 @@ def _story(parts: Parts, judged: Judged) -> Iterator[str]:
             f"An agent counts that from its own first look. `fencer {verb} {clean(node.name)} --dry-run` "
             "counts as well, and tells what would be done then."
         )
+    elif unbelieved is not None:
+        yield ""
+        yield from paragraph(DOUBTS_WAY.format(node=clean(node.name)))
     elif decision.verdict is not Verdict.HEALTHY:
         yield ""
-        yield from ways_out(decision, node, parts.path)
+        yield from ways_out(judged, parts.path)
 
 
 def _circumstances(judged: Judged) -> Iterator[str]:

@@ -12,12 +12,14 @@ from fencer.cli.options import config_option, dry_run_option, timeout_option, wh
 from fencer.cli.render import clean, count, listing, paragraph, say, tell
 from fencer.cli.telling import fenced_age, guest_of
 from fencer.cli.wire import Wiring
+from fencer.core.fence import is_named
 from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
 from fencer.core.pods import clearable
 from fencer.core.policy import PausedGuest
 from fencer.core.reasons import says
-from fencer.core.rungs import age
-from fencer.runtime.reconcile import Judged
+from fencer.core.text import age
+from fencer.errors import ConfigError
+from fencer.runtime.reconcile import Judged, does_something
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
 BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
@@ -26,13 +28,15 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
 @click.command(
     short_help="Fence a node by hand.",
     epilog="\b\nExamples:\n  fencer fence k8s-2 --dry-run\n  fencer fence k8s-2\n  fencer fence --guest 102\n"
+    "  fencer fence k8s-2 --guest home/102\n"
     "  fencer fence k8s-2 --confirm-guest-off 'pve2 has no power, I stand before it'",
 )
 @click.argument("node", required=False)
 @click.option(
     "--guest",
-    metavar="VMID|UUID|NAME",
-    help="Fence the node that is this guest, instead of a node by name. ENDPOINT/VMID where several have it.",
+    metavar="[ENDPOINT/]VMID|UUID|NAME",
+    help="Fence the node that is this guest, instead of a node by name. With ENDPOINT/ where several have "
+    "it; and, as ENDPOINT/VMID, beside the name of a node where nobody has seen the two alive together.",
 )
 @config_option
 @dry_run_option
@@ -61,16 +65,22 @@ def fence(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Fence a node by hand: prove that its guest is off, set the out-of-service taint, clear its pods.
 
-    Your word replaces the waiting for silence, never the proof. It works in either mode.
+    Your word shortens the waiting for silence, and never replaces the proof. It works in either mode.
     """
     target = node or guest
-    if not target or (node and guest):
-        raise click.UsageError("Name the node, or its guest with --guest: exactly one of them.")
+    if not target:
+        raise click.UsageError("Name the node, or its guest with --guest.")
     refuse_without_person(wiring, target, yes=yes, dry_run=dry_run)
-    word = Word(stop_guest, confirm_guest_off, over_brake)
+    word = Word(
+        stop_guest=stop_guest,
+        guest=guest or "",
+        guest_off_why=confirm_guest_off,
+        over_brake_why=over_brake,
+    )
     with errand(wiring, path, target, Intent.FENCE, word, by_guest=not node) as task:
         before = task.look()
         task.introduce(before)
+        _refuse_misnamed(task, before)
         if _is_done(task, before):
             return
         if not dry_run:
@@ -80,6 +90,17 @@ def fence(  # noqa: PLR0913 - one for each option
             _tell_dry_run(task, after, took_s)
         else:
             _tell_end(task, after, took_s)
+
+
+def _refuse_misnamed(task: Errand, judged: Judged) -> None:
+    """Say at once that another guest was named than the one that is the node.
+
+    Raises:
+        ConfigError: it was.
+    """
+    typed, guest = task.word.guest, judged.decision.guest
+    if typed and guest is not None and not is_named(guest, typed):
+        raise ConfigError(f"--guest {typed}: the guest of {task.node} is {guest.endpoint}/{guest.id}")
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:
@@ -143,7 +164,7 @@ def _will_stop(task: Errand, observation: Observation) -> bool:
 def _tell_dry_run(task: Errand, judged: Judged, took_s: float) -> None:
     if _is_done(task, judged):
         return
-    if not judged.decision.actions:
+    if not does_something(judged.decision):
         task.refuse(judged, f"not proven within {age(round(took_s))}")
     say(f"dry run: would fence {clean(task.node)} now. Nothing was done.")
     for line in _plan(task, judged):
@@ -152,7 +173,7 @@ def _tell_dry_run(task: Errand, judged: Judged, took_s: float) -> None:
 
 def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
     decision, node = judged.decision, clean(task.node)
-    if not task.progress.done and _is_done(task, judged):
+    if (not task.progress.done or decision.verdict is Verdict.REFUSE) and _is_done(task, judged):
         return
     if decision.reason is Reason.PODS_CLEARED:
         tell(

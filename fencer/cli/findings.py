@@ -10,10 +10,12 @@ from enum import StrEnum
 
 from fencer.cli.render import count, listing
 from fencer.config.settings import Config
-from fencer.core.identity import resolve
-from fencer.core.model import NodeView, Observation
+from fencer.core.doubt import WORDS
+from fencer.core.identity import bound, subject_of
+from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
 from fencer.core.pods import parse_utc
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.rung import Objection
 from fencer.ports import ClusterInfo
 from fencer.runtime.reconcile import Pass
 
@@ -23,6 +25,8 @@ CLOCK_S = 3.0
 TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
+
+_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
 
 
 class Level(StrEnum):
@@ -64,9 +68,7 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         return Finding("kubernetes", about, Level.FAIL, text, ("upgrade to 1.26 or newer",))
     if missing:
         text = f"{note}; may not {', '.join(missing)}"
-        return Finding(
-            "kubernetes", about, Level.FAIL, text, ("fencer setup kubernetes | kubectl apply -f -",)
-        )
+        return Finding("kubernetes", about, Level.FAIL, text, (granting(info.user),))
     if version is None:
         return Finding("kubernetes", about, Level.WARN, f"{note}; a version that cannot be read")
     if version < TAINT_CLEARS:
@@ -76,9 +78,19 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
     return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
 
 
+def granting(user: str) -> str:
+    """Return the command that grants fencer's rights to a user, and takes them from no other account.
+
+    The manifest binds one account: applied for another namespace, it would leave this one without any right.
+    """
+    account = _ACCOUNT.fullmatch(user)
+    elsewhere = f" --namespace {account[1]}" if account and account[1] != "fencer" else ""
+    return f"fencer setup kubernetes{elsewhere} | kubectl apply -f -"
+
+
 def known_nodes(seen: Pass) -> list[Observation]:
     """Return the nodes that are one guest each, by name."""
-    return [one for one in _observations(seen) if resolve(one).candidate is not None]
+    return [one for one in _observations(seen) if subject_of(one) is not None]
 
 
 def guests_finding(config: Config, answering: Collection[str], seen: Pass) -> Finding:
@@ -107,6 +119,7 @@ def node_findings(config: Config, seen: Pass, wall: datetime) -> Iterator[Findin
     if seen.scene.malformed:
         text = "; ".join(seen.scene.malformed)
         yield Finding("unreadable", count(len(seen.scene.malformed), "node"), Level.WARN, text)
+    yield from _notes(observations)
     yield from _kept_off([observation.node for observation in observations], seen.scene.paused_why)
     brake = config.policy.brake_at(len(observations))
     yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
@@ -126,8 +139,8 @@ def _guests(all_: Sequence[Observation], known: Sequence[Observation], silent: S
         return Finding(
             "guests", about, Level.WARN, f"the rest cannot be told before {listing(silent)} {verb} in order"
         )
-    unknown = [observation for observation in all_ if resolve(observation).candidate is None]
-    text = listing([f"{observation.node.name}: {resolve(observation).seen}" for observation in unknown])
+    found = {observation.node.name: bound(observation) for observation in all_}
+    text = listing([f"{name}: {why.seen}" for name, why in found.items() if isinstance(why, Objection)])
     tries = ("name the guest in the configuration: `nodes: {NODE: ENDPOINT/GUEST}`",)
     return Finding("guests", about, Level.WARN if known else Level.FAIL, text, tries)
 
@@ -140,8 +153,8 @@ def _powerless(policy: Policy, known: Sequence[Observation]) -> Iterator[Finding
         "back with old memory": policy.resumed_guest is ResumedGuest.STOP,
     }
     wanted = [state for state, wish in wishes.items() if wish]
-    candidates = [(observation.node.name, resolve(observation).candidate) for observation in known]
-    held = {name: found.guest for name, found in candidates if found and not found.power_admitted}
+    subjects = filter(None, map(subject_of, known))
+    held = {one.node.name: one.guest for one in subjects if not one.candidate.power_admitted}
     about = f"{len(known) - len(held)} of {count(len(known), 'guest')} may be stopped"
     if not held or not wanted:
         yield Finding("power", about)
@@ -152,6 +165,42 @@ def _powerless(policy: Policy, known: Sequence[Observation]) -> Iterator[Finding
     yield Finding(
         "power", about, Level.WARN, text, (f"under that hypervisor: `power: {{uuids: [{uuids}]}}`",)
     )
+
+
+def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:
+    """Name what is written on Nodes and keeps them from being fenced, or their fence from being lifted."""
+    points = {one.node.name: tuple(_written(one)) for one in observations}
+    about = count(sum(map(bool, points.values())), "node")
+    texts = tuple(f"{name}: {text}" for name, found in points.items() for text in found)
+    if texts:
+        yield Finding("notes", about, Level.WARN, "what is written on them is in fencer's way", points=texts)
+
+
+def _written(observation: Observation) -> Iterator[str]:
+    node, evidence = observation.node, observation.evidence
+    if isinstance(node.mark, Unreadable):
+        yield (
+            f"its mark cannot be read ({node.mark.text}), so it is left alone: "
+            f"`kubectl annotate node {node.name} fencer.dev/mark-` throws the mark away"
+        )
+    elif isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed:
+        yield (
+            f"its fence is not lifted, because its mark is not signed: `fencer unfence {node.name} --adopt "
+            "WHY`, if it was fencer that fenced it"
+        )
+    if isinstance(node.doubts, Unreadable):
+        yield (
+            f"whom not to believe of it cannot be read ({node.doubts.text}), so it is left alone: "
+            f"`kubectl annotate node {node.name} fencer.dev/doubts-` throws that away; all are believed then"
+        )
+    elif evidence is not None:
+        for doubt in node.doubts:
+            if doubt.means(evidence) and not doubt.lifted_by(evidence):
+                yield (
+                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} at '
+                    f"{doubt.since_utc}), so that cannot fence it: `kubectl annotate node {node.name} "
+                    "fencer.dev/doubts-`, if you know better"
+                )
 
 
 def _kept_off(nodes: Sequence[NodeView], paused_why: str | None) -> Iterator[Finding]:

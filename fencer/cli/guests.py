@@ -13,8 +13,8 @@ from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer
 
 
-def node_of_guest(parts: Parts, wanted: str) -> str:
-    """Look at everything from afar, and return the name of the node that a guest is, or may be.
+def node_of_guest(parts: Parts, wanted: str) -> tuple[str, GuestRef]:
+    """Look at everything from afar, and return the node that a guest is, or may be, and the guest.
 
     Args:
         parts: What to look with.
@@ -36,7 +36,7 @@ def node_of_guest(parts: Parts, wanted: str) -> str:
     nodes = sorted(name for name, guests in may_be.items() if not named.isdisjoint(guests))
     match nodes:
         case [node]:
-            return node
+            return node, next(guest for guest in may_be[node] if guest in named)
         case []:
             raise _no_node(scene, named, wanted)
         case _:

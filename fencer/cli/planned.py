@@ -14,11 +14,12 @@ from fencer.cli.options import Decorator
 from fencer.cli.progress import ACTIONS, Progress
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.identity import resolve
+from fencer.core.done import Done
+from fencer.core.identity import subject_of
 from fencer.core.model import Action, Decision, NodeView
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.errors import ClusterError, ConfigError
 from fencer.ports import Reporter
 from fencer.reporting.events import EventReporter
@@ -93,13 +94,13 @@ class Way:
         else:
             self._progress.decided(node, decision)
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """See `Reporter.acted`."""
         if self._several:
             what, needless = ACTIONS.get(type(action), ("done", ""))
-            self.show(node.name, what if ok else "failed", text.removeprefix(needless))
+            self.show(node.name, what if done.ok else "failed", str(done).removeprefix(needless))
         else:
-            self._progress.acted(node, action, text, ok=ok)
+            self._progress.acted(node, action, done)
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `Reporter.said`."""
@@ -135,11 +136,8 @@ class Tools:
     def guest(self, name: str) -> str:
         """Return a node's guest and its state, in words."""
         observation = self.looker.observer.observation(self.scene, self.node(name))
-        candidate = resolve(observation).candidate
-        if candidate is None:
-            return "no guest"
-        evidence = observation.evidence
-        return f"{evidence.guest}: {evidence.power_state}" if evidence else f"{candidate.guest}: unknown"
+        subject = subject_of(observation)
+        return "no guest" if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table
+from fencer.core.done import Done, PodsCleared
 from fencer.core.model import (
     Action,
     Alarm,
-    ClearPods,
     CordonNode,
     Decision,
+    DiscardSaved,
     EvictPods,
     NodeView,
     Outcome,
     Reason,
+    RecordDoubts,
     ShutdownGuest,
     StartGuest,
     StopGuest,
@@ -25,8 +28,12 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.reasons import TEXTS
+from fencer.core.text import age
 
 STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
+    Reason.SILENCE_TOO_SHORT: ("waiting", ("silent",)),
+    Reason.NODE_READY: ("waiting", ("silent",)),
+    Reason.BINDING_UNPROVEN: ("waiting", ("proven",)),
     Reason.NOT_HELD: ("reads off", ("off", "held")),
     Reason.PROVEN_OFF: ("proven off", ("held", "in place")),
     Reason.CLEARING_PODS: ("still off", ("looked closely",)),
@@ -34,6 +41,7 @@ STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
     Reason.PODS_CLEARED: ("all clear", "no pod and no volume is left on it"),
     Reason.PAUSE_TOO_SHORT: ("paused", ("paused",)),
     Reason.GUEST_PAUSED: ("to be stopped", ("paused",)),
+    Reason.GUEST_SAVED: ("to be discarded", ("saved",)),
     Reason.GUEST_UNRESPONSIVE: ("to be stopped", ("unresponsive",)),
     Reason.AWAITING_BOOT: ("not booted yet", ("running", "booted anew", "not started", "reported")),
     Reason.AWAITING_RENEWALS: ("booted anew", ("booted anew", "renewed")),
@@ -62,6 +70,8 @@ ACTIONS: dict[type[Action], tuple[str, str]] = {
     Uncordon: ("uncordoned", "uncordoned: "),
     ShutdownGuest: ("asked", "asked "),
     StartGuest: ("powered on", "started "),
+    DiscardSaved: ("discarded", ""),
+    RecordDoubts: ("noted", "noted on the Node: "),
 }
 """What an action is called, and which words of its text that makes needless."""
 
@@ -87,24 +97,26 @@ class Progress:
         if decision.verdict is Verdict.REFUSE or decision.reason is Reason.CLOSER_LOOK:
             return
         what, detail = STEPS.get(decision.reason, (decision.verdict.value, TEXTS[decision.reason].says))
-        self._line(what, detail if isinstance(detail, str) else _seen(decision, detail))
+        text = detail if isinstance(detail, str) else _seen(decision, detail)
+        if decision.reason is Reason.SILENCE_TOO_SHORT and decision.recheck_s is not None:
+            text = f"{age(math.ceil(decision.recheck_s))} more of silence, as counted here: {text}"
+        self._line(what, text)
 
-    def acted(self, _node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, _node: NodeView, action: Action, done: Done) -> None:
         """Show an action."""
-        if ok:
+        if done.ok:
             self.done.append(action)
         if isinstance(action, Alarm):
-            self._line("ALARM", text, colour=BAD)
-        elif not ok:
-            self._line("failed", text, colour=BAD)
-        elif isinstance(action, ClearPods):
-            cleared, *notes = text.split("; ")
-            self._line("pods cleared", cleared.replace(" pods cleared: ", ": ", 1))
-            for note in notes[:NOTES]:
+            self._line("ALARM", str(done), colour=BAD)
+        elif not done.ok:
+            self._line("failed", str(done), colour=BAD)
+        elif isinstance(done, PodsCleared):
+            self._line("pods cleared", done.cleared)
+            for note in done.notes[:NOTES]:
                 self._line("not yet", note)
         else:
             what, needless = ACTIONS.get(type(action), ("done", ""))
-            self._line(what, text.removeprefix(needless))
+            self._line(what, str(done).removeprefix(needless))
 
     def said(self, text: str, *, warning: bool) -> None:
         """Show a trouble."""

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from fencer.cli.findings import granting
 from fencer.cli.render import clean, complain, say
 from fencer.core.text import printable
 from fencer.errors import ConfigError
@@ -113,7 +114,7 @@ def _make(
     say(f"{printable(str(output))}: written, for {clean(server or issued.server)}")
     say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
     for right in missing:
-        complain(f"the account may not {right}: apply the manifest, `fencer setup kubernetes`")
+        complain(f"the account may not {right}: `{granting(f'system:serviceaccount:{namespace}:fencer')}`")
     if missing:
         raise click.exceptions.Exit(1)
 

@@ -29,7 +29,7 @@ from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Verdict, Word
 from fencer.core.ordering import beyond_quorum, in_order
 from fencer.core.reasons import change, says
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.runtime.drain import DrainOptions
 from fencer.runtime.planned import Campaign, Replacements
 from fencer.runtime.turns import ShutdownOptions, ShutdownTurn

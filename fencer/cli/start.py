@@ -81,7 +81,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
     evidence = judged.observation.evidence
     if evidence is not None and evidence.power_state is PowerState.STOPPED:
         steps.append("powered on")
-    if isinstance(node.mark, FenceMark) and node.out_of_service is not None:
+    if isinstance(node.mark, FenceMark) and node.fenced:
         steps.append("unfenced when it has booted anew")
     if cordoned_by_drain(node):
         steps.append("uncordoned when it is Ready")

@@ -14,7 +14,7 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain,
 from fencer.cli.telling import NOBODY, as_data, fence_cell, guest_of, ready_cell, state_cell, why
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.policy import Mode
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.observe import API
 from fencer.runtime.onlooker import Onlooker
@@ -91,7 +91,7 @@ def _headline(parts: Parts, seen: Pass) -> Iterator[str]:
 
 def _fenced(seen: Pass) -> int:
     nodes = seen.scene.nodes.values()
-    return sum(1 for node in nodes if node.mark is not None and node.out_of_service is not None)
+    return sum(1 for node in nodes if node.fenced)
 
 
 def _table(judged: Sequence[Judged], *, first_look: bool, wide: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count, table
-from fencer.core.model import Reason
+from fencer.core.model import Reason, Verdict
 from fencer.core.reasons import TEXTS
 from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
@@ -30,14 +30,16 @@ ASIDE = frozenset(
         Reason.NODE_HEALTHY,
     }
 )
-"""Decisions that only lead from one line of the story to the next."""
+"""Decisions that only lead from one line of the story to the next, unless they are refusals."""
 
 UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 def is_aside(event: StageEvent) -> bool:
     """Whether a reader in a hurry misses nothing without this line."""
-    return event.data.get("action") == "BindNode" or event.data.get("reason") in ASIDE
+    if event.data.get("action") == "BindNode":
+        return True
+    return event.data.get("reason") in ASIDE and event.data.get("verdict") != Verdict.REFUSE
 
 
 def line(event: StageEvent, node_width: int) -> Iterator[str]:
@@ -92,6 +94,8 @@ def ending(summary: Summary) -> Iterator[str]:
     if summary.fenced:
         kept = "" if why is None else f" · fence kept, because {why}"
         text = f"fenced in {_seconds(summary.seconds_to_fence)} · {ready}{kept}"
+    elif summary.foreign_taint:
+        text = f"left somebody else's taint alone{'' if why is None else f', because {why}'} · {ready}"
     elif summary.seconds_to_fence is not None:
         text = f"tainted in {_seconds(summary.seconds_to_fence)}, and cleared nothing itself · {ready}"
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count
-from fencer.core.identity import resolve
+from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
     FenceMark,
@@ -18,7 +18,7 @@ from fencer.core.model import (
 )
 from fencer.core.pods import clearable, seconds_between
 from fencer.core.reasons import change, says
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.runtime.onlooker import NEEDS_MEMORY
 from fencer.runtime.reconcile import Judged
 
@@ -29,6 +29,9 @@ FENCE_WORDS: dict[Verdict, tuple[str, str | None]] = {
     Verdict.WAIT: ("waits", DOUBTFUL),
     Verdict.REFUSE: ("refused", BAD),
     Verdict.STOP_FIRST: ("due, stop first", DOUBTFUL),
+    Verdict.DISCARD_FIRST: ("due, discard first", DOUBTFUL),
+    Verdict.ASK: (NOBODY, None),
+    Verdict.START: (NOBODY, None),
     Verdict.FENCE: ("due", DOUBTFUL),
     Verdict.FENCED: ("fenced", DOUBTFUL),
     Verdict.RECOVERING: ("coming back", DOUBTFUL),
@@ -37,7 +40,7 @@ FENCE_WORDS: dict[Verdict, tuple[str, str | None]] = {
 }
 """What stands in the column FENCE of a node without a fence of ours, and in which colour."""
 
-CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.BINDING_UNPROVEN})
+CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that say: this node could not be fenced if it died."""
 
 SPECIAL = {Reason.OBSERVE_MODE: "only observed", Reason.SETTLING: "lifted", Reason.SETTLED: "lifted"}
@@ -59,15 +62,13 @@ def ready_cell(node: NodeView) -> Cell:
 
 def guest_of(judged: Judged) -> GuestRef | None:
     """Return the guest, as its hypervisor names it now."""
-    evidence, candidate = judged.observation.evidence, resolve(judged.observation).candidate
-    if candidate is None:
-        return None
-    return evidence.guest if evidence and evidence.guest.key == candidate.guest.key else candidate.guest
+    subject = subject_of(judged.observation)
+    return None if subject is None else subject.evidence.guest
 
 
 def state_of(observation: Observation) -> str:
     """Return the guest's power state in a word."""
-    if resolve(observation).candidate is None:
+    if subject_of(observation) is None:
         return NOBODY
     return "unknown" if observation.evidence is None else observation.evidence.power_state.value
 
@@ -83,7 +84,7 @@ def state_cell(observation: Observation) -> Cell:
 def fenced_age(observation: Observation) -> str | None:
     """Return for how long the node has carried our fence; None: it does not."""
     mark = observation.node.mark
-    if not isinstance(mark, FenceMark) or observation.node.out_of_service is None:
+    if not isinstance(mark, FenceMark) or not observation.node.fenced:
         return None
     return age(max(0.0, seconds_between(mark.fenced_at_utc, observation.utc)))
 
@@ -93,11 +94,19 @@ def fence_cell(judged: Judged) -> Cell:
     decision, fenced = judged.decision, fenced_age(judged.observation)
     if fenced is not None:
         return Cell(f"fenced {fenced} ago", DOUBTFUL)
-    if decision.reason in CANNOT:
+    if decision.reason in CANNOT or disbelieved(judged) is not None:
         return Cell("cannot fence", BAD)
     if decision.reason in SPECIAL:
         return Cell(SPECIAL[decision.reason], DOUBTFUL)
     return Cell(*FENCE_WORDS[decision.verdict])
+
+
+def disbelieved(judged: Judged) -> str | None:
+    """Return what is said of a healthy node's guest, and not believed; None: nothing of the kind."""
+    evidence = judged.observation.evidence
+    if judged.decision.verdict is not Verdict.HEALTHY or evidence is None or evidence.doubt is None:
+        return None
+    return f"its guest reads {clean(evidence.raw)}"
 
 
 def left_on(observation: Observation) -> str:
@@ -115,7 +124,9 @@ def why(judged: Judged, *, first_look: bool) -> str:
         judged: The node.
         first_look: Nothing is remembered of it, so what only time can tell is said to be unknown.
     """
-    decision, evidence = judged.decision, judged.observation.evidence
+    decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
+    if unbelieved is not None:
+        return f"{clean(says(decision))}, but {unbelieved}"
     if not first_look or decision.reason not in NEEDS_MEMORY:
         return clean(says(decision))
     seen = clean(evidence.raw) if evidence else "no reading"

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fencer.cli.findings import Finding, Level
 from fencer.cli.render import count, listing
 from fencer.config.settings import Config
-from fencer.core.identity import resolve
+from fencer.core.identity import subject_of
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
 from fencer.errors import FencerError, HypervisorUnreachable
 
@@ -41,7 +41,8 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
             wrong.append(f"{observation.node.name}: {error}")
         else:
             wrong.extend(_objections(observation, reading))
-    unproven = [observation.node.name for observation in known if not resolve(observation).proven]
+    subjects = filter(None, map(subject_of, known))
+    unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(known) - len(unproven)} of {len(known)} proven"
     if wrong:
         yield Finding("bindings", about, Level.FAIL, "read live, they do not hold", points=tuple(wrong))
@@ -105,9 +106,9 @@ def _judged(answer: Answer, agent: str) -> tuple[Level, str, tuple[str, ...]]:
 
 def guest_of(observation: Observation) -> GuestRef:
     """Return the guest of a node that is one."""
-    candidate = resolve(observation).candidate
-    assert candidate is not None  # noqa: S101 - `known_nodes` asked
-    return candidate.guest
+    subject = subject_of(observation)
+    assert subject is not None  # noqa: S101 - `known_nodes` asked
+    return subject.guest
 
 
 def _host(observation: Observation) -> str:

@@ -12,7 +12,7 @@ from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Reason, UntaintNode, Verdict, Word
 from fencer.core.reasons import says
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.runtime.reconcile import Judged
 
 PLAN = (
@@ -35,6 +35,11 @@ PLAN = (
     "Your word that the guest, though it came back with its old memory, has no volume mounted any more. Not "
     "taken while the node reports volumes in use.",
 )
+@why_option(
+    "--adopt",
+    "Your word that it was fencer that fenced the node, where its mark is of an older fencer, which signed "
+    "nothing, so that a kubelet could have written it.",
+)
 @timeout_option(60)
 @click.pass_obj
 def unfence(
@@ -45,6 +50,7 @@ def unfence(
     dry_run: bool,
     yes: bool,
     same_boot: str | None,
+    adopt: str | None,
     timeout_s: float,
 ) -> None:
     """Lift the fence of a node by hand. `fencer watch`, armed, does so by itself.
@@ -53,7 +59,7 @@ def unfence(
     fence is left.
     """
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
-    with errand(wiring, path, node, Intent.UNFENCE, Word(same_boot_why=same_boot)) as task:
+    with errand(wiring, path, node, Intent.UNFENCE, Word(same_boot_why=same_boot, adopt_why=adopt)) as task:
         before = task.look()
         task.introduce(before)
         if _is_done(task, before):

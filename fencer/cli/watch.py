@@ -15,6 +15,7 @@ from types import FrameType
 
 import click
 
+from fencer.cli.findings import granting
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import PreStop
@@ -132,7 +133,7 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
         reporter = SeveralReporters(*_reporters(own, policy.mode, dry_run=False))
         world = replace(own.world(reporter), evictor=wiring.evictor(parts.config))
         agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
-        return drain_for(world, agent, policy, request, hook.budget_s)
+        return drain_for(world, agent, request, hook.budget_s)
 
     server = HookDrains(path.with_suffix(".drain"), drain)
     try:
@@ -186,8 +187,7 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
     )
     if not missing:
         return True
-    grants = "`fencer setup kubernetes | kubectl apply -f -` grants them"
-    text = f"rights are missing: {', '.join(missing)}; {grants}"
+    text = f"rights are missing: {', '.join(missing)}; `{granting(identity.user)}` grants them"
     if mode is Mode.ARMED:
         log.error("not armed: %s", text)
         return False

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencer.cli.render import clean, paragraph
-from fencer.core.model import OUT_OF_SERVICE, Decision, NodeView, Reason
+from fencer.core.model import OUT_OF_SERVICE, Intent, Reason
 from fencer.core.reasons import change
+from fencer.runtime.reconcile import Judged
 
 _CHECK = "`fencer check` looks at every connection"
 _WORD = (
@@ -23,7 +24,10 @@ _UNCORDON = "an armed `fencer watch` uncordons it; without one, `kubectl uncordo
 WAYS: dict[Reason, str] = {
     Reason.NO_GUEST: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}",
     Reason.GUEST_AMBIGUOUS: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}, or another UUID for the copy",
-    Reason.BINDING_UNPROVEN: "`fencer fence {node}` by hand, where equal UUIDs are enough",
+    Reason.BINDING_UNPROVEN: (
+        "`nodes: {{{node}: {guest}}}` in {path}; or, by hand, if you are sure that this guest is the node: "
+        "`fencer fence {node} --guest {guest}`"
+    ),
     Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
     Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",
@@ -33,12 +37,19 @@ WAYS: dict[Reason, str] = {
         "so by itself after a while"
     ),
     Reason.GUEST_UNRESPONSIVE: "`fencer fence {node} --stop-guest` does not wait",
+    Reason.GUEST_SAVED: (
+        "`saved_guest: discard` in {path}; or, if its saved memory is gone for good, "
+        "`kubectl annotate node {node} fencer.dev/doubts-`, and then the same again"
+    ),
+    Reason.GUEST_LEFT: _WORD,
+    Reason.WITNESS_CONTRADICTED: _WORD,
+    Reason.GUEST_TAKEN: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}, if it reports another guest's UUID",
     Reason.GUEST_PAUSED: "`paused_guest: stop` in {path}, or stop the guest yourself",
     Reason.PAUSE_TOO_SHORT: "`fencer fence {node}` does not wait that long",
     Reason.NODE_READY: (
         "`fencer fence {node}` does not wait for that; nor does `require_not_ready: false` in {path}"
     ),
-    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` does not wait for that",
+    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits for its next sign of life to be overdue only",
     Reason.FALL_UNSEEN: "`fencer fence {node}`, or a `lease_silent_s` of more than 0 in {path}",
     Reason.FENCING_PAUSED: "`kubectl annotate namespace kube-system fencer.dev/pause-`",
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
@@ -50,28 +61,57 @@ WAYS: dict[Reason, str] = {
     Reason.ALL_NODES_SILENT: "`fencer fence {node} --over-brake WHY`, if the nodes really are all dead",
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",
     Reason.TAINT_TAKEN_OFF: "`fencer fence {node}`",
-    Reason.MARK_UNREADABLE: "`kubectl annotate node {node} fencer.dev/mark-` throws it away",
+    Reason.MARK_UNREADABLE: (
+        "`kubectl annotate node {node} fencer.dev/mark-` throws it away; its taint has to be taken off by "
+        "hand then, once its guest has booted anew: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
+    ),
+    Reason.DOUBTS_UNREADABLE: (
+        "`kubectl annotate node {node} fencer.dev/doubts-` throws them away; whoever was proven wrong is "
+        "believed again then"
+    ),
     Reason.AWAITING_BOOT: (
         "start the guest, or wait for its kubelet; one that was resumed or restored has to be stopped first"
     ),
     Reason.SETTLING: _UNCORDON,
     Reason.SETTLED: _UNCORDON,
     Reason.OLD_MEMORY: (
-        "stop the guest and start it again; or, if nothing in it has a volume mounted any more, "
+        "it runs now, and may write to volumes that were given away: cut its power where it runs, then "
+        "start it again; or, if nothing in it has a volume mounted any more, "
         "`fencer unfence {node} --same-boot WHY`"
     ),
 }
 
 
-def ways_out(decision: Decision, node: NodeView, path: Path) -> Iterator[str]:
+TO_A_FENCE: dict[Reason, str] = {
+    Reason.BINDING_UNPROVEN: "`nodes: {{{node}: {guest}}}` in {path} says it for good",
+    **dict.fromkeys(
+        (
+            Reason.NODE_READY,
+            Reason.PAUSE_TOO_SHORT,
+            Reason.SILENCE_TOO_SHORT,
+            Reason.FALL_UNSEEN,
+            Reason.OBSERVE_MODE,
+            Reason.TAINT_TAKEN_OFF,
+        ),
+        "",
+    ),
+}
+"""Other words, or none, where it was `fencer fence` that was refused: to type that again does not help."""
+
+
+def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """Write what would change a decision, and how to bring that about, as paragraphs.
 
     Args:
-        decision: That went against somebody's wish.
-        node: Which it is about.
+        judged: What went against somebody's wish.
         path: Where the configuration is.
     """
+    decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     yield from paragraph(f"What would change this: {clean(change(decision))}.")
-    if decision.reason in WAYS:
-        way = WAYS[decision.reason].format(node=clean(node.name), path=clean(path))
+    way = WAYS.get(decision.reason, "")
+    if judged.observation.intent is Intent.FENCE:
+        way = TO_A_FENCE.get(decision.reason, way)
+    if way:
+        named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
+        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named))
         yield from paragraph(f"Try: {way}.")

@@ -29,6 +29,7 @@ from fencer.config.settings import (
     ProxmoxEndpoint,
     VirtualBoxEndpoint,
 )
+from fencer.core.done import Done
 from fencer.core.identity import Rules
 from fencer.core.model import Action, Decision, NodeView
 from fencer.core.policy import Policy
@@ -293,7 +294,7 @@ class Quiet:
     def decided(self, node: NodeView, decision: Decision) -> None:
         """Say nothing."""
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """Say nothing."""
 
     def said(self, text: str, *, warning: bool) -> None:

@@ -11,10 +11,11 @@ from fencer.cluster import parse, patches
 from fencer.cluster.answers import Answer, NoSuchPath
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
+from fencer.cluster.key import ClusterKey
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.rights import RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.model import AttachmentView, Binding, Cordon, FenceMark, NodeView, PodView
+from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 from fencer.ports import Cleared, ClusterInfo, Fact, Roster
 
@@ -39,6 +40,7 @@ class KubernetesCluster:
     ) -> None:
         self._api = Connection(settings, sleep)
         self._lists = Lists(self._api, page)
+        self._key = ClusterKey(self._api)
 
     # -- who and what -------------------------------------------------------------------------------------
 
@@ -72,14 +74,15 @@ class KubernetesCluster:
         return answer.required("status", "userInfo", "username")
 
     def missing_rights(self) -> list[str]:
-        """See `Cluster.missing_rights`."""
-        return [str(right) for right in RIGHTS if not granted(self._api, right)]
+        """See `Cluster.missing_rights`. Where all are there, the key has to be there or makeable as well."""
+        missing = [str(right) for right in RIGHTS if not granted(self._api, right)]
+        return missing or self._key.missing()
 
     # -- reads --------------------------------------------------------------------------------------------
 
     def roster(self) -> Roster:
         """See `Cluster.roster`."""
-        space = self._kube_system()
+        space, read_node = self._kube_system(), parse.node_with(self._key.to_read())
         leases = self._lists.read(
             "list node leases",
             "LeaseList",
@@ -91,12 +94,12 @@ class KubernetesCluster:
             "list nodes",
             "NodeList",
             lambda apis: apis.core.list_node,
-            lambda item, utc: (parse.set_aside(parse.node, item), utc),
+            lambda item, utc: (parse.set_aside(read_node, item), utc),
         )
-        renewed = {lease.node: lease.renew_time for lease in leases if not isinstance(lease, str)}
+        known = {lease.node: lease for lease in leases if not isinstance(lease, str)}
         return Roster(
             facts=tuple(
-                Fact(node, renewed.get(node.name), utc) for node, utc in nodes if not isinstance(node, str)
+                _fact(node, known.get(node.name), utc) for node, utc in nodes if not isinstance(node, str)
             ),
             utc=space.utc,
             malformed=tuple(
@@ -110,12 +113,12 @@ class KubernetesCluster:
         if not _NAME.fullmatch(node):
             raise ClusterNotFound(f"{shown(node)}: no such node: this cannot be the name of one")
         answer = self._api.read(f"get node {node}", lambda apis: apis.core.read_node, name=node)
-        view = parse.name_in_error(parse.node, answer.body)
+        view = parse.name_in_error(parse.node_with(self._key.to_read()), answer.body)
         if view.name != node:
             raise ClusterProtocol(f"{self._api.server}: asked for node {node}, got {shown(view.name)}")
-        return Fact(view, self._renew_time(node), answer.utc)
+        return _fact(view, self._lease(node), answer.utc)
 
-    def _renew_time(self, node: str) -> str | None:
+    def _lease(self, node: str) -> parse.LeaseView | None:
         try:
             answer = self._api.read(
                 f"get lease of {node}",
@@ -125,7 +128,7 @@ class KubernetesCluster:
             )
         except ClusterNotFound:
             return None
-        return parse.name_in_error(parse.lease, answer.body).renew_time
+        return parse.name_in_error(parse.lease, answer.body)
 
     def pods(self, node: str) -> list[PodView]:
         """See `Cluster.pods`."""
@@ -153,17 +156,21 @@ class KubernetesCluster:
 
     def bind(self, node: NodeView, binding: Binding) -> None:
         """See `Cluster.bind`."""
-        self._patch_node("bind", node, patches.bind(node, binding))
+        self._patch_node("bind", node, patches.bind(node, binding, self._key.to_write()))
+
+    def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
+        """See `Cluster.record_doubts`."""
+        self._patch_node("record doubts on", node, patches.record_doubts(node, doubts, self._key.to_write()))
 
     def claim(self, node: NodeView, incident: str, by: str) -> None:
         """See `Cluster.claim`."""
-        self._patch_node("claim", node, patches.claim(node, incident, by))
+        self._patch_node("claim", node, patches.claim(node, incident, by, self._key.to_write()))
 
     def taint(self, node: NodeView, mark: FenceMark) -> None:
         """See `Cluster.taint`. One that is there already is not taken over, whoever set it."""
         if any(patches.is_fence(item) for item in node.taints):
             raise ClusterConflict(f"node {node.name} has the out-of-service taint already: look again")
-        self._patch_node("taint", node, patches.taint(node, mark))
+        self._patch_node("taint", node, patches.taint(node, mark, self._key.to_write()))
 
     def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
         """See `Cluster.untaint`."""
@@ -272,6 +279,10 @@ def refuse_odd_names(*names: str) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
             raise ClusterProtocol(f"{shown(name)} cannot be a name in Kubernetes; nothing was sent")
+
+
+def _fact(node: NodeView, lease: parse.LeaseView | None, utc: str) -> Fact:
+    return Fact(node, None, utc) if lease is None else Fact(node, lease.renew_time, utc, lease.version)
 
 
 def _now_utc() -> str:

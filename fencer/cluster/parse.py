@@ -29,15 +29,23 @@ _ROLE_LABEL = "kubernetes.io/role"
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A node's lease: whose, and its renewTime as text (None: never renewed)."""
+    """A node's lease: whose, its renewTime as text (None: never renewed), its resourceVersion as a number."""
 
     node: str
     renew_time: str | None
+    version: int
 
 
-def node(data: Any) -> NodeView:
-    """Read a Node, without what only the agent's own clock can add."""
+def node(data: Any, key: bytes) -> NodeView:
+    """Read a Node, without what only the agent's own clock can add.
+
+    Args:
+        data: The JSON.
+        key: The cluster's, to tell what fencer has signed.
+    """
     notes = texts(data, "metadata", "annotations")
+    seal = keys.Seal(key, required(data, "metadata", "uid"))
+    claim = keys.read_claim(notes.get(keys.INCIDENT), seal)
     return NodeView(
         name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
@@ -50,18 +58,35 @@ def node(data: Any) -> NodeView:
         unschedulable=flag(data, "spec", "unschedulable"),
         excluded=keys.excluded(notes.get(keys.EXCLUDE)),
         roles=_roles(texts(data, "metadata", "labels")),
-        binding=keys.read_binding(notes.get(keys.BINDING)),
-        mark=keys.read_mark(notes.get(keys.MARK)),
-        claim=keys.read_claim(notes.get(keys.INCIDENT)),
+        binding=keys.read_binding(notes.get(keys.BINDING), seal),
+        mark=keys.read_mark(notes.get(keys.MARK), seal),
+        doubts=keys.read_doubts(notes.get(keys.DOUBTS), seal),
+        claim=claim.incident,
+        claim_signed=claim.signed,
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
     )
 
 
+def node_with(key: bytes) -> Callable[[Any], NodeView]:
+    """Return what reads Nodes of the cluster that has this key."""
+
+    def read(data: Any) -> NodeView:
+        return node(data, key)
+
+    read.__name__ = node.__name__  # it is named in errors
+    return read
+
+
 def lease(data: Any) -> LeaseView:
     """Read a Lease of the namespace kube-node-lease."""
-    return LeaseView(required(data, "metadata", "name"), text(data, "spec", "renewTime") or None)
+    version = text(data, "metadata", "resourceVersion")
+    return LeaseView(
+        node=required(data, "metadata", "name"),
+        renew_time=text(data, "spec", "renewTime") or None,
+        version=int(version) if version.isdecimal() else 0,
+    )
 
 
 def pod(data: Any) -> PodView:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fencer.cluster.parse import TAINT_VALUE
 from fencer.core import annotations as keys
-from fencer.core.model import OUT_OF_SERVICE, Binding, Cordon, FenceMark, NodeView, PodView, Taint
+from fencer.core.model import OUT_OF_SERVICE, Binding, Cordon, Doubt, FenceMark, NodeView, PodView, Taint
 
 Body = dict[str, Any]
 Notes = Mapping[str, str | None]
@@ -27,20 +27,26 @@ _MESSAGE_LIMIT = 1024
 """Characters. Source: events.k8s.io/v1 NoteLengthLimit; core/v1 takes more, but shares the storage."""
 
 
-def bind(node: NodeView, binding: Binding) -> Body:
+def bind(node: NodeView, binding: Binding, key: bytes) -> Body:
     """Set the binding."""
-    return _node(node, {keys.BINDING: keys.write_binding(binding)})
+    return _node(node, {keys.BINDING: keys.write_binding(binding, keys.Seal(key, node.uid))})
 
 
-def claim(node: NodeView, incident: str, by: str) -> Body:
+def record_doubts(node: NodeView, doubts: tuple[Doubt, ...], key: bytes) -> Body:
+    """Set the doubts, or take the annotation off where there are none."""
+    text = keys.write_doubts(doubts, keys.Seal(key, node.uid)) if doubts else None
+    return _node(node, {keys.DOUBTS: text})
+
+
+def claim(node: NodeView, incident: str, by: str, key: bytes) -> Body:
     """Set the claim on an incident."""
-    return _node(node, {keys.INCIDENT: keys.write_claim(incident, by)})
+    return _node(node, {keys.INCIDENT: keys.write_claim(incident, by, keys.Seal(key, node.uid))})
 
 
-def taint(node: NodeView, mark: FenceMark) -> Body:
+def taint(node: NodeView, mark: FenceMark, key: bytes) -> Body:
     """Add the taint to the others, and set mark and author beside it."""
     ours = Taint(OUT_OF_SERVICE, TAINT_VALUE, NO_EXECUTE, mark.fenced_at_utc)
-    notes = {keys.MARK: keys.write_mark(mark), keys.APPLIED_BY: _APPLIED_BY}
+    notes = {keys.MARK: keys.write_mark(mark, keys.Seal(key, node.uid)), keys.APPLIED_BY: _APPLIED_BY}
     return _node(node, notes, taints=[_taint(item) for item in (*node.taints, ours)])
 
 

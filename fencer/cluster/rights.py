@@ -75,6 +75,8 @@ RIGHTS = (
     Right("list", "volumeattachments", "storage.k8s.io"),
     Right("delete", "volumeattachments", "storage.k8s.io"),
     Right("create", "events", namespace="default"),
+    Right("get", "secrets", namespace="fencer", name="fencer-key"),
+    Right("create", "secrets", namespace="fencer"),
 )
 
 PLAN_RIGHTS = (

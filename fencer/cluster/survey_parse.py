@@ -15,12 +15,15 @@ from fencer.errors import ClusterProtocol
 
 _ONE_NODE = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 
+NO_KEY = b""
+"""A plan looks at what runs where; what fencer has signed is nothing to it."""
+
 
 def node(data: Any) -> Machine:
     """Read a Node with its labels and what its kubelet offers to pods; what it does not report is no room."""
     room = mapping(data, "status", "allocatable")
     return Machine(
-        node=parse.node(data),
+        node=parse.node(data, NO_KEY),
         labels=_pairs(data, "metadata", "labels"),
         cpu_m=_amount(room, "cpu", 1000),
         memory_b=_amount(room, "memory", 1),

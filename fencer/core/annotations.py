@@ -1,15 +1,30 @@
-"""What fencer writes on Nodes: keys, and the versioned texts of binding, mark and cordon.
+"""What fencer writes on Nodes: keys, and the versioned texts of binding, mark, doubts, cordon and claim.
 
 A text that is broken or of a newer schema reads `Unreadable`: it is left alone, and said.
+
+A kubelet may change the annotations of its own Node. So what fencer acts upon (binding, mark, doubts) is
+signed since the second schema, with a key that only agents read, and for one Node: its UID is signed as well.
+Of the first schema, which nobody signed, a binding still counts, so that nodes which are dead at an upgrade
+are fenced; a mark is looked at, and nothing more.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, Proof, Unreadable
+from fencer.core.model import (
+    Binding,
+    Cordon,
+    Doubt,
+    Doubted,
+    FenceMark,
+    GuestRef,
+    Proof,
+    Unreadable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,37 +41,80 @@ PAUSE = "fencer.dev/pause"
 APPLIED_BY = "node.kubernetes.io/out-of-service-applied-by"
 """Who set the taint, for other tools. Source: OpenShift's two-node fencing writes the same key."""
 
-SCHEMA = 1
+DOUBTS = "fencer.dev/doubts"
+
+SIGNED = 2
+UNSIGNED = 1
+"""Schemas: of what is signed, and of what is not (and of all that fencers before wrote)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Signs what fencer writes on one Node, and tells what it has signed.
+
+    Attributes:
+        key: Of the cluster; only agents can read it.
+        node_uid: The Node's UID: what was written on one Node is nothing on another.
+    """
+
+    key: bytes
+    node_uid: str
+
+    def sign(self, annotation: str, data: dict[str, Any]) -> str:
+        """Return the signature of an annotation's content."""
+        told = json.dumps([annotation, self.node_uid, data], separators=(",", ":"), sort_keys=True)
+        return hmac.digest(self.key, told.encode(), "sha256").hex()
+
+    def signed(self, annotation: str, data: dict[str, Any]) -> bool:
+        """Whether a content carries the signature that it would be given."""
+        content = {name: value for name, value in data.items() if name != "sig"}
+        return hmac.compare_digest(str(data.get("sig")).encode(), self.sign(annotation, content).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Which incident an agent claimed."""
+    """Which incident an agent claimed, and whether it was an agent with this cluster's key that did."""
 
     incident: str
+    signed: bool = False
 
 
-Written = TypeVar("Written", Binding, FenceMark, Cordon, Claim)
+Written = TypeVar("Written", Binding, FenceMark, Cordon, Claim, tuple[Doubt, ...])
 
 
-def write_binding(binding: Binding) -> str:
+def write_binding(binding: Binding, seal: Seal) -> str:
     """Return the annotation's text for a binding."""
-    return _text({"guest": _guest(binding.guest), "bootIDs": list(binding.boot_ids)})
+    return _sealed(BINDING, {"guest": _guest(binding.guest), "bootIDs": list(binding.boot_ids)}, seal)
 
 
-def write_mark(mark: FenceMark) -> str:
+def write_mark(mark: FenceMark, seal: Seal) -> str:
     """Return the annotation's text for a mark."""
-    return _text(
+    data = {
+        "incident": mark.incident,
+        "fencedAt": mark.fenced_at_utc,
+        "bootID": mark.boot_id,
+        "guest": _guest(mark.guest),
+        "by": mark.by,
+        "proof": mark.proof.value,
+        "incarnation": mark.incarnation,
+        "pods": mark.pods,
+    }
+    return _sealed(MARK, data, seal)
+
+
+def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
+    """Return the annotation's text for all doubts that stand."""
+    entries = [
         {
-            "incident": mark.incident,
-            "fencedAt": mark.fenced_at_utc,
-            "bootID": mark.boot_id,
-            "guest": _guest(mark.guest),
-            "by": mark.by,
-            "proof": mark.proof.value,
-            "incarnation": mark.incarnation,
+            "kind": doubt.kind.value,
+            "guest": _guest(doubt.guest),
+            "witness": doubt.witness,
+            "by": doubt.by,
+            "since": doubt.since_utc,
         }
-    )
+        for doubt in doubts
+    ]
+    return _sealed(DOUBTS, {"doubts": entries}, seal)
 
 
 def write_cordon(cordon: Cordon) -> str:
@@ -64,23 +122,32 @@ def write_cordon(cordon: Cordon) -> str:
     return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc})
 
 
-def write_claim(incident: str, by: str) -> str:
+def write_claim(incident: str, by: str, seal: Seal) -> str:
     """Return the annotation's text for a claim on an incident."""
-    return _text({"incident": incident, "by": by})
+    return _sealed(INCIDENT, {"incident": incident, "by": by}, seal)
 
 
-def read_claim(text: str | None) -> str:
-    """Read which incident was claimed; empty where there is no claim, or none that can be read."""
-    claimed = _read(text, lambda data: Claim(_string(data["incident"])))
-    return claimed.incident if isinstance(claimed, Claim) else ""
+def read_claim(text: str | None, seal: Seal) -> Claim:
+    """Read which incident was claimed; one of nobody where there is no claim, or none that can be read."""
+    claimed = _read(
+        text, lambda data: Claim(_string(data["incident"]), data["schema"] == SIGNED), INCIDENT, seal
+    )
+    return claimed if isinstance(claimed, Claim) else Claim("")
 
 
-def read_binding(text: str | None) -> Binding | Unreadable | None:
+def read_binding(text: str | None, seal: Seal) -> Binding | Unreadable | None:
     """Read a binding; None where there is none."""
-    return _read(text, lambda data: Binding(_guest_of(data["guest"]), tuple(_strings(data["bootIDs"]))))
+    return _read(
+        text,
+        lambda data: Binding(
+            _guest_of(data["guest"]), tuple(_strings(data["bootIDs"])), schema=data["schema"]
+        ),
+        BINDING,
+        seal,
+    )
 
 
-def read_mark(text: str | None) -> FenceMark | Unreadable | None:
+def read_mark(text: str | None, seal: Seal) -> FenceMark | Unreadable | None:
     """Read a mark; None where there is none."""
     return _read(
         text,
@@ -92,8 +159,20 @@ def read_mark(text: str | None) -> FenceMark | Unreadable | None:
             by=_string(data["by"]),
             proof=Proof(_string(data["proof"])),
             incarnation=_text_or_none(data.get("incarnation")),
+            pods=_number_or_none(data.get("pods")),
+            schema=data["schema"],
         ),
+        MARK,
+        seal,
     )
+
+
+def read_doubts(text: str | None, seal: Seal) -> tuple[Doubt, ...] | Unreadable:
+    """Read the doubts that stand; none where there is no such annotation."""
+    found = _read(text, lambda data: tuple(map(_doubt, _list(data["doubts"]))), DOUBTS, seal)
+    if isinstance(found, tuple) and json.loads(text or "{}")["schema"] == UNSIGNED:
+        return Unreadable("it is not signed", forged=True)
+    return () if found is None else found
 
 
 def read_cordon(text: str | None) -> Cordon | Unreadable | None:
@@ -109,19 +188,47 @@ def excluded(text: str | None) -> bool:
 
 
 def _text(data: dict[str, Any]) -> str:
-    return json.dumps({"schema": SCHEMA, **data}, separators=(",", ":"), sort_keys=True)
+    return json.dumps({"schema": UNSIGNED, **data}, separators=(",", ":"), sort_keys=True)
 
 
-def _read(text: str | None, build: Callable[[dict[str, Any]], Written]) -> Written | Unreadable | None:
+def _sealed(annotation: str, data: dict[str, Any], seal: Seal) -> str:
+    content = {"schema": SIGNED, **data}
+    signed = {**content, "sig": seal.sign(annotation, content)}
+    return json.dumps(signed, separators=(",", ":"), sort_keys=True)
+
+
+def _read(
+    text: str | None,
+    build: Callable[[dict[str, Any]], Written],
+    annotation: str = "",
+    seal: Seal | None = None,
+) -> Written | Unreadable | None:
+    """Read a text: of a seal, one that is signed, or of the schema before that."""
     if text is None:
         return None
+    newest = UNSIGNED if seal is None else SIGNED
     try:
         data = json.loads(text)
-        if data["schema"] != SCHEMA:
-            return Unreadable(f"schema {data['schema']!r} (this fencer reads {SCHEMA})")
+        if data["schema"] not in range(UNSIGNED, newest + 1):
+            return Unreadable(f"schema {data['schema']!r} (this fencer reads {newest})")
+        if seal is not None and data["schema"] == SIGNED and not seal.signed(annotation, data):
+            return Unreadable(
+                "no agent with the present key (Secret fencer/fencer-key) wrote it on this Node",
+                forged=True,
+            )
         return build(data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Unreadable(f"{type(error).__name__}: {error}")
+
+
+def _doubt(data: Any) -> Doubt:
+    return Doubt(
+        kind=Doubted(_string(data["kind"])),
+        guest=_guest_of(data["guest"]),
+        witness=_string(data["witness"]),
+        by=_string(data["by"]),
+        since_utc=_string(data["since"]),
+    )
 
 
 def _guest(guest: GuestRef) -> dict[str, str | None]:
@@ -131,6 +238,7 @@ def _guest(guest: GuestRef) -> dict[str, str | None]:
         "uuid": guest.uuid,
         "name": guest.name,
         "host": guest.host,
+        "hostUUID": guest.host_uuid,
     }
 
 
@@ -143,13 +251,24 @@ def _guest_of(data: Any) -> GuestRef:
         uuid=_string(data["uuid"]),
         name=_string(data["name"]),
         host=_text_or_none(data.get("host")),
+        host_uuid=_text_or_none(data.get("hostUUID")),
     )
 
 
 def _strings(values: Any) -> list[str]:
+    return [_string(value) for value in _list(values)]
+
+
+def _list(values: Any) -> list[Any]:
     if not isinstance(values, list):
         raise TypeError(f"expected a list, not {values!r}")
-    return [_string(value) for value in values]
+    return values
+
+
+def _number_or_none(value: Any) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError(f"expected a number, not {value!r}")
+    return value
 
 
 def _text_or_none(value: Any) -> str | None:

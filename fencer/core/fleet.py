@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from fencer.core.history import LEASE_DURATION_S, contradicted
-from fencer.core.model import Evidence, FenceMark, Fleet, GuestHistory, NodeView, PowerState
+from fencer.core.doubt import CONTRADICTIONS
+from fencer.core.history import LEASE_DURATION_S
+from fencer.core.model import Binding, Evidence, FenceMark, Fleet, GuestHistory, NodeView, PowerState
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 
@@ -17,8 +18,8 @@ STALLED_GUESTS = 2
 STALL_REMEMBERED_S = 600.0
 """So long after a stall a guest that is still paused by it counts as part of it."""
 
-CONTRADICTIONS = 2
-"""So many contradicted bindings make the whole endpoint unbelieved."""
+PROVED_WRONG = 2
+"""Of so many guests an endpoint must have been wrong, that nothing is believed which it calls off."""
 
 
 def survey(
@@ -44,7 +45,7 @@ def survey(
         stalled: Endpoints whose storage stalled a while ago.
     """
     readings = list(evidence)
-    doubted = Counter(endpoint for node, history, endpoint in histories if contradicted(history, node))
+    doubted = Counter(endpoint for node, history, endpoint in histories if _proved_wrong(node, history))
     absent = {reading.guest.key for reading in readings if reading.power_state is PowerState.ABSENT}
     return Fleet(
         nodes=len(nodes),
@@ -52,10 +53,19 @@ def survey(
         young_fences=sum(1 for node in nodes if _young(node, utc, absent)),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
-        contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= CONTRADICTIONS),
+        contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
         quorum_without=quorum_without(nodes, policy),
         paused_why=paused_why,
     )
+
+
+def _proved_wrong(node: NodeView, history: GuestHistory) -> bool:
+    """Whether this process has heard a node whose own guest its endpoint called off."""
+    heard = history.heard
+    if heard is None or heard.renewals < CONTRADICTIONS:
+        return False
+    bound = isinstance(node.binding, Binding) and node.binding.guest.key == heard.guest.key
+    return bound or (history.proven and history.guest == heard.guest.key)
 
 
 def stalls(evidence: Iterable[Evidence]) -> frozenset[str]:
@@ -72,7 +82,7 @@ def heard(node: NodeView, policy: Policy) -> bool:
 
 def _young(node: NodeView, utc: str, absent: Collection[tuple[str, str, str]]) -> bool:
     mark = node.mark
-    if not isinstance(mark, FenceMark) or node.out_of_service is None or mark.guest.key in absent:
+    if not isinstance(mark, FenceMark) or not node.fenced or mark.guest.key in absent:
         return False
     return seconds_between(mark.fenced_at_utc, utc) < YOUNG_S
 

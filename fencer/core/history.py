@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fencer.core.model import Evidence, GuestHistory, NodeView, PowerState, Run
+from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
 
 LEASE_DURATION_S = 40.0
 """A kubelet whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""
@@ -23,6 +23,14 @@ class LeaseTrack:
 
     Only *changes* of renewTime count, so that a wrong clock inside the node does not matter.
 
+    Attributes:
+        renew_time: As it was last read; None: never.
+        changed_at_s: When it was first read so.
+        renewals: How many changes there were.
+        not_ready_since_s: Since when Ready has not been True. None: it is.
+        version: The lease's resourceVersion, as a number; a read of an older one tells nothing.
+        readable: It could be read the last time.
+
     Source: kubernetes pkg/controller/nodelifecycle, tryUpdateNodeHealth does the same.
     """
 
@@ -30,33 +38,46 @@ class LeaseTrack:
     changed_at_s: float
     renewals: int = 0
     not_ready_since_s: float | None = None
+    version: int = 0
+    readable: bool = True
 
 
-def track(before: LeaseTrack | None, renew_time: str | None, *, ready: bool, now_s: float) -> LeaseTrack:
+def track(
+    before: LeaseTrack | None, renew_time: str | None, *, ready: bool, now_s: float, version: int = 0
+) -> LeaseTrack:
     """Take in one look at a node's lease and Ready condition.
 
     Args:
         before: What was known of this node (by UID); None at the first look.
-        renew_time: The lease's renewTime as text; None where there is no lease.
+        renew_time: The lease's renewTime as text; None where there is none, or none that can be read.
         ready: Whether Ready is True.
         now_s: When the look was taken.
+        version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads.
     """
     since_s = None if ready else now_s
     if before is None:
-        return LeaseTrack(renew_time, now_s, 0, since_s)
+        return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None)
     if not ready and before.not_ready_since_s is not None:
         since_s = before.not_ready_since_s
-    if renew_time is None or renew_time == before.renew_time:
-        return replace(before, not_ready_since_s=since_s)
-    return LeaseTrack(renew_time, now_s, before.renewals + 1, since_s)
+    before = replace(before, not_ready_since_s=since_s, readable=renew_time is not None)
+    old = version < before.version
+    if renew_time is None or renew_time == before.renew_time or old:
+        return before
+    renewals = before.renewals + (before.renew_time is not None)
+    return replace(before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version)
 
 
 def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
-    """Return the node with what the agent's own clock knows of it."""
+    """Return the node with what the agent's own clock knows of it.
+
+    A lease that cannot be read, or is gone, is not silent: it says nothing.
+    """
+    unknown = lease.renew_time is None or not lease.readable
     return replace(
         node,
-        lease_age_s=None if lease.renew_time is None else now_s - lease.changed_at_s,
+        lease_age_s=None if unknown else now_s - lease.changed_at_s,
         lease_renewals=lease.renewals,
+        renewed_utc=lease.renew_time or "",
         not_ready_s=None if lease.not_ready_since_s is None else now_s - lease.not_ready_since_s,
     )
 
@@ -84,11 +105,12 @@ def remember(
         return history
     if evidence.guest.key != history.guest:
         history = replace(
-            history, guest=evidence.guest.key, run=None, running_seen=False, proven=False, ran_on=None
+            history, guest=evidence.guest.key, run=None, running_seen=False, proven=False, ran_as=None
         )
-    host = evidence.guest.host
-    if evidence.power_state is PowerState.RUNNING and host is not None and host != history.ran_on:
-        history = replace(history, ran_on=host)
+    known = history.heard is None and evidence.guest == history.ran_as
+    if evidence.power_state is PowerState.RUNNING and not known:
+        # Whoever reads it running is believed again.
+        history = replace(history, ran_as=evidence.guest, heard=None)
     history = _with_reading(history, node, evidence, max_age_s)
     if not history.proven and proven_running(history, node):
         history = replace(history, proven=True)
@@ -99,7 +121,7 @@ def _with_reading(
     history: GuestHistory, node: NodeView, evidence: Evidence, max_age_s: float
 ) -> GuestHistory:
     """Continue the present run, or begin a new one."""
-    state, run = _folded_state(evidence), history.run
+    state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
     if run is None or _breaks(run, evidence, state, node, max_age_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
         fresh = Run(
@@ -122,12 +144,32 @@ def renewals_in_run(history: GuestHistory, node: NodeView) -> int:
     return node.lease_renewals - history.run.renewals_at_start if history.run else 0
 
 
-def contradicted(history: GuestHistory, node: NodeView) -> bool:
-    """Whether the witness calls the guest off while its node renews: two renewals prove it wrong."""
-    run = history.run
-    if run is None or run.power_state is not PowerState.STOPPED:
-        return False
-    return renewals_in_run(history, node) >= 2  # noqa: PLR2004
+def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None) -> GuestHistory:
+    """Take in a live read of the node's lease that began after a live reading of its guest was complete.
+
+    Of watches, lists and anything else that may lag behind, nothing is taken in: every node that dies while
+    the API stalls would prove its hypervisor wrong. The first renewTime after the guest read off counts for
+    nothing, as it may be older than that; each newer one is a sign of life.
+
+    Args:
+        before: What was known.
+        node: The node, with its lease as it was read live.
+        evidence: The reading before that, as the hypervisor gave it.
+    """
+    if evidence is None or not evidence.conclusive:
+        return before
+    heard, key = before.heard, evidence.guest.key
+    if not evidence.gone:
+        return before if heard is None else replace(before, heard=None)
+    same = heard is not None and (heard.guest.key, heard.witness) == (key, evidence.witness)
+    if heard is None or not same or heard.incarnation != evidence.incarnation:
+        fresh = Heard(evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc)
+        return replace(before, heard=fresh)
+    if (
+        node.renewed_utc == heard.renewed_utc
+    ):  # another one is a newer one, see `track`; its clock may step back
+        return before
+    return replace(before, heard=replace(heard, renewed_utc=node.renewed_utc, renewals=heard.renewals + 1))
 
 
 def proven_running(history: GuestHistory, node: NodeView) -> bool:
@@ -140,12 +182,6 @@ def proven_running(history: GuestHistory, node: NodeView) -> bool:
         and run.boot_id == node.boot_id
         and renewals_in_run(history, node) >= 1
     )
-
-
-def _folded_state(evidence: Evidence) -> PowerState:
-    if evidence.power_state is PowerState.ABSENT and evidence.end_recorded:
-        return PowerState.STOPPED
-    return evidence.power_state
 
 
 def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, max_age_s: float) -> bool:

@@ -60,5 +60,5 @@ def _ran_on(evidence: Evidence, node: NodeView, history: GuestHistory) -> set[st
     if isinstance(node.binding, Binding) and node.binding.guest.key == evidence.guest.key:
         found.add(node.binding.guest.host)
     if history.guest == evidence.guest.key:
-        found.add(history.ran_on)
+        found.add(history.ran_as.host if history.ran_as is not None else None)
     return {host for host in found if host is not None}

@@ -8,27 +8,37 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from fencer.core.history import proven_running
 from fencer.core.model import (
     BOOT_IDS_KEPT,
+    NEVER_S,
     Binding,
     Candidate,
+    Evidence,
     GuestRef,
     NodeView,
     Observation,
     PowerState,
     Reason,
     Unreadable,
+    Verdict,
     Via,
 )
+from fencer.core.rung import Objection, Subject
 
-MEANINGLESS = frozenset({"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"})
-"""What firmware says that has no UUID."""
+MEANINGLESS = frozenset(
+    {
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        "03000200-0400-0500-0006-000700080009",
+    }
+)
+"""What firmware says that has no UUID; the last one is AMI's, on boards whose maker did not set any."""
 
 AT_REST = frozenset({PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT})
 
@@ -59,49 +69,133 @@ class Rules:
     admitted: Mapping[str, Admission] = field(default_factory=dict)
 
 
+_Told: TypeAlias = tuple[str, Binding | Unreadable | None]
+"""What a node says of itself."""
+
+
 class Directory:
     """All guests and nodes of one pass, indexed, so that joining them costs one look-up each.
 
+    A guest that is bound to a node is nobody else's, whatever another node says of itself; nor is a copy of
+    it, nor one that the configuration names for a node which reports that guest's UUID, or is not there.
+
     Args:
-        guests: Every guest that any endpoint named.
+        guests: Every guest that any endpoint named, and those that were last seen running on one that fails.
         nodes: Every node.
         rules: The configuration.
+        endpoints: All that are configured: a binding to a guest of another one binds nobody. None: not known.
     """
 
-    def __init__(self, guests: Iterable[GuestRef], nodes: Iterable[NodeView], rules: Rules) -> None:
+    def __init__(
+        self,
+        guests: Iterable[GuestRef],
+        nodes: Iterable[NodeView],
+        rules: Rules,
+        endpoints: Collection[str] | None = None,
+    ) -> None:
         self._rules = rules
+        self._endpoints = endpoints
         self._by_uuid: defaultdict[str, list[GuestRef]] = defaultdict(list)
-        self._by_label: defaultdict[tuple[str, str], list[GuestRef]] = defaultdict(list)
-        self._claims: defaultdict[str, list[str]] = defaultdict(list)
-        self._found: dict[tuple[str, str, Binding | Unreadable | None], tuple[Candidate, ...]] = {}
+        self._by_label: dict[str, defaultdict[tuple[str, str], list[GuestRef]]] = {
+            kind: defaultdict(list) for kind in ("uuid", "id", "name")
+        }
+        self._found: dict[str, tuple[_Told, tuple[Candidate, ...]]] = {}
         for guest in guests:
             self._by_uuid[guest.uuid].append(guest)
-            for label in {guest.uuid, guest.id, guest.name}:
-                self._by_label[(guest.endpoint, label)].append(guest)
+            for kind, labels in self._by_label.items():
+                labels[guest.endpoint, getattr(guest, kind)].append(guest)
+        nodes = tuple(nodes)
+        self._owners = self._owned(nodes)
+        self._owners_by_uuid: dict[str, set[str]] = {}
+        for (_, _, uuid_text), names in self._owners.items():
+            self._owners_by_uuid.setdefault(uuid_text, set()).update(names)
+        self._claims: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+        self._named_by: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
         for node in nodes:
-            if node.name not in rules.nodes:
-                self._claims[canonical(node.system_uuid)].append(node.name)
+            for candidate in self.candidates(node):
+                self._claims[candidate.guest.key].append(node.name)
+            for guest in self._named(node):
+                self._named_by[guest.key].append(node.name)
 
     def candidates(self, node: NodeView) -> tuple[Candidate, ...]:
         """Return every guest that may be this node, the bound one first."""
-        told = (node.name, node.system_uuid, node.binding)  # asked more than once in a pass
-        if told not in self._found:
-            self._found[told] = self._candidates(node)
-        return self._found[told]
+        told = (node.system_uuid, node.binding)
+        known = self._found.get(node.name)  # asked more than once in a pass
+        if known is None or known[0] != told:
+            known = self._found[node.name] = (told, self._candidates(node))
+        return known[1]
 
     def rivals(self, node: NodeView) -> tuple[str, ...]:
-        """Return the other nodes that report the same system UUID, as clones and containers do."""
-        if node.name in self._rules.nodes:
-            return ()
-        return tuple(name for name in self._claims[canonical(node.system_uuid)] if name != node.name)
+        """Return the other nodes that resolve to one of this node's guests, as clones and containers do."""
+        others = (self._claims[candidate.guest.key] for candidate in self.candidates(node))
+        return tuple(dict.fromkeys(name for names in others for name in names if name != node.name))
+
+    def taken_by(self, node: NodeView) -> str:
+        """Name the node that the guests are bound to which this one could be; empty: nobody has taken any."""
+        owners = (self._owners_of(guest) for guest in self._named(node))
+        return next((", ".join(names) for names in owners if names and node.name not in names), "")
+
+    def claimed_by(self, node: NodeView) -> tuple[str, ...]:
+        """Return the other nodes that name one of this node's guests, though it may not be theirs."""
+        named = (self._named_by[candidate.guest.key] for candidate in self.candidates(node))
+        return tuple(dict.fromkeys(name for names in named for name in names if name != node.name))
+
+    def _owned(self, nodes: Sequence[NodeView]) -> dict[tuple[str, str, str], tuple[str, ...]]:
+        """Return whose each guest is: several nodes' where all of them are bound to it.
+
+        What was signed goes before what was not: a kubelet could have written that.
+        """
+        bound: defaultdict[tuple[str, str, str], list[tuple[bool, str]]] = defaultdict(list)
+        agreed: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        there = {node.name for node in nodes}
+        for node in nodes:
+            guest = _bound_guest(node)
+            if guest is not None and self._matches(node, guest):
+                bound[guest.key].append(
+                    (isinstance(node.binding, Binding) and node.binding.signed, node.name)
+                )
+            if node.name in self._rules.nodes:
+                reported = self._by_system_uuid(node.system_uuid)
+                agreed |= {guest.key: (node.name,) for guest in self._named(node) if guest in reported}
+        absent = {
+            guest.key: (name,)
+            for name, label in self._rules.nodes.items()
+            if name not in there
+            for guest in self._labelled(label)
+        }
+        signed = {
+            key: tuple(name for is_signed, name in names if is_signed == any(one for one, _ in names))
+            for key, names in bound.items()
+        }
+        return absent | signed | agreed
+
+    def _owners_of(self, guest: GuestRef) -> Collection[str]:
+        """Name the nodes whose a guest is. A copy of somebody's guest is nobody else's, either."""
+        return self._owners.get(guest.key) or tuple(self._owners_by_uuid.get(guest.uuid, ()))
+
+    def _free_for(self, node: NodeView, guest: GuestRef) -> bool:
+        owners = self._owners_of(guest)
+        return not owners or node.name in owners
 
     def _candidates(self, node: NodeView) -> tuple[Candidate, ...]:
-        mapped = self._rules.nodes.get(node.name)
-        found = list(self._by_label.get(mapped, ())) if mapped else self._by_system_uuid(node.system_uuid)
-        bound = _bound_guest(node)
-        if bound is not None:
-            found = self._with_bound(node, bound, found)
+        found = [guest for guest in self._named(node) if self._free_for(node, guest)]
+        bound_guest = _bound_guest(node)
+        if bound_guest is not None:
+            found = self._with_bound(node, bound_guest, found)
         return tuple(self._candidate(node, guest) for guest in found)
+
+    def _named(self, node: NodeView) -> list[GuestRef]:
+        """Return the guests that the configuration names for a node, or those with its UUID."""
+        mapped = self._rules.nodes.get(node.name)
+        return self._by_system_uuid(node.system_uuid) if mapped is None else self._labelled(mapped)
+
+    def _labelled(self, mapped: tuple[str, str]) -> list[GuestRef]:
+        """Return the guests that the configuration means by endpoint and UUID, id or name.
+
+        A guest may be *named* like another's number: what is unique by nature goes first.
+        """
+        kinds = (labels[mapped] for labels in self._by_label.values() if mapped in labels)
+        return list(next(kinds, ()))
 
     def _by_system_uuid(self, system_uuid: str) -> list[GuestRef]:
         straight = canonical(system_uuid)
@@ -111,20 +205,22 @@ class Directory:
             return list(self._by_uuid[straight])
         return list(self._by_uuid.get(swapped(straight), ()))
 
-    def _with_bound(self, node: NodeView, bound: GuestRef, found: list[GuestRef]) -> list[GuestRef]:
+    def _with_bound(self, node: NodeView, bound_guest: GuestRef, found: list[GuestRef]) -> list[GuestRef]:
         """Put the bound guest first; also when its endpoint does not name it now, if it matches the node."""
-        named = [guest for guest in found if guest.key == bound.key]
-        others = [guest for guest in found if guest.key != bound.key]
-        if not named and self._matches(node, bound):
-            named = [bound]
+        named = [guest for guest in found if guest.key == bound_guest.key]
+        others = [guest for guest in found if guest.key != bound_guest.key]
+        if not named and self._matches(node, bound_guest) and self._free_for(node, bound_guest):
+            named = [bound_guest]
         return named + others
 
-    def _matches(self, node: NodeView, bound: GuestRef) -> bool:
+    def _matches(self, node: NodeView, guest: GuestRef) -> bool:
         mapped = self._rules.nodes.get(node.name)
+        if self._endpoints is not None and guest.endpoint not in self._endpoints:
+            return False
         if mapped is not None:
-            return mapped[0] == bound.endpoint and mapped[1] in {bound.uuid, bound.id, bound.name}
+            return mapped[0] == guest.endpoint and mapped[1] in {guest.uuid, guest.id, guest.name}
         straight = canonical(node.system_uuid)
-        return bool(straight) and bound.uuid in {straight, swapped(straight)}
+        return bool(straight) and guest.uuid in {straight, swapped(straight)}
 
     def _candidate(self, node: NodeView, guest: GuestRef) -> Candidate:
         if node.name in self._rules.nodes:
@@ -156,44 +252,73 @@ def swapped(text: str) -> str:
     return str(uuid.UUID(bytes=uuid.UUID(text).bytes_le))
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """The answer to "which guest is this node".
+def bound(observation: Observation) -> tuple[Subject, str] | Objection:
+    """Find the one guest that is the node, and say how that is known.
 
-    Attributes:
-        candidate: The guest; None where there is none, or more than one.
-        proven: The binding is certain enough for `watch`.
-        reason: Why there is no candidate.
-        seen: What was seen, for people.
-    """
-
-    candidate: Candidate | None
-    proven: bool
-    reason: Reason | None
-    seen: str
-
-
-def resolve(observation: Observation) -> Resolution:
-    """Decide which of the candidates is the node.
-
-    A second candidate does not shake a proven binding while it is at rest: a copy matters once it runs.
+    A second candidate does not shake a proven binding while it is at rest: a copy matters once it runs. The
+    observer puts a guest that runs before the bound one, where that is at rest: the binding follows its
+    guest.
     """
     node, candidates = observation.node, observation.candidates
     if not candidates:
-        uuid_text = node.system_uuid or "(none reported)"
-        return Resolution(None, False, Reason.NO_GUEST, f"no guest has UUID {uuid_text}")  # noqa: FBT003
-    first, bound = candidates[0], _bound_guest(node)
-    is_bound = bound is not None and first.guest.key == bound.key
+        return _nobody(observation)
+    first, bound_guest = candidates[0], _bound_guest(node)
     if observation.rivals:
         names = ", ".join(observation.rivals)
-        seen = f"{node.system_uuid} is also the UUID of {names}"
-        return Resolution(None, False, Reason.GUEST_AMBIGUOUS, seen)  # noqa: FBT003
+        return _ambiguous(f"{first.guest} may also be {names}")
+    still = observation.bound_reading
+    runs = still is not None and still.power_state is PowerState.RUNNING
+    if still is not None and runs and still.guest.uuid != first.guest.uuid and not node.fenced:
+        return _ambiguous(f"bound to {still.guest}, which runs, and says that it is {first.guest} now")
+    known = {candidate.guest.key for candidate in candidates}
+    is_bound = bound_guest is not None and bound_guest.key in known
     if len(candidates) > 1 and not (is_bound and AT_REST.issuperset(observation.others)):
-        seen = "fits " + ", ".join(str(candidate.guest) for candidate in candidates)
-        return Resolution(None, False, Reason.GUEST_AMBIGUOUS, seen)  # noqa: FBT003
-    seen_alive = observation.history.proven and observation.history.guest == first.guest.key
-    proven = is_bound or seen_alive or first.via is Via.MAP
-    return Resolution(first, proven, None, f"{first.guest}, {_how(node, first)}")
+        return _ambiguous("fits " + ", ".join(str(candidate.guest) for candidate in candidates))
+    written = bound_guest is not None and bound_guest.key == first.guest.key
+    history = observation.history
+    seen_alive = written or (history.proven and history.guest == first.guest.key)
+    evidence = observation.evidence or nothing_read(first.guest, observation.evidence_error)
+    return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(node, first)}"
+
+
+def subject_of(observation: Observation) -> Subject | None:
+    """Return the guest that is the node with its newest reading; None where that is not certain."""
+    found = bound(observation)
+    return None if isinstance(found, Objection) else found[0]
+
+
+def nothing_read(guest: GuestRef, why: str) -> Evidence:
+    """Return the reading of a guest of which nothing could be read."""
+    return Evidence(
+        guest=guest,
+        power_state=PowerState.UNKNOWN,
+        settled=False,
+        incarnation=None,
+        cold_start=None,
+        raw=why or "no reading of the guest",
+        source="nothing",
+        observed_at_s=NEVER_S,
+        conclusive=False,
+    )
+
+
+def _nobody(observation: Observation) -> Objection:
+    if observation.taken_by:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.GUEST_TAKEN,
+            f"the only guest with UUID {observation.node.system_uuid} is bound to {observation.taken_by}",
+            f"the node's own UUID reported; or {observation.taken_by} deleted, if that was its name before",
+        )
+    uuid_text = observation.node.system_uuid or "(none reported)"
+    return Objection(Verdict.REFUSE, Reason.NO_GUEST, f"no guest has UUID {uuid_text}", _ONE_GUEST)
+
+
+def _ambiguous(seen: str) -> Objection:
+    return Objection(Verdict.REFUSE, Reason.GUEST_AMBIGUOUS, seen, _ONE_GUEST)
+
+
+_ONE_GUEST = "one guest with that UUID, or the node in the configuration's `nodes:`"
 
 
 def _how(node: NodeView, candidate: Candidate) -> str:
@@ -210,20 +335,30 @@ def _how(node: NodeView, candidate: Candidate) -> str:
             assert_never(candidate.via)
 
 
-def new_binding(observation: Observation, guest: GuestRef) -> Binding | None:
+def new_binding(subject: Subject) -> Binding | None:
     """Return the binding that should stand on the Node now; None where nothing is to be written.
 
     Proven by a guest that was read RUNNING before and after its node renewed its lease, in the same boot.
     """
-    node, evidence = observation.node, observation.evidence
-    if isinstance(node.binding, Unreadable) or evidence is None or not node.boot_id:
+    node, evidence = subject.node, subject.evidence
+    if not node.boot_id or (isinstance(node.binding, Unreadable) and not node.binding.forged):
         return None
-    if evidence.power_state is not PowerState.RUNNING or not proven_running(observation.history, node):
+    if evidence.power_state is not PowerState.RUNNING or not proven_running(subject.history, node):
         return None
-    known = node.binding.boot_ids if node.binding is not None else ()
+    known = node.binding.boot_ids if isinstance(node.binding, Binding) else ()
     boot_ids = known if node.boot_id in known else (*known, node.boot_id)[-BOOT_IDS_KEPT:]
-    binding = Binding(guest=evidence.guest if evidence.guest.key == guest.key else guest, boot_ids=boot_ids)
+    binding = Binding(guest=evidence.guest, boot_ids=boot_ids)
     return None if binding == node.binding else binding
+
+
+def moved_binding(observation: Observation) -> Binding | None:
+    """Return the binding with the place where the guest runs now; None: it is where it was, or not known."""
+    binding, evidence = observation.node.binding, observation.evidence
+    if not isinstance(binding, Binding) or evidence is None or evidence.power_state is not PowerState.RUNNING:
+        return None
+    if evidence.guest.key != binding.guest.key or evidence.guest.shares_host(binding.guest):
+        return None
+    return replace(binding, guest=evidence.guest) if evidence.conclusive else None
 
 
 def known_boot_ids(node: NodeView) -> frozenset[str]:

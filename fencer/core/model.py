@@ -64,6 +64,12 @@ class Verdict(StrEnum):
     WAIT = auto()
     REFUSE = auto()
     STOP_FIRST = auto()
+    """The guest is stopped, and the fence follows from what is read then."""
+    DISCARD_FIRST = auto()
+    """The same for saved memory, which is thrown away."""
+    ASK = auto()
+    """The guest is asked to shut down."""
+    START = auto()
     FENCE = auto()
     FENCED = auto()
     RECOVERING = auto()
@@ -84,6 +90,7 @@ class Reason(StrEnum):
     GUEST_AMBIGUOUS = auto()
     BINDING_UNPROVEN = auto()
     GUEST_REPLACED = auto()
+    GUEST_TAKEN = auto()
     # silence
     SILENCE_TOO_SHORT = auto()
     LEASE_UNSEEN = auto()
@@ -99,6 +106,7 @@ class Reason(StrEnum):
     GUEST_PAUSED = auto()
     PAUSE_TOO_SHORT = auto()
     GUEST_SAVED = auto()
+    GUEST_LEFT = auto()
     GUEST_STOPPING = auto()
     GUEST_UNSETTLED = auto()
     ABSENCE_UNPROVEN = auto()
@@ -106,6 +114,7 @@ class Reason(StrEnum):
     NOT_HELD = auto()
     HOST_CHANGED = auto()
     WITNESS_CONTRADICTED = auto()
+    DOUBTS_UNREADABLE = auto()
     STORAGE_STALL = auto()
     # consent
     FENCING_PAUSED = auto()
@@ -119,6 +128,7 @@ class Reason(StrEnum):
     FOREIGN_TAINT = auto()
     TAINT_TAKEN_OFF = auto()
     MARK_UNREADABLE = auto()
+    MARK_UNSIGNED = auto()
     NOT_FENCED = auto()
     # on the way
     PROVEN_OFF = auto()
@@ -129,6 +139,7 @@ class Reason(StrEnum):
     AWAITING_BOOT = auto()
     AWAITING_RENEWALS = auto()
     OLD_MEMORY = auto()
+    FENCED_WRONGLY = auto()
     PODS_REMAIN = auto()
     VOLUMES_REMAIN = auto()
     BOOTED_ANEW = auto()
@@ -170,7 +181,8 @@ class GuestRef:
         id: What its hypervisor calls it by: Proxmox the VMID, libvirt and VirtualBox the UUID.
         uuid: The UUID that the guest sees in its SMBIOS, lower case; clones may share it.
         name: For people.
-        host: Where it is, as far as the endpoint tells.
+        host: Where it is, as far as the endpoint tells: a name for people and for power witnesses.
+        host_uuid: The same as the host's own UUID, where the endpoint tells it: names are given twice.
     """
 
     endpoint: str
@@ -178,11 +190,18 @@ class GuestRef:
     uuid: str
     name: str
     host: str | None = None
+    host_uuid: str | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:
         """What makes two references the same guest: ids are reused, and clones share UUIDs."""
         return (self.endpoint, self.id, self.uuid)
+
+    def shares_host(self, other: GuestRef) -> bool:
+        """Whether both are on one host, as far as both tell where they are."""
+        if self.host_uuid and other.host_uuid:
+            return self.host_uuid == other.host_uuid
+        return self.host is None or other.host is None or self.host == other.host
 
     def __str__(self) -> str:
         """Endpoint and number or name, and the host where that is known: ``home/102 on pve1``."""
@@ -212,6 +231,10 @@ class Evidence:
         host_silent: For UNKNOWN: its host is not there, and nothing else keeps it from being read. `settled`
             then tells of locks that outlive the host.
         proof: What kind of proof an off reading is.
+        witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
+        away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
+        told: What people have to hear of at once, beside the reading itself; empty: nothing.
+        doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
     """
 
     guest: GuestRef
@@ -228,6 +251,86 @@ class Evidence:
     moved_from: tuple[str, ...] = ()
     host_silent: bool = False
     proof: Proof = Proof.POWER
+    witness: str = ""
+    away: bool = False
+    told: str = ""
+    doubt: Doubt | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether it says that nothing holds this guest's memory: off, or deleted with a record of its end.
+
+        The one meaning of "gone" there is. Whether to act on it is the whole proof's business.
+        """
+        ended = self.power_state is PowerState.ABSENT and self.end_recorded
+        return self.power_state is PowerState.STOPPED or ended
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing of it runs there, whatever became of its memory."""
+        return self.away or self.power_state in {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
+
+    @property
+    def read(self) -> bool:
+        """Whether anything was read at all."""
+        return self.observed_at_s > NEVER_S
+
+
+NEVER_S = float("-inf")
+"""When a reading was taken that there is not."""
+
+
+class Doubted(StrEnum):
+    """Why an off reading of a guest is not believed, until it was seen running there again."""
+
+    CONTRADICTED = auto()
+    """Its node was heard, twice, after this hypervisor had called it off."""
+    SAVED = auto()
+    """The last word before was that its memory is on disk."""
+    MIGRATED = auto()
+    """The last word before was that its memory went elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One entry of an annotation on the Node: this hypervisor's off readings of this guest are not believed.
+
+    Attributes:
+        kind: Why.
+        guest: The guest, and where it was; another host's readings are not meant.
+        witness: Which hypervisor, see `Evidence.witness`; empty: that of the guest's endpoint, not yet heard.
+        by: Which agent found out.
+        since_utc: When, by the API server's clock.
+    """
+
+    kind: Doubted
+    guest: GuestRef
+    witness: str
+    by: str
+    since_utc: str
+
+    def means(self, evidence: Evidence) -> bool:
+        """Whether this reading is one of those.
+
+        That a host has no power says nothing of memory that is on disk, or elsewhere.
+        """
+        if evidence.proof is Proof.HOST_POWER:
+            said = self.kind is not Doubted.CONTRADICTED
+        elif self.witness:
+            said = evidence.witness == self.witness
+        else:
+            said = evidence.guest.endpoint == self.guest.endpoint
+        same = said and evidence.guest.uuid == self.guest.uuid
+        return same and evidence.guest.shares_host(self.guest)
+
+    def lifted_by(self, evidence: Evidence) -> bool:
+        """Whether this reading ends it: the guest runs there again.
+
+        This very guest, on a host of that name: copies share UUIDs, as boards do; and another host's word is
+        none.
+        """
+        same = evidence.guest.key == self.guest.key and evidence.guest.host == self.guest.host
+        return evidence.power_state is PowerState.RUNNING and same and self.means(evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +385,12 @@ class Binding:
 
     guest: GuestRef
     boot_ids: tuple[str, ...]
-    schema: int = 1
+    schema: int = 2
+
+    @property
+    def signed(self) -> bool:
+        """Whether it was written with this cluster's key: since the second schema."""
+        return self.schema > 1
 
 
 BOOT_IDS_KEPT = 16
@@ -300,6 +408,7 @@ class FenceMark:
         by: Which agent or person.
         proof: What the proof was.
         incarnation: Which run of the guest was fenced, where its hypervisor names it.
+        pods: How many pods there were to clear. None: not known.
         schema: Version of the annotation.
     """
 
@@ -310,7 +419,13 @@ class FenceMark:
     by: str
     proof: Proof = Proof.POWER
     incarnation: str | None = None
-    schema: int = 1
+    pods: int | None = None
+    schema: int = 2
+
+    @property
+    def signed(self) -> bool:
+        """Whether it was written with this cluster's key: since the second schema."""
+        return self.schema > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +447,11 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An annotation of ours that is broken, or written by a newer fencer. Left alone, and said."""
+    """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone, and said."""
 
     text: str
+    forged: bool = False
+    """It is not signed with this cluster's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +463,12 @@ class NodeView:
         not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
         lease_age_s: Since when the lease's renewTime has not changed, on our clock. None: never seen.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
+        renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
+        doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
+        claim_signed: It is signed with this cluster's key.
         cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
     """
 
@@ -366,18 +486,30 @@ class NodeView:
     binding: Binding | Unreadable | None = None
     mark: FenceMark | Unreadable | None = None
     cordon: Cordon | Unreadable | None = None
+    doubts: tuple[Doubt, ...] | Unreadable = ()
     volumes_in_use: int = 0
     claim: str = ""
+    claim_signed: bool = False
     cordoner: str = ""
     gone: bool = False
     not_ready_s: float | None = None
     lease_age_s: float | None = None
     lease_renewals: int = 0
+    renewed_utc: str = ""
 
     @property
     def out_of_service(self) -> Taint | None:
         """The out-of-service taint, whoever set it and whatever its value: controllers ask for the key."""
         return next((taint for taint in self.taints if taint.key == OUT_OF_SERVICE), None)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it carries our taint: our mark, and beside it the taint from that very moment.
+
+        Another one may stand beside an old mark: an admin's, whose taint is not ours to act upon or to lift.
+        """
+        mark, taint = self.mark, self.out_of_service
+        return isinstance(mark, FenceMark) and taint is not None and taint.time_added == mark.fenced_at_utc
 
     @property
     def control_plane(self) -> bool:
@@ -480,7 +612,8 @@ class GuestHistory:
         renewals_at_boot: The node's `NodeView.lease_renewals` then.
         guest: Key of the guest that all of it is about; another one begins anew.
         proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
-        ran_on: The host where this agent last read the guest RUNNING, where the endpoint tells hosts.
+        ran_as: The guest as this agent last read it RUNNING, with the host where that was.
+        heard: What live reads heard of the node after live readings that called the guest off.
     """
 
     run: Run | None = None
@@ -490,7 +623,27 @@ class GuestHistory:
     renewals_at_boot: int = 0
     guest: tuple[str, str, str] | None = None
     proven: bool = False
-    ran_on: str | None = None
+    ran_as: GuestRef | None = None
+    heard: Heard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What live reads of the lease heard, each begun after a live reading that called the guest off.
+
+    Attributes:
+        guest: Whom.
+        witness: Who called it off.
+        incarnation: Which run.
+        renewed_utc: The newest renewTime so far; the first of them may have been on its way.
+        renewals: How many newer ones came after the first.
+    """
+
+    guest: GuestRef
+    witness: str
+    incarnation: str | None
+    renewed_utc: str
+    renewals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,9 +676,15 @@ class Word:
     """What a person said on the command line, beyond the verb. Nothing here ever overrides RUNNING."""
 
     stop_guest: bool = False
+    guest: str = ""
+    """``ENDPOINT/ID``: which guest the node is, where nobody has seen them alive together."""
+    given_s: float | None = None
+    """When that was said, on the agent's monotonic clock. None: with this very observation."""
     guest_off_why: str | None = None
     over_brake_why: str | None = None
     same_boot_why: str | None = None
+    adopt_why: str | None = None
+    """Why a mark that no key signed (of an older fencer) is to count as fencer's own."""
     stop_after_s: float | None = None
     """So long after a shutdown was asked for the guest's power is cut. None: never."""
 
@@ -537,7 +696,11 @@ class Observation:
     Attributes:
         node: The node.
         candidates: Guests that may be it. More than one that counts means refusal.
-        rivals: Other nodes that claim the same guest.
+        rivals: Other nodes that resolve to the same guest.
+        claimed_by: Other nodes that are heard, and are that guest by UUID or map, be it bound to them or not.
+        bound_reading: The newest reading of the guest that the node is bound to, where it is not the first
+            candidate. None: there is no such guest, or no reading of it.
+        taken_by: The node that the only guest it could be is bound to; empty: none.
         evidence: The newest reading of the first candidate; None where there is none.
         evidence_error: Why there is none, for people.
         others: Power states of the further candidates, in their order.
@@ -554,6 +717,7 @@ class Observation:
             it did not stop it, as far as it remembers.
         started: This agent asked its hypervisor to start it already, in this incident.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
+        looked_s: How long ago this agent last looked at the node closely; infinity: never.
         word: What the operator said.
         incident: Id under which an action would be recorded.
         by: Who would record it.
@@ -568,6 +732,9 @@ class Observation:
     now_s: float
     utc: str
     rivals: tuple[str, ...] = ()
+    claimed_by: tuple[str, ...] = ()
+    bound_reading: Evidence | None = None
+    taken_by: str = ""
     evidence_error: str = ""
     others: tuple[PowerState, ...] = ()
     fenced_guest: Evidence | None = None
@@ -577,6 +744,7 @@ class Observation:
     killed: bool | None = None
     started: bool = False
     asked_s: float | None = None
+    looked_s: float = float("inf")
     word: Word = field(default_factory=Word)
     incident: str = ""
     by: str = "fencer"
@@ -607,6 +775,13 @@ class BindNode:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordDoubts:
+    """Write on the Node whose off readings are not believed."""
+
+    doubts: tuple[Doubt, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StopGuest:
     """Hard power-off of this guest in this incarnation."""
 
@@ -619,6 +794,7 @@ class DiscardSaved:
     """Throw the guest's saved memory away: it can only start cold then."""
 
     guest: GuestRef
+    incarnation: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -626,6 +802,7 @@ class ShutdownGuest:
     """Ask the guest to shut down."""
 
     guest: GuestRef
+    incarnation: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -633,6 +810,7 @@ class StartGuest:
     """Power the guest on."""
 
     guest: GuestRef
+    incarnation: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -700,6 +878,7 @@ class Alarm:
 
 Action: TypeAlias = (
     BindNode
+    | RecordDoubts
     | StopGuest
     | DiscardSaved
     | ShutdownGuest
@@ -726,6 +905,7 @@ class Decision:
         checks: The whole ladder, in order.
         actions: What to do now, in order. After each one everything is observed anew.
         recheck_s: When to look again at the latest; None: at the ordinary poll.
+        look: What was seen from afar has to be looked at closely, before anything is concluded from it.
         guest: The guest it is about, where that is known.
     """
 
@@ -735,6 +915,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
     recheck_s: float | None = None
     guest: GuestRef | None = None
+    look: bool = False
 
     @property
     def objection(self) -> Check | None:

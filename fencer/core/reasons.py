@@ -22,9 +22,7 @@ class Text:
 
 TEXTS: dict[Reason, Text] = {
     Reason.NODE_HEALTHY: Text("healthy", "nothing needs to"),
-    Reason.NODE_READY: Text(
-        "its lease is silent, but the node is still Ready", "the control plane's own judgement"
-    ),
+    Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
     Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to"),
     Reason.NO_GUEST: Text("no guest is this node", "a guest with its UUID, or an entry in `nodes:`"),
     Reason.GUEST_AMBIGUOUS: Text(
@@ -34,8 +32,9 @@ TEXTS: dict[Reason, Text] = {
     Reason.GUEST_REPLACED: Text(
         "another guest is the node now", "proof that the fenced guest is off as well"
     ),
+    Reason.GUEST_TAKEN: Text("the guest that it could be is another node's", "the node's own UUID reported"),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet was heard lately", "more silence"),
-    Reason.LEASE_UNSEEN: Text("it has no lease", "a lease in kube-node-lease"),
+    Reason.LEASE_UNSEEN: Text("it has no lease that can be read", "a lease in kube-node-lease"),
     Reason.LEASE_RENEWED: Text("its kubelet was heard after the guest read off", "60 s of silence while off"),
     Reason.EVIDENCE_MISSING: Text("its hypervisor does not answer for its guest", "an answer"),
     Reason.EVIDENCE_STALE: Text("the last reading of its guest is too old", "a fresh reading"),
@@ -49,7 +48,13 @@ TEXTS: dict[Reason, Text] = {
     Reason.GUEST_UNRESPONSIVE: Text("its guest runs and is not heard", "the guest stopped"),
     Reason.GUEST_PAUSED: Text("its guest is paused", "the guest stopped, or resumed"),
     Reason.PAUSE_TOO_SHORT: Text("its guest is paused, not for long", "the pause to last, or to end"),
-    Reason.GUEST_SAVED: Text("its guest's memory is on disk", "the saved state discarded, or restored"),
+    Reason.GUEST_SAVED: Text(
+        "its guest's memory is on disk", "the guest started or restored, or `saved_guest: discard`"
+    ),
+    Reason.GUEST_LEFT: Text(
+        "its guest has moved away, with its memory",
+        "the guest found where it went, or --confirm-guest-off WHY",
+    ),
     Reason.GUEST_STOPPING: Text("its guest is on the way from one state to another", "the state it comes to"),
     Reason.GUEST_UNSETTLED: Text("a lock or task holds its guest", "the end of that task"),
     Reason.ABSENCE_UNPROVEN: Text(
@@ -61,7 +66,11 @@ TEXTS: dict[Reason, Text] = {
         "its guest reads off on another host than it ran on", "the guest seen running again"
     ),
     Reason.WITNESS_CONTRADICTED: Text(
-        "its hypervisor calls it off while its kubelet lives", "60 s of silence while off"
+        "its hypervisor called it off while its kubelet lived, and is not believed",
+        "the guest seen running there again, or --confirm-guest-off WHY",
+    ),
+    Reason.DOUBTS_UNREADABLE: Text(
+        "what is written of its hypervisor cannot be read", "the fencer that wrote it"
     ),
     Reason.STORAGE_STALL: Text("storage errors pause several guests", "storage that works"),
     Reason.FENCING_PAUSED: Text("fencing is paused", "the pause annotation taken off kube-system"),
@@ -79,6 +88,9 @@ TEXTS: dict[Reason, Text] = {
     Reason.FOREIGN_TAINT: Text("somebody else set the out-of-service taint", "whoever set it to take it off"),
     Reason.TAINT_TAKEN_OFF: Text("somebody took fencer's taint off", "the node to boot anew"),
     Reason.MARK_UNREADABLE: Text("its mark cannot be read", "the fencer that wrote it"),
+    Reason.MARK_UNSIGNED: Text(
+        "its mark is of an older fencer, and anybody could have written it", "fencer unfence --adopt WHY"
+    ),
     Reason.NOT_FENCED: Text("it is not fenced by fencer", "nothing needs to"),
     Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to"),
     Reason.CLEARING_PODS: Text("its pods are being cleared", "their end"),
@@ -87,6 +99,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.AWAITING_BOOT: Text("its guest has not booted anew yet", "a cold start"),
     Reason.AWAITING_RENEWALS: Text("booted anew, its kubelet is not yet heard often enough", "more renewals"),
     Reason.OLD_MEMORY: Text("its guest came back with its old memory", "a cold restart, or --same-boot WHY"),
+    Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", "nothing needs to"),
     Reason.PODS_REMAIN: Text("pods from before the fence are left", "their end"),
     Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "their release"),
     Reason.BOOTED_ANEW: Text("booted anew and clean", "nothing needs to"),

@@ -5,24 +5,11 @@ What is left on the node then is the fence's business, by the same proof as ever
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from fencer.core import rungs
-from fencer.core.identity import resolve
-from fencer.core.ladder import Ending, Objection, Passed, Rung, climb
-from fencer.core.model import (
-    Decision,
-    Evidence,
-    Observation,
-    PowerState,
-    Reason,
-    ShutdownGuest,
-    StopGuest,
-    Verdict,
-)
-from fencer.core.off import off
+from fencer.core.model import PowerState, Reason, ShutdownGuest, StopGuest, Verdict
 from fencer.core.policy import Policy
-from fencer.core.rungs import age
+from fencer.core.proof import not_believed
+from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.text import age
 
 PASSING = frozenset(
     {
@@ -31,6 +18,7 @@ PASSING = frozenset(
         Reason.GUEST_UNKNOWN,
         Reason.HOST_SILENT,
         Reason.LEASE_RENEWED,
+        Reason.LEASE_UNSEEN,
     }
 )
 """What may pass while a guest that was asked to shut down is waited for.
@@ -58,35 +46,22 @@ NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
 """Verdict, reason, what it means and what would help, for each state that is neither running nor off."""
 
 
-def decide_shutdown(observation: Observation, policy: Policy) -> Decision:
-    """Judge a node whose guest is to be shut down."""
-    evidence = observation.evidence
-    if evidence is not None and _off(evidence):
-        decision = climb(CONFIRM, _confirmed, observation, policy)
-    elif _hangs(observation):
-        decision = climb(STOP, _stop, observation, policy)
-    else:
-        decision = climb(ASK, _ask, observation, policy)
-    if decision.reason in PASSING and observation.asked_s is not None:
-        return replace(decision, verdict=Verdict.WAIT, recheck_s=policy.poll_s)
-    return decision
-
-
-def running(observation: Observation, policy: Policy) -> Passed | Objection:
+def running(subject: Subject, policy: Policy) -> Answer:
     """The guest runs, and so can be asked."""
-    evidence = observation.evidence
-    state = evidence.power_state if evidence else PowerState.UNKNOWN
-    raw = evidence.raw if evidence else "nothing"
+    state, raw = subject.power_state, subject.evidence.raw
     if state is PowerState.RUNNING:
         return Passed(raw)
+    doubted = not_believed(subject.evidence)
+    if doubted is not None:
+        return doubted
     verdict, reason, meaning, needs = NOT_GOING[state]
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
     return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
 
 
-def not_asked(observation: Observation, policy: Policy) -> Passed | Objection:
+def not_asked(subject: Subject, policy: Policy) -> Answer:
     """It was not asked yet; once asked, it is waited for."""
-    asked_s, stop_after_s = observation.asked_s, observation.word.stop_after_s
+    asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
     if asked_s is None:
         return Passed("not asked yet")
     needs = "its end" if stop_after_s is None else f"limit {stop_after_s:g} s, then its power is cut"
@@ -95,72 +70,29 @@ def not_asked(observation: Observation, policy: Policy) -> Passed | Objection:
     )
 
 
-def hanging(observation: Observation, _policy: Policy) -> Passed | Objection:
+def hanging(subject: Subject, _policy: Policy) -> Answer:
     """It was asked long enough ago."""
-    return Passed(f"asked {age(observation.asked_s or 0.0)} ago, and it runs")
+    return Passed(f"asked {age(subject.seen.asked_s or 0.0)} ago, and it runs")
 
 
-def reads_off(observation: Observation, policy: Policy) -> Passed | Objection:
-    """The hypervisor says that no process holds this guest's memory."""
-    assert observation.evidence is not None  # noqa: S101 - `fresh` held
-    return off(observation.evidence, policy)
+def overdue(subject: Subject) -> bool:
+    """Whether a guest that was asked to shut down runs on for so long that its power is to be cut."""
+    asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
+    return asked_s is not None and stop_after_s is not None and asked_s >= stop_after_s
 
 
-APPROACH: tuple[tuple[str, Rung], ...] = (
-    ("wanted", rungs.wanted),
-    ("bound", rungs.bound),
-    ("proven", rungs.proven),
-    ("fresh", rungs.known),
-)
-POWER: tuple[tuple[str, Rung], ...] = (
-    ("running", running),
-    ("power rights", rungs.may_power),
-    ("quorum", rungs.quorate_without),
-)
-ASK = (*APPROACH, *POWER, ("not asked", not_asked), ("settled", rungs.settled))
-STOP = (*APPROACH, *POWER, ("hanging", hanging), ("looked closely", rungs.looked_closely))
-CONFIRM: tuple[tuple[str, Rung], ...] = (
-    *APPROACH,
-    ("off", reads_off),
-    ("no renewal", rungs.not_renewed),
-    ("in place", rungs.in_place),
-    ("settled", rungs.settled),
-    ("looked closely", rungs.looked_closely),
-    ("held", rungs.held),
-)
-"""The same proof as for a fence."""
+def ask(subject: Subject, policy: Policy) -> Ending:
+    """Ask it to shut down."""
+    order = ShutdownGuest(subject.guest, subject.evidence.incarnation)
+    return Ending(Verdict.ASK, Reason.SHUTDOWN_DUE, (order,), policy.poll_s)
 
 
-def _off(evidence: Evidence) -> bool:
-    """Off for good. A pause that is trusted not to end is no shutdown."""
-    return evidence.power_state is PowerState.STOPPED or (
-        evidence.power_state is PowerState.ABSENT and evidence.end_recorded
-    )
+def cut(subject: Subject, policy: Policy) -> Ending:
+    """Cut its power: it was asked, and runs on."""
+    order = StopGuest(subject.guest, subject.evidence.incarnation)
+    return Ending(Verdict.STOP_FIRST, Reason.SHUTDOWN_HANGS, (order,), policy.poll_s)
 
 
-def _hangs(observation: Observation) -> bool:
-    asked_s, stop_after_s = observation.asked_s, observation.word.stop_after_s
-    state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
-    if state is not PowerState.RUNNING or asked_s is None or stop_after_s is None:
-        return False
-    return asked_s >= stop_after_s
-
-
-def _ask(observation: Observation, policy: Policy) -> Ending:
-    candidate = resolve(observation).candidate
-    assert candidate is not None  # noqa: S101 - `bound` held
-    return Ending(
-        Verdict.STOP_FIRST, Reason.SHUTDOWN_DUE, (ShutdownGuest(candidate.guest),), recheck_s=policy.poll_s
-    )
-
-
-def _stop(observation: Observation, policy: Policy) -> Ending:
-    candidate, evidence = resolve(observation).candidate, observation.evidence
-    assert candidate is not None  # noqa: S101 - `bound` held
-    assert evidence is not None  # noqa: S101 - `fresh` held
-    stop = StopGuest(candidate.guest, evidence.incarnation)
-    return Ending(Verdict.STOP_FIRST, Reason.SHUTDOWN_HANGS, (stop,), recheck_s=policy.poll_s)
-
-
-def _confirmed(_observation: Observation, _policy: Policy) -> Ending:
+def confirmed(_subject: Subject, _policy: Policy) -> Ending:
+    """It is off, as asked."""
     return Ending(Verdict.OFF, Reason.SHUT_DOWN)

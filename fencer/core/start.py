@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from fencer.core import rungs
 from fencer.core.drain import cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S
-from fencer.core.identity import resolve
-from fencer.core.ladder import Ending, Objection, Passed, Rung, climb
-from fencer.core.model import (
-    Cordon,
-    Decision,
-    FenceMark,
-    Observation,
-    PowerState,
-    Reason,
-    StartGuest,
-    Uncordon,
-    Verdict,
-)
+from fencer.core.model import Cordon, Doubted, NodeView, PowerState, Reason, StartGuest, Uncordon, Verdict
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
-from fencer.core.recover import decide_fenced
-from fencer.core.rungs import age
+from fencer.core.proof import not_believed
+from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.text import age
 
 NOT_STARTABLE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (Verdict.REFUSE, Reason.GUEST_PAUSED, "", "the guest resumed, by hand"),
@@ -38,41 +26,30 @@ NOT_STARTABLE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
 """Verdict, reason, what it means and what would help, for each state that is neither running nor stopped."""
 
 
-def decide_start(observation: Observation, policy: Policy) -> Decision:
-    """Judge a node whose guest is to run, and which is to take pods again."""
-    node = observation.node
-    state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
-    fenced = isinstance(node.mark, FenceMark) and node.out_of_service is not None
-    if fenced and (state is not PowerState.STOPPED or climb(START, _start, observation, policy).actions):
-        return decide_fenced(observation, policy)
-    if state is PowerState.RUNNING:
-        return climb(WELCOME, _welcome, observation, policy)
-    return climb(START, _start, observation, policy)
-
-
-def startable(observation: Observation, policy: Policy) -> Passed | Objection:
-    """The guest is off, and can only start cold."""
-    evidence = observation.evidence
-    state = evidence.power_state if evidence else PowerState.UNKNOWN
-    raw = evidence.raw if evidence else "nothing"
-    if state is PowerState.STOPPED:
+def startable(subject: Subject, policy: Policy) -> Answer:
+    """The guest is off, and can only start cold: then a copy of its memory in a file does no harm."""
+    state, raw, doubt = subject.power_state, subject.evidence.raw, subject.evidence.doubt
+    if state is PowerState.STOPPED or (doubt is not None and doubt.kind is Doubted.SAVED):
         return Passed(raw)
+    doubted = not_believed(subject.evidence)
+    if doubted is not None:
+        return doubted
     verdict, reason, meaning, needs = NOT_STARTABLE[state]
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
     return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
 
 
-def not_started(observation: Observation, policy: Policy) -> Passed | Objection:
+def not_started(subject: Subject, policy: Policy) -> Answer:
     """It was not powered on a moment ago."""
-    if observation.asked_s is None:
+    if subject.seen.asked_s is None:
         return Passed("not started yet")
-    seen = f"started {age(observation.asked_s)} ago; it still reads off"
+    seen = f"started {age(subject.seen.asked_s)} ago; it still reads off"
     return Objection(Verdict.WAIT, Reason.AWAITING_BOOT, seen, "its first sign of life", policy.poll_s)
 
 
-def unfenced(observation: Observation, _policy: Policy) -> Passed | Objection:
+def unfenced(subject: Subject, _policy: Policy) -> Answer:
     """No out-of-service taint of somebody else keeps pods off."""
-    if observation.node.out_of_service is not None:
+    if subject.node.out_of_service is not None:
         return Objection(
             Verdict.REFUSE,
             Reason.FOREIGN_TAINT,
@@ -82,11 +59,11 @@ def unfenced(observation: Observation, _policy: Policy) -> Passed | Objection:
     return Passed("no taint")
 
 
-def reported(observation: Observation, policy: Policy) -> Passed | Objection:
+def reported(subject: Subject, policy: Policy) -> Answer:
     """Its kubelet is heard, and has told of this boot."""
-    node = observation.node
-    if observation.asked_s is not None:
-        seen = f"started {age(observation.asked_s)} ago; the node still tells of boot {node.boot_id}"
+    node = subject.node
+    if subject.seen.asked_s is not None:
+        seen = f"started {age(subject.seen.asked_s)} ago; the node still tells of boot {node.boot_id}"
         return Objection(Verdict.WAIT, Reason.AWAITING_BOOT, seen, "the kubelet to report", policy.poll_s)
     if node.ready is not True or node.lease_age_s is None or node.lease_age_s >= LEASE_DURATION_S:
         condition = {True: "True", False: "False", None: "Unknown"}[node.ready]
@@ -96,52 +73,31 @@ def reported(observation: Observation, policy: Policy) -> Passed | Objection:
     return Passed(f"Ready; boot {node.boot_id}")
 
 
-def rested(observation: Observation, policy: Policy) -> Passed | Objection:
+def rested(subject: Subject, policy: Policy) -> Answer:
     """A cordon from after a fence stays until caches have settled."""
-    cordon = observation.node.cordon
-    if not _settling(observation) or not isinstance(cordon, Cordon):
+    cordon = subject.node.cordon
+    if not settling_cordon(subject.node) or not isinstance(cordon, Cordon):
         return Passed("no fence was lifted lately")
-    passed_s = seconds_between(cordon.since_utc, observation.utc)
+    passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
     if passed_s >= policy.settle_s:
         return Passed(f"the fence was lifted {age(passed_s)} ago")
     seen, left_s = f"the fence was lifted {age(max(0.0, passed_s))} ago", policy.settle_s - passed_s
     return Objection(Verdict.WAIT, Reason.SETTLING, seen, f"limit {policy.settle_s:g} s", left_s)
 
 
-START: tuple[tuple[str, Rung], ...] = (
-    ("wanted", rungs.wanted),
-    ("bound", rungs.bound),
-    ("proven", rungs.proven),
-    ("fresh", rungs.known),
-    ("startable", startable),
-    ("not started", not_started),
-    ("power rights", rungs.may_power),
-    ("settled", rungs.settled),
-)
-WELCOME: tuple[tuple[str, Rung], ...] = (
-    ("wanted", rungs.wanted),
-    ("bound", rungs.bound),
-    ("fresh", rungs.known),
-    ("unfenced", unfenced),
-    ("reported", reported),
-    ("rested", rested),
-)
-
-
-def _settling(observation: Observation) -> bool:
-    node = observation.node
+def settling_cordon(node: NodeView) -> bool:
+    """Whether the node is cordoned by us for a moment, from after a fence."""
     return node.unschedulable and isinstance(node.cordon, Cordon) and node.cordon.by == "unfence"
 
 
-def _start(observation: Observation, policy: Policy) -> Ending:
-    candidate = resolve(observation).candidate
-    assert candidate is not None  # noqa: S101 - `bound` held
-    return Ending(
-        Verdict.STOP_FIRST, Reason.START_DUE, (StartGuest(candidate.guest),), recheck_s=policy.poll_s
-    )
+def power_on(subject: Subject, policy: Policy) -> Ending:
+    """Power the guest on."""
+    order = StartGuest(subject.guest, subject.evidence.incarnation)
+    return Ending(Verdict.START, Reason.START_DUE, (order,), policy.poll_s)
 
 
-def _welcome(observation: Observation, policy: Policy) -> Ending:
-    if cordoned_by_drain(observation.node) or _settling(observation):
+def welcome(subject: Subject, policy: Policy) -> Ending:
+    """Take off what fencer has put on it; there is nothing else to do."""
+    if cordoned_by_drain(subject.node) or settling_cordon(subject.node):
         return Ending(Verdict.RECOVERING, Reason.SETTLED, (Uncordon(),), recheck_s=policy.poll_s)
     return Ending(Verdict.HEALTHY, Reason.STARTED)

@@ -5,44 +5,44 @@ The fence itself follows from what is read afterwards.
 
 from __future__ import annotations
 
-from fencer.core import rungs
-from fencer.core.ladder import Objection, Passed, Rung
-from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict
+from fencer.core.model import DiscardSaved, Intent, PowerState, Reason, StopGuest, Verdict
 from fencer.core.policy import Policy
-from fencer.core.rungs import age
+from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.text import age
 
 
-def paused_long(observation: Observation, policy: Policy) -> Passed | Objection:
+def paused_long(subject: Subject, policy: Policy) -> Answer:
     """The pause is no snapshot, save or stall. By hand, it need not last that long."""
-    run = observation.history.run
-    limit_s = policy.paused_for_s if observation.intent is Intent.WATCH else policy.confirm_s
-    lasted_s = run.last_s - run.since_s if run is not None and run.power_state is PowerState.PAUSED else 0.0
+    run = subject.history.run
+    limit_s = policy.paused_for_s if subject.seen.intent is Intent.WATCH else policy.confirm_s
+    paused = run is not None and run.power_state is PowerState.PAUSED
+    lasted_s = max(0.0, run.last_s - run.since_s) if run is not None and paused else 0.0
     needs = f"limit {limit_s:g} s, then it is stopped"
-    raw = observation.evidence.raw if observation.evidence else ""
+    raw = subject.evidence.raw
     if lasted_s < limit_s:
         seen = f"{raw} for {age(lasted_s)}"
         return Objection(Verdict.WAIT, Reason.PAUSE_TOO_SHORT, seen, needs, limit_s - lasted_s)
     return Passed(f"{raw} for {age(lasted_s)}", needs)
 
 
-def saved(observation: Observation, policy: Policy) -> Passed | Objection:
+def saved(subject: Subject, policy: Policy) -> Answer:
     """The guest's memory was on disk for long enough."""
-    run = observation.history.run
+    run = subject.history.run
     held_s = run.last_s - run.since_s if run is not None and run.power_state is PowerState.SAVED else 0.0
     needs = f"limit {policy.confirm_s:g} s, then its saved memory is thrown away"
-    raw = observation.evidence.raw if observation.evidence else ""
+    raw = subject.evidence.raw
     if run is None or run.readings < 2 or held_s < policy.confirm_s:  # noqa: PLR2004 - once more than once
         left_s = max(policy.poll_s, policy.confirm_s - held_s)
         return Objection(Verdict.WAIT, Reason.NOT_HELD, f"{raw} for {age(held_s)}", needs, left_s)
     return Passed(f"{raw} for {age(held_s)}", needs)
 
 
-def unresponsive(observation: Observation, policy: Policy) -> Passed | Objection:
+def unresponsive(subject: Subject, policy: Policy) -> Answer:
     """The guest runs and is not heard, for long. By hand, the operator knows."""
-    raw = observation.evidence.raw if observation.evidence else ""
-    if observation.intent is Intent.FENCE:
+    raw = subject.evidence.raw
+    if subject.seen.intent is Intent.FENCE:
         return Passed(f"{raw}; to be stopped, by hand")
-    silent_s = observation.node.lease_age_s or 0.0
+    silent_s = subject.node.lease_age_s or 0.0
     needs = f"limit {policy.unresponsive_after_s:g} s, then it is stopped"
     if silent_s < policy.unresponsive_after_s:
         left_s = policy.unresponsive_after_s - silent_s
@@ -51,19 +51,41 @@ def unresponsive(observation: Observation, policy: Policy) -> Passed | Objection
     return Passed(f"{raw}; silent for {age(silent_s)}", needs)
 
 
-STOP: tuple[tuple[str, Rung], ...] = (
-    ("settled", rungs.settled),
-    ("no stall", rungs.no_stall),
-    ("power rights", rungs.may_power),
-    ("quorum", rungs.quorate_without),
-    ("looked closely", rungs.looked_closely),
-    ("needed", rungs.needed),
-    ("brake", rungs.braked),
-    ("power window", rungs.in_window),
-    ("armed", rungs.armed),
-)
-"""From a guest that could write on to its power-off; the fence follows from what is read then."""
+def nobody_elses(subject: Subject, _policy: Policy) -> Answer:
+    """No other node that is heard reports this guest as its own: it may be that node's guest that runs."""
+    if subject.seen.claimed_by:
+        names = ", ".join(subject.seen.claimed_by)
+        return Objection(
+            Verdict.REFUSE,
+            Reason.GUEST_AMBIGUOUS,
+            f"{names} is heard, and says that it is {subject.guest}, too",
+            f"{subject.node.name} deleted, if that was its name before; or the right UUID reported",
+        )
+    return Passed("no other node says that it is this guest")
 
-STOP_PAUSED: tuple[tuple[str, Rung], ...] = (("paused", paused_long), *STOP)
-STOP_RUNNING: tuple[tuple[str, Rung], ...] = (("unresponsive", unresponsive), *STOP)
-DISCARD_SAVED: tuple[tuple[str, Rung], ...] = (("saved", saved), *STOP)
+
+def no_stall(subject: Subject, _policy: Policy) -> Answer:
+    """A pause by a storage error of many guests is the storage, not the guest."""
+    evidence = subject.evidence
+    if evidence.io_error and evidence.guest.endpoint in subject.seen.fleet.stalled:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.STORAGE_STALL,
+            f"storage errors paused several guests of {evidence.guest.endpoint}",
+            "storage that works again: ten minutes later it counts for itself",
+        )
+    return Passed("no storage stall")
+
+
+def stop(subject: Subject, policy: Policy) -> Ending:
+    """Cut its power: it could write on."""
+    paused = subject.power_state is PowerState.PAUSED
+    reason = Reason.GUEST_PAUSED if paused else Reason.GUEST_UNRESPONSIVE
+    order = StopGuest(subject.guest, subject.evidence.incarnation)
+    return Ending(Verdict.STOP_FIRST, reason, (order,), policy.poll_s)
+
+
+def discard(subject: Subject, policy: Policy) -> Ending:
+    """Throw its saved memory away: it could write on."""
+    order = DiscardSaved(subject.guest, subject.evidence.incarnation)
+    return Ending(Verdict.DISCARD_FIRST, Reason.GUEST_SAVED, (order,), policy.poll_s)

@@ -19,3 +19,13 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def age(seconds: float) -> str:
+    """Write a duration as people read it: ``8 s``, ``2m14s``, ``3h05m``."""
+    whole = round(seconds)
+    if whole < 60:  # noqa: PLR2004
+        return f"{round(seconds, 1):g} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004
+    if whole < 3600:  # noqa: PLR2004
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"

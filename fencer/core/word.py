@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.history import LEASE_DURATION_S
-from fencer.core.model import Evidence, FenceMark, Observation, PowerState, Proof
+from fencer.core.model import Evidence, FenceMark, Intent, Observation, PowerState, Proof
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 
 WORD_LASTS_S = 600.0
-"""How long an agent goes on clearing pods on a word that was recorded in the mark."""
+"""How long a word is acted upon: by the command it was given with, and by agents that find it in the mark."""
 
 
 def spoken_for(observation: Observation, policy: Policy) -> Observation:
     """Return the observation with the operator's word as evidence, where it may stand in for a reading."""
-    why = observation.word.guest_off_why or _recorded(observation)
+    if observation.intent in {Intent.SHUTDOWN, Intent.START}:
+        return observation
+    why = _given(observation) or _recorded(observation)
     candidate = observation.candidates[0] if observation.candidates else None
     if (
         why is None
@@ -42,10 +44,20 @@ def spoken_for(observation: Observation, policy: Policy) -> Observation:
     return replace(observation, evidence=evidence)
 
 
+def _given(observation: Observation) -> str | None:
+    """The word of this very command, while it lasts."""
+    given_s = observation.word.given_s
+    if given_s is not None and observation.now_s - given_s > WORD_LASTS_S:
+        return None
+    return observation.word.guest_off_why
+
+
 def _recorded(observation: Observation) -> str | None:
-    """The word that an earlier command recorded in the mark, while it lasts."""
+    """The word that an earlier command recorded in the mark, while it lasts. Unsigned, it is nobody's."""
     node, mark = observation.node, observation.node.mark
-    if not isinstance(mark, FenceMark) or mark.proof is not Proof.OPERATOR or mark.boot_id != node.boot_id:
+    if not isinstance(mark, FenceMark) or not mark.signed:
+        return None
+    if mark.proof is not Proof.OPERATOR or mark.boot_id != node.boot_id:
         return None
     if seconds_between(mark.fenced_at_utc, observation.utc) > WORD_LASTS_S:
         return None

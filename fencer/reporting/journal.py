@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fencer.core.done import Done, Happened
 from fencer.core.model import Action, Decision, NodeView
 from fencer.reporting.texts import action_word, decision_text
 
@@ -57,16 +58,18 @@ class JournalReporter:
             actions=[action_word(action, ok=True) for action in decision.actions],
         )
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
+        more = {} if isinstance(done, Happened) else {"done": asdict(done)}
         self._append(
             "action",
             node=node.name,
             node_uid=node.uid,
             action=action_word(action, ok=True),
-            ok=ok,
-            text=text,
+            ok=done.ok,
+            text=str(done),
             on=asdict(action),
+            **more,
         )
 
     def said(self, text: str, *, warning: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencer.core.done import Done
 from fencer.core.model import Action, Decision, NodeView
 from fencer.ports import Reporter
 
@@ -21,10 +22,10 @@ class SeveralReporters:
         for reporter in self._reporters:
             reporter.decided(node, decision)
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
         for reporter in self._reporters:
-            reporter.acted(node, action, text, ok=ok)
+            reporter.acted(node, action, done)
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `fencer.ports.Reporter.said`."""

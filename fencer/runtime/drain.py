@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from fencer.core.done import Happened
 from fencer.core.drain import (
     DRAIN,
     Filters,
@@ -18,7 +19,7 @@ from fencer.core.drain import (
 )
 from fencer.core.evictions import Evictions, unanswered, understand
 from fencer.core.model import Action, AttachmentView, EvictPods, NodeView, Observation, PodView, Uncordon
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
@@ -153,13 +154,13 @@ class NodeDrain:
                 whose = "by a drain of fencer's" if self.cordoned else "by somebody else: it stays so"
                 self._tell(self.name, "cordoned", f"already, {whose}")
                 return
-            step = self._agent.executor.carry_out(observation, action)
-            if step.ok:
+            done = self._agent.executor.carry_out(observation, action)
+            if done.ok:
                 self.cordoned = action.cordon is not None
-                self._record(action, step.text, ok=True)
+                self._record(action, str(done), ok=True)
                 return
             if not tries_left:
-                self._fail(f"it could not be cordoned: {step.text}")
+                self._fail(f"it could not be cordoned: {done}")
 
     def _observe(self) -> Observation:
         observer = self._agent.observer
@@ -254,7 +255,7 @@ class NodeDrain:
 
     def _record(self, action: Action, text: str, *, ok: bool) -> None:
         if self._node is not None:
-            self._world.reporter.acted(self._node, action, text, ok=ok)
+            self._world.reporter.acted(self._node, action, Happened(text, ok))
 
 
 def _count(pods: Sequence[object]) -> str:

@@ -7,24 +7,29 @@ instead of harming. An error after sending means "outcome unknown": the caller o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
 
+from fencer.core.done import Done, GuestStopped, Happened, PodsCleared
+from fencer.core.doubt import WORDS, without_saved
 from fencer.core.evictions import Answer
 from fencer.core.model import (
     Action,
     Alarm,
+    Binding,
     BindNode,
     ClearPods,
     CordonNode,
     DeleteAttachments,
     DiscardSaved,
+    Doubt,
     EvictPods,
     ForgetMark,
     GuestRef,
     Observation,
     PodView,
+    RecordDoubts,
     ShutdownGuest,
     StartGuest,
     StopGuest,
@@ -33,9 +38,15 @@ from fencer.core.model import (
     UntaintNode,
 )
 from fencer.core.policy import Policy
-from fencer.core.rungs import OFF
-from fencer.errors import ClusterConflict, ClusterError, FencerError, HypervisorError
-from fencer.ports import Cleared
+from fencer.errors import (
+    ClusterConflict,
+    ClusterError,
+    ClusterUnreachable,
+    FencerError,
+    GuestChanged,
+    HypervisorError,
+)
+from fencer.ports import Cleared, Deadline
 from fencer.runtime.observe import API, Observer, World
 
 T = TypeVar("T")
@@ -48,19 +59,6 @@ KILLED_AFTER_S = 9.0
 
 Source: libvirt's destroy sends SIGTERM, and SIGKILL 10 s later.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What became of an action.
-
-    Attributes:
-        ok: It was done, as far as its call tells.
-        text: What happened, in a sentence.
-    """
-
-    ok: bool
-    text: str
 
 
 class Executor:
@@ -77,73 +75,79 @@ class Executor:
         self._observer = observer
         self._policy = policy
 
-    def carry_out(self, observation: Observation, action: Action) -> Step:
-        """Carry out one action on what was observed. Never raises: a failure is a Step that is not ok."""
+    def carry_out(self, observation: Observation, action: Action) -> Done:
+        """Carry out one action on what was observed. Never raises: a failure is told by what is returned."""
         try:
             return self._do(observation, action)
         except ClusterConflict as error:
-            return Step(ok=False, text=f"changed meanwhile, looking again: {error}")
+            return Happened(f"changed meanwhile, looking again: {error}", ok=False)
         except FencerError as error:
-            return Step(ok=False, text=str(error))
+            return Happened(str(error), ok=False)
 
-    def _do(self, observation: Observation, action: Action) -> Step:  # noqa: C901, PLR0911, PLR0912 - one row an action
+    def _do(self, observation: Observation, action: Action) -> Done:  # noqa: C901, PLR0911, PLR0912 - one row an action
         node, cluster, api = observation.node, self._world.cluster, self._observer.api
         match action:
             case BindNode(binding):
                 api(lambda: cluster.bind(node, binding))
-                return Step(ok=True, text=f"bound to {binding.guest}: seen running while the lease advanced")
+                was = node.binding
+                moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
+                why = "it runs there now" if moved else "seen running while the lease advanced"
+                return Happened(f"bound to {binding.guest}: {why}")
+            case RecordDoubts(doubts):
+                api(lambda: cluster.record_doubts(node, doubts))
+                return Happened(_doubts_told(doubts))
             case TaintNode(mark):
-                api(lambda: cluster.taint(node, mark))
-                return Step(ok=True, text="tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+                self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
+                return Happened("tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
             case ClearPods(pods):
                 return self._clear(observation, pods)
             case UntaintNode(cordon):
                 api(lambda: cluster.untaint(node, cordon))
                 kept = "kept cordoned for a moment" if cordon else "left cordoned, as it was"
-                return Step(ok=True, text=f"out-of-service taint taken off; {kept}")
+                return Happened(f"out-of-service taint taken off; {kept}")
             case CordonNode(cordon):
                 api(lambda: cluster.cordon(node, cordon))
-                return Step(ok=True, text="cordoned, to be drained")
+                return Happened("cordoned, to be drained")
             case EvictPods(pods, grace_s):
                 self.evict(pods, grace_s)
-                return Step(ok=True, text="asked for their eviction")
+                return Happened("asked for their eviction")
             case Uncordon():
                 api(lambda: cluster.uncordon(node))
-                return Step(ok=True, text="uncordoned")
+                return Happened("uncordoned")
             case ForgetMark():
                 api(lambda: cluster.forget_mark(node))
-                return Step(ok=True, text="mark of an older fence taken off: the node has booted anew")
+                return Happened("mark of an older fence taken off: the node has booted anew")
             case StopGuest() | DiscardSaved() | ShutdownGuest() | StartGuest():
                 return self._do_power(observation, action)
             case DeleteAttachments(attachments):
                 for attachment in attachments:
                     api(partial(cluster.delete_attachment, attachment))
                 volumes = ", ".join(attachment.volume for attachment in attachments)
-                return Step(ok=True, text=f"deleted the attachments that the deleted node left: {volumes}")
+                return Happened(f"deleted the attachments that the deleted node left: {volumes}")
             case Alarm(text):
-                return Step(ok=True, text=text)
+                return Happened(text)
             case _:
                 assert_never(action)
 
     def _do_power(
         self, observation: Observation, action: StopGuest | DiscardSaved | ShutdownGuest | StartGuest
-    ) -> Step:
-        guest = action.guest
+    ) -> Done:
+        guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
         match action:
-            case StopGuest(incarnation=incarnation):
-                return self._stop(observation, guest, incarnation)
-            case DiscardSaved():
-                self._power(guest, "discard")
-                return Step(ok=True, text=f"threw the saved memory of {guest} away")
-            case ShutdownGuest():
-                self._power(guest, "shutdown")
+            case StopGuest():
+                return self._stop(observation, action)
+            case DiscardSaved(incarnation=incarnation):
+                self._order(guest, lambda until: port.discard(guest, incarnation, until))
+                return self._discarded(observation, guest)
+            case ShutdownGuest(incarnation=incarnation):
+                self._order(guest, lambda until: port.shutdown(guest, incarnation, until))
                 self._remember_asking(observation)
-                return Step(ok=True, text=f"asked {guest} to shut down")
-            case StartGuest():
+                return Happened(f"asked {guest} to shut down")
+            case StartGuest(incarnation=incarnation):
                 self._observer.memory.started.add(observation.incident)
-                self._power(guest, "start")
+                self._order(guest, lambda until: port.start(guest, incarnation, until))
                 self._remember_asking(observation)
-                return Step(ok=True, text=f"started {guest}")
+                return Happened(f"started {guest}")
             case _:
                 assert_never(action)
 
@@ -160,13 +164,13 @@ class Executor:
         assert evictor is not None  # noqa: S101 - whoever drains has one
         return self._in_lanes(pods, lambda pod: evictor.evict(pod, grace_s), EVICTION_DEADLINE_S)
 
-    def _clear(self, observation: Observation, pods: Sequence[PodView]) -> Step:
+    def _clear(self, observation: Observation, pods: Sequence[PodView]) -> Done:
         """Clear a batch of pods."""
         why = (
             f"fencer: {observation.candidates[0].guest} is proven off" if observation.candidates else "fencer"
         )
         cluster, deadline_s = self._world.cluster, self._policy.call_deadline_s
-        return _told(self._in_lanes(pods, lambda pod: cluster.clear(pod, why), deadline_s))
+        return _cleared(self._in_lanes(pods, lambda pod: cluster.clear(pod, why), deadline_s))
 
     def _in_lanes(
         self, pods: Sequence[PodView], call: Callable[[PodView], T], deadline_s: float
@@ -179,90 +183,121 @@ class Executor:
             deadline_s: How long one call may take.
         """
         lanes = [pods[start :: self._policy.clear_parallel] for start in range(self._policy.clear_parallel)]
-        calls = {f"{API}/{n}": _lane(lane, call) for n, lane in enumerate(lanes) if lane}
         deadline_s *= max(len(lane) for lane in lanes)
+        until = self._deadline(deadline_s)
+        calls = {f"{API}/{n}": _lane(lane, call, until) for n, lane in enumerate(lanes) if lane}
+        try:
+            answers = self._world.asker.ask_all(calls, deadline_s, patient=True).values()
+        finally:
+            until.give_up()
         results: list[tuple[PodView, T | FencerError]] = []
-        for lane, answer in zip(
-            filter(None, lanes),
-            self._world.asker.ask_all(calls, deadline_s, patient=True).values(),
-            strict=True,
-        ):
+        for lane, answer in zip(filter(None, lanes), answers, strict=True):
             if isinstance(answer, FencerError):
                 results.extend((pod, answer) for pod in lane)
             else:
                 results.extend(zip(lane, answer, strict=True))
         return results
 
-    def _stop(self, observation: Observation, guest: GuestRef, incarnation: str | None) -> Step:
+    def _stop(self, observation: Observation, action: StopGuest) -> Done:
         """Claim the incident, read the guest once more, cut its power, and read what became of it."""
         node, cluster, incident = observation.node, self._world.cluster, observation.incident
+        guest, incarnation = action.guest, action.incarnation
         self._observer.api(lambda: cluster.claim(node, incident, observation.by))
         port = self._world.hypervisors[guest.endpoint]
         deadline_s = self._policy.call_deadline_s
         before = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
         expected = observation.evidence.power_state if observation.evidence else None
         if before.incarnation != incarnation or before.power_state is not expected:
-            return Step(ok=False, text=f"{guest} changed before it was stopped: {before.raw}")
+            return Happened(f"{guest} changed before it was stopped: {before.raw}", ok=False)
         self._observer.memory.last_stop_s = began_s = self._world.clock.now_s()
-        said = ""
+        said, sent = "", True
         try:
-            self._power(guest, "stop")
+            self._order(guest, lambda until: port.stop(guest, incarnation, until))
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
-            said = f" (its answer was: {error})"
+            said, sent = str(error), not isinstance(error, GuestChanged)
         took_s = self._world.clock.now_s() - began_s
         killed = self._observer.memory.killed
         killed[guest.key] = killed.get(guest.key, False) or took_s >= KILLED_AFTER_S
         after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
-        off = after.power_state in OFF
-        did = f"stopped {guest}" if off else f"tried to stop {guest}"
-        return Step(ok=off, text=f"{did}; it reads {after.power_state} now: {after.raw}{said}")
+        return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
+
+    def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
+        """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""
+        node, evidence, cluster = observation.node, observation.evidence, self._world.cluster
+        while evidence is not None and (left := without_saved(node, evidence)) != node.doubts:
+            try:
+                self._observer.api(partial(cluster.record_doubts, node, left))
+                break
+            except ClusterConflict:  # nobody else knows that it is gone: this has to be written
+                node = self._observer.api(partial(cluster.fact, node.name)).node
+        return Happened(f"threw the saved memory of {guest} away")
+
+    def _order(self, guest: GuestRef, order: Callable[[Deadline], None]) -> None:
+        """Give a power order, which may not begin any more once it was given up here."""
+        patience_s = self._policy.stop_deadline_s
+        until = self._deadline(patience_s)
+        try:
+            self._world.asker.ask(guest.endpoint, lambda: order(until), patience_s)
+        finally:
+            until.give_up()
+
+    def _in_time(self, write: Callable[[], None], otherwise: str) -> None:
+        """Write to the cluster, unless that was given up here before it began."""
+        until = self._deadline(self._policy.call_deadline_s)
+
+        def begin() -> None:
+            if until.over:
+                raise ClusterUnreachable(f"too late: {otherwise}")
+            write()
+
+        try:
+            self._observer.api(begin)
+        finally:
+            until.give_up()
+
+    def _deadline(self, seconds: float) -> Deadline:
+        return Deadline(self._world.clock.now_s() + seconds, self._world.clock.now_s)
 
     def _remember_asking(self, observation: Observation) -> None:
         node = observation.node
         self._observer.memory.asked[node.uid, node.boot_id] = self._world.clock.now_s()
 
-    def _power(self, guest: GuestRef, verb: str) -> None:
-        port = self._world.hypervisors[guest.endpoint]
-        calls = {
-            "stop": port.stop,
-            "shutdown": port.shutdown,
-            "start": port.start,
-            "discard": port.discard,
-        }
-        self._world.asker.ask(guest.endpoint, lambda: calls[verb](guest), self._policy.stop_deadline_s)
 
-
-def _lane(pods: Sequence[PodView], call: Callable[[PodView], T]) -> Callable[[], list[T | FencerError]]:
+def _lane(
+    pods: Sequence[PodView], call: Callable[[PodView], T], until: Deadline
+) -> Callable[[], list[T | FencerError]]:
     def call_each() -> list[T | FencerError]:
-        results: list[T | FencerError] = []
-        for pod in pods:
-            try:
-                results.append(call(pod))
-            except ClusterError as error:
-                results.append(error)
-        return results
+        return [call_one(pod) for pod in pods]
+
+    def call_one(pod: PodView) -> T | FencerError:
+        if until.over:
+            return ClusterUnreachable("too late: it was given up")
+        try:
+            return call(pod)
+        except ClusterError as error:
+            return error
 
     return call_each
 
 
-def _told(results: Sequence[tuple[PodView, Cleared | FencerError]]) -> Step:
-    """Say what became of a batch of pods. It failed where the request of every pod did.
+def _cleared(results: Sequence[tuple[PodView, Cleared | FencerError]]) -> PodsCleared:
+    gone, changed = [], []
+    held, failed = {}, {}
+    for pod, result in results:
+        if isinstance(result, Cleared) and result.gone:
+            gone.append(str(pod))
+        elif isinstance(result, Cleared):
+            held[str(pod)] = result.note
+        elif isinstance(result, ClusterConflict):
+            changed.append(str(pod))
+        else:
+            failed[str(pod)] = str(result)
+    return PodsCleared(tuple(gone), held, tuple(changed), failed)
 
-    That a pod changed meanwhile is no failure: the taint eviction controller marks the same pods in the same
-    moment, and the next step looks again at once. Nor is it one that a finalizer holds what has failed.
-    """
-    gone = [str(pod) for pod, result in results if isinstance(result, Cleared) and result.gone]
-    changed = [str(pod) for pod, result in results if isinstance(result, ClusterConflict)]
-    held = [
-        f"{pod}: {result.note}" for pod, result in results if isinstance(result, Cleared) and not result.gone
-    ]
-    failed = [
-        f"{pod}: {result}"
-        for pod, result in results
-        if isinstance(result, FencerError) and not isinstance(result, ClusterConflict)
-    ]
-    parts = [f"{len(gone)} of {len(results)} pods cleared: {', '.join(gone) or 'none'}", *held]
-    if changed:
-        parts.append(f"changed meanwhile, looking again: {', '.join(changed)}")
-    return Step(ok=len(failed) < len(results), text="; ".join([*parts, *failed]))
+
+def _doubts_told(doubts: Sequence[Doubt]) -> str:
+    if not doubts:
+        return "its guest was seen running again: its hypervisor is believed again"
+    newest = doubts[-1]
+    return f"noted on the Node: what {newest.guest.endpoint} calls off is not believed: {WORDS[newest.kind]}"

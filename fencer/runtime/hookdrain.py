@@ -16,11 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencer.core import rungs
+from fencer.core.consent import wanted
 from fencer.core.drain import HOOK, Filters
-from fencer.core.identity import resolve
-from fencer.core.ladder import Objection
-from fencer.core.policy import Policy
+from fencer.core.identity import subject_of
+from fencer.core.rung import Objection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
 from fencer.runtime.drain import DrainOptions, NodeDrain
@@ -136,13 +135,12 @@ class HookDrains:
             self._free.release()
 
 
-def drain_for(world: World, agent: Agent, policy: Policy, request: Request, limit_s: float) -> str:
+def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> str:
     """Drain the node of the guest that is about to be stopped; return what became of it, for the log.
 
     Args:
         world: The ports, with an evictor; for this drain alone.
         agent: On that world.
-        policy: Its policy.
         request: Whose node.
         limit_s: The configuration's own limit.
     """
@@ -153,8 +151,9 @@ def drain_for(world: World, agent: Agent, policy: Policy, request: Request, limi
             observation = agent.observer.observation(scene, node)
             seen = observation.evidence
             here = seen is not None and (seen.guest.id, seen.guest.host) == (request.guest, request.host)
-            if here and resolve(observation).proven:
-                unwanted = rungs.wanted(observation, policy)
+            subject = subject_of(observation)
+            if here and subject is not None and subject.proven:
+                unwanted = wanted(observation)
                 if isinstance(unwanted, Objection):
                     return f"{name} not drained: {unwanted.seen}"
                 names.append(name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, Fleet, GuestHistory, NodeView
+from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
 
 
 @dataclass(slots=True)
@@ -22,6 +22,8 @@ class Memory:
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
+        looked: When a node (by UID) was last looked at closely.
+        running: Guests, by key, that were last read running: should their endpoint fail.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
@@ -32,6 +34,8 @@ class Memory:
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)
+    looked: dict[str, float] = field(default_factory=dict)
+    running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -6,19 +6,22 @@ which shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from fencer.core.fleet import STALL_REMEMBERED_S, quorum_without, stalls, survey
-from fencer.core.history import aged, remember, track
-from fencer.core.identity import Directory, Rules
+from fencer.core.doubt import believe
+from fencer.core.fleet import STALL_REMEMBERED_S, heard, quorum_without, stalls, survey
+from fencer.core.history import aged, listen, remember, track
+from fencer.core.identity import AT_REST, Directory, Rules
 from fencer.core.model import (
+    Binding,
     Candidate,
     Evidence,
     FenceMark,
     Fleet,
     GuestHistory,
+    GuestRef,
     Intent,
     NodeView,
     Observation,
@@ -74,14 +77,13 @@ class Observer:
             for reading in answer
         }
         nodes = {fact.node.name: self._aged(fact, now_s) for fact in roster.facts}
+        failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         scene = Scene(
             nodes=nodes | self._deleted(nodes, now_s),
             evidence=readings,
             errors={name: str(answer) for name, answer in sweeps.items() if isinstance(answer, FencerError)},
             malformed=roster.malformed,
-            directory=Directory(
-                (reading.guest for reading in readings.values()), nodes.values(), self._rules
-            ),
+            directory=Directory(self._guests(readings, failed), nodes.values(), self._rules, sweeps),
             utc=roster.utc,
             now_s=now_s,
             paused_why=roster.paused_why,
@@ -94,25 +96,30 @@ class Observer:
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
     ) -> Observation:
         """Put together what is known of one node from afar."""
-        candidates = scene.directory.candidates(node)
+        candidates = self._candidates(scene, node)
         evidence, error = self._reader.from_afar(scene, candidates)
-        evidence = self._by_host_power(node, evidence)
+        history = self.memory.guests.get(node.uid, GuestHistory())
+        evidence = believe(self._by_host_power(node, evidence), node, history)
         return Observation(
             node=node,
             candidates=candidates,
             evidence=evidence,
-            history=self.memory.guests.get(node.uid, GuestHistory()),
+            history=history,
             fleet=self.fleet(scene),
             intent=intent,
             now_s=scene.now_s,
             utc=scene.utc,
             rivals=scene.directory.rivals(node),
+            claimed_by=self._claimed_by(scene, node),
+            bound_reading=self._bound_reading(scene, node, candidates),
+            taken_by="" if candidates else scene.directory.taken_by(node),
             evidence_error=error,
             others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
             killed=self.memory.killed.get(candidates[0].guest.key) if candidates else None,
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
             started=_incident(node) in self.memory.started,
             asked_s=self._asked_s(node, scene.now_s),
+            looked_s=scene.now_s - self.memory.looked.get(node.uid, float("-inf")),
             word=word or Word(),
         )
 
@@ -132,19 +139,24 @@ class Observer:
         attachments = self.api(lambda: cluster.attachments(name))
         now_s = self._world.clock.now_s()
         node = self._aged(fact, now_s)
-        evidence = self._by_host_power(node, evidence)
-        self._remember(node, evidence, now_s)
-        scene.nodes[name], scene.fleet = node, None
+        self._listen(node, evidence)
+        self.memory.looked[node.uid] = now_s
         if evidence is not None:
             scene.evidence[evidence.guest.key] = evidence
+        evidence = self._by_host_power(node, evidence)
+        evidence = self._remember(node, evidence, now_s)
+        scene.nodes[name], scene.fleet = node, None
         key = guest.key if guest is not None else None
-        candidates = scene.directory.candidates(node)
+        candidates = self._candidates(scene, node)
         return replace(
             before,
             node=node,
             candidates=candidates,
             evidence=evidence,
             evidence_error=error,
+            others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
+            claimed_by=self._claimed_by(scene, node),
+            bound_reading=self._bound_reading(scene, node, candidates),
             history=self.memory.guests[node.uid],
             fleet=self.fleet(scene),
             now_s=now_s,
@@ -155,6 +167,7 @@ class Observer:
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
             started=_incident(node) in self.memory.started,
             asked_s=self._asked_s(node, now_s),
+            looked_s=0.0,
             close=True,
         )
 
@@ -204,7 +217,57 @@ class Observer:
 
     def _state_of(self, scene: Scene, candidate: Candidate) -> PowerState:
         reading = scene.evidence.get(candidate.guest.key)
-        return reading.power_state if reading else PowerState.UNKNOWN
+        if reading is None:
+            return PowerState.UNKNOWN
+        return PowerState.ABSENT if reading.away else reading.power_state  # it runs on, and not there
+
+    def _candidates(self, scene: Scene, node: NodeView) -> tuple[Candidate, ...]:
+        """Return every guest that may be this node, the bound one first; before it one that it has moved to.
+
+        A binding follows its guest: where the bound one is at rest, exactly one other runs, and the node is
+        heard, that is who has to be read from now on. Core binds it anew once it was seen alive with the
+        node.
+        """
+        candidates = scene.directory.candidates(node)
+        states = [self._state_of(scene, candidate) for candidate in candidates]
+        running = [number for number, state in enumerate(states) if state is PowerState.RUNNING]
+        alone = len(running) == 1 and running != [0] and AT_REST.issuperset(states[:1])
+        if not alone or not heard(node, self._policy):
+            return candidates
+        moved = candidates[running[0]]
+        return (moved, *(candidate for candidate in candidates if candidate is not moved))
+
+    def _claimed_by(self, scene: Scene, node: NodeView) -> tuple[str, ...]:
+        names = scene.directory.claimed_by(node)
+        return tuple(name for name in names if heard(scene.nodes[name], self._policy))
+
+    def _bound_reading(
+        self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]
+    ) -> Evidence | None:
+        """Return what was read of the guest that the node is bound to, where that is not the first one."""
+        if not isinstance(node.binding, Binding):
+            return None
+        key = node.binding.guest.key
+        return None if candidates and candidates[0].guest.key == key else scene.evidence.get(key)
+
+    def _guests(
+        self, readings: Mapping[tuple[str, str, str], Evidence], failed: Collection[str]
+    ) -> list[GuestRef]:
+        """Return all guests that are named now, and those last seen running on an endpoint that fails."""
+        running = self.memory.running
+        for key in [key for key in running if key[0] not in failed]:
+            del running[key]
+        running |= {
+            key: reading.guest
+            for key, reading in readings.items()
+            if reading.power_state is PowerState.RUNNING
+        }
+        lost = (guest for key, guest in running.items() if key not in readings)
+        return [*(reading.guest for reading in readings.values()), *lost]
+
+    def _listen(self, node: NodeView, evidence: Evidence | None) -> None:
+        before = self.memory.guests.get(node.uid, GuestHistory())
+        self.memory.guests[node.uid] = listen(before, node, evidence)
 
     def forget(self, node: NodeView) -> None:
         """Forget a deleted node for which nothing is left to do."""
@@ -236,7 +299,11 @@ class Observer:
     def _aged(self, fact: Fact, now_s: float) -> NodeView:
         uid = fact.node.uid
         lease = track(
-            self.memory.leases.get(uid), fact.renew_time, ready=fact.node.ready is True, now_s=now_s
+            self.memory.leases.get(uid),
+            fact.renew_time,
+            ready=fact.node.ready is True,
+            now_s=now_s,
+            version=fact.lease_version,
         )
         self.memory.leases[uid] = lease
         return aged(fact.node, lease, now_s)
@@ -245,23 +312,26 @@ class Observer:
         at_s = self.memory.asked.get((node.uid, node.boot_id))
         return None if at_s is None else now_s - at_s
 
-    def _remember(self, node: NodeView, evidence: Evidence | None, now_s: float) -> None:
+    def _remember(self, node: NodeView, evidence: Evidence | None, now_s: float) -> Evidence | None:
+        """Take in a reading as it is to be believed, and return it so."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self.memory.killed.pop(evidence.guest.key, None)
-        if isinstance(node.mark, FenceMark) and node.out_of_service is not None:
+        if node.fenced:
             self.memory.fenced[node.uid] = node
         else:
             self.forget(node)
         before = self.memory.guests.get(node.uid, GuestHistory())
+        evidence = believe(evidence, node, before)
         self.memory.guests[node.uid] = remember(
             before, node, evidence, now_s, self._policy.evidence_max_age_s
         )
+        return evidence
 
     def _remember_all(self, scene: Scene) -> None:
         uids = set()
         for node in scene.nodes.values():
             uids.add(node.uid)
-            candidates = scene.directory.candidates(node)
+            candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             reading = self._by_host_power(node, reading)
             self._remember(node, reading, scene.now_s)
@@ -269,6 +339,8 @@ class Observer:
             del self.memory.leases[forgotten]
         for forgotten in self.memory.guests.keys() - uids:
             del self.memory.guests[forgotten]
+        for forgotten in self.memory.looked.keys() - uids:
+            del self.memory.looked[forgotten]
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
         return [

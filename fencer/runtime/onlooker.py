@@ -65,6 +65,7 @@ def _told(fact: Fact, now_s: float) -> LeaseTrack:
     return LeaseTrack(
         renew_time=fact.renew_time,
         changed_at_s=now_s - lease_age_s,
+        renewals=int(fact.renew_time is not None),  # it was renewed once: so a known boot is seen to be heard
         not_ready_since_s=None if fact.node.ready else now_s - silence_s,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fencer.core.drain import Lot, of_lot
 from fencer.core.model import PodView
 from fencer.core.ordering import may_begin
-from fencer.core.rungs import age
+from fencer.core.text import age
 from fencer.runtime.drain import DrainOptions, Tell
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent

@@ -19,6 +19,7 @@ from fencer.core.model import (
     NodeView,
     Observation,
     Reason,
+    RecordDoubts,
     Uncordon,
     Verdict,
     Word,
@@ -33,11 +34,17 @@ from fencer.runtime.observe import Observer, World
 STEPS = 64
 """Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""
 
-FROM_AFAR = (Alarm, BindNode, ForgetMark, Uncordon)
+FROM_AFAR = (Alarm, BindNode, RecordDoubts, ForgetMark, Uncordon)
 """Words, and actions on a healthy node, guarded by its version: they need no closer look."""
 
+NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
+"""Words, for people and for other agents: whoever carries out nothing else has done nothing."""
+
 WORTH_WAITING = frozenset(
-    {Verdict.WAIT, Verdict.STOP_FIRST, Verdict.FENCE, Verdict.FENCED, Verdict.RECOVERING}
+    {
+        *(Verdict.WAIT, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE),
+        *(Verdict.FENCED, Verdict.RECOVERING),
+    }
 )
 
 
@@ -62,6 +69,11 @@ class Pass:
     scene: Scene
     judged: dict[str, Judged]
     recheck_s: float
+
+
+def does_something(decision: Decision) -> bool:
+    """Whether a decision leads to more than a note."""
+    return any(not isinstance(action, NOTES) for action in decision.actions)
 
 
 class Agent:
@@ -135,7 +147,7 @@ class Agent:
             judged = self.step(name, intent, word, act=act)
             decision = judged.decision
             over = decision.verdict not in WORTH_WAITING or decision.reason is Reason.PODS_CLEARED
-            if over or (decision.actions and not act) or self._world.clock.now_s() >= until_s:
+            if over or (does_something(decision) and not act) or self._world.clock.now_s() >= until_s:
                 return judged
             recheck_s = self._policy.poll_s if decision.recheck_s is None else decision.recheck_s
             self._world.clock.wait(min(self._policy.poll_s, max(0.05, recheck_s)))
@@ -188,6 +200,8 @@ class Agent:
 
     def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:
         """Never act from afar; and take the second of two readings at once where no wait is asked for."""
+        if decision.look and not observation.close:
+            return True
         if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
             run = observation.history.run
             return not observation.close or (decision.reason is Reason.NOT_HELD and run is not None)
@@ -198,9 +212,9 @@ class Agent:
         self._tell(observation.node, decision)
         if isinstance(action, Alarm):
             self._alarmed.add((observation.incident, action))
-        step = self.executor.carry_out(observation, action)
-        self._world.reporter.acted(observation.node, action, step.text, ok=step.ok)
-        return step.ok
+        done = self.executor.carry_out(observation, action)
+        self._world.reporter.acted(observation.node, action, done)
+        return done.ok
 
     def _tell(self, node: NodeView, decision: Decision) -> None:
         now = (decision.verdict, decision.reason)
@@ -214,7 +228,7 @@ class Agent:
     def _signed(self, observation: Observation) -> Observation:
         """Add under which incident an action would be recorded, and by whom."""
         mark = observation.node.mark
-        if isinstance(mark, FenceMark) and observation.node.out_of_service is not None:
+        if isinstance(mark, FenceMark) and observation.node.fenced:
             incident = mark.incident
         else:
             incident = incident_id(observation.node)

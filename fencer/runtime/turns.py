@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from fencer.core import rungs
-from fencer.core.ladder import Objection
+from fencer.core.fence import left_to_clear
 from fencer.core.model import Intent, NodeView, Reason, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.reasons import says
-from fencer.core.rungs import age
+from fencer.core.rung import Objection
+from fencer.core.text import age
 from fencer.errors import ClusterError
 from fencer.runtime.drain import DrainOptions, NodeDrain, Tell
 from fencer.runtime.observe import World
@@ -175,7 +175,7 @@ class ShutdownTurn:
         if decision.reason is Reason.PODS_CLEARED or decision.reason is Reason.NOTHING_TO_CLEAR:
             self._end()
         elif decision.verdict is Verdict.OFF:
-            left = rungs.needed(judged.observation, self._policy)
+            left = left_to_clear(judged.observation)
             if isinstance(left, Objection):
                 self._end()
             else:

@@ -25,7 +25,10 @@ def manifest(namespace: str = NAMESPACE) -> str:
     """
     _refuse_no_name(namespace)
     text = packaged(RBAC).decode()
-    text = _NAMESPACE_ITSELF.sub(f"kind: Namespace\nmetadata:\n  name: {namespace}", text)
+    if namespace != NAMESPACE:  # the key stays where it is: the agents of a cluster need not share an account
+        text = _NAMESPACE_ITSELF.sub(
+            rf"\g<0>\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}", text
+        )
     text = _IN_NAMESPACE.sub(rf"\g<1>{namespace}", text)
     return text.replace(f"kubectl -n {NAMESPACE} ", f"kubectl -n {namespace} ")
 

@@ -25,6 +25,9 @@ from fencer.simulation.world import World
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
 
+HEARD_S = 12.0
+"""A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
+
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
 
@@ -87,7 +90,8 @@ class Simulation:
         self.cluster = SimulatedCluster(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
         self.hypervisors = {
-            endpoint: SimulatedHypervisor(endpoint, self.world) for endpoint in (shape.endpoint, *shape.further)
+            endpoint: SimulatedHypervisor(endpoint, self.world)
+            for endpoint in (shape.endpoint, *shape.further)
         }
         self.witnesses = {
             (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
@@ -118,9 +122,12 @@ class Simulation:
             self._machines[guest.name].stir()
 
     def heard(self, guest: Guest) -> bool:
-        """Whether a guest's kubelet can be heard, once it has booted."""
-        machine = self._machines.get(guest.name)
-        return machine is not None and guest.running() and guest.nic_up and not machine.kubelet.stopped
+        """Whether a guest's kubelet works, and was heard a moment ago."""
+        machine, node = self._machines.get(guest.name), self.api.nodes.get(guest.node)
+        if machine is None or node is None or not guest.running() or not guest.nic_up:
+            return False
+        lately = self.clock.now_s() - node.renewed_s < HEARD_S
+        return lately and not machine.kubelet.stopped
 
     def guest(self, name: str) -> Guest:
         """Return a guest by name."""

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from fencer.core import annotations as written
+from fencer.core.annotations import Seal
 from fencer.core.evictions import Answer
 from fencer.core.model import (
     OUT_OF_SERVICE,
     AttachmentView,
     Binding,
     Cordon,
+    Doubt,
     FenceMark,
     GuestRef,
     NodeView,
@@ -24,6 +26,8 @@ from fencer.ports import Cleared, ClusterInfo, Fact, Roster
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.evictions import evict
 from fencer.simulation.objects import Api, ApiNode, ApiPod
+
+KEY = b"the key of the simulated cluster"
 
 RIGHTS = (
     "list nodes",
@@ -54,6 +58,8 @@ class SimulatedCluster:
         """Pods that fencer cleared, by node."""
         self.events: list[tuple[str, str, str, bool]] = []
         """Events on nodes: node, reason, text, warning."""
+        self.tainted_by_hand: set[str] = set()
+        """Nodes that somebody else than fencer has tainted."""
         self._api = api
         self._views: dict[str, NodeView] = {}
         self._lag_s = 0.0
@@ -69,6 +75,7 @@ class SimulatedCluster:
     def taint_by_hand(self, name: str) -> None:
         """Set the out-of-service taint as an admin does: without a mark, and cordon the node."""
         node = self._api.nodes[name]
+        self.tainted_by_hand.add(name)
         node.unschedulable, node.cordoner = True, "kubectl"
         self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
 
@@ -76,7 +83,7 @@ class SimulatedCluster:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""
         node = self._api.nodes[name]
         mark = FenceMark("forged", self._api.clock.utc(), node.boot_id, guest, "fencer")
-        node.annotations[written.MARK] = written.write_mark(mark)
+        node.annotations[written.MARK] = written.write_mark(mark, Seal(b"not the key", node.uid))
         self._api.changed(node)
 
     def identity(self) -> ClusterInfo:
@@ -106,7 +113,7 @@ class SimulatedCluster:
         found = self._api.nodes.get(node)
         if found is None:
             raise ClusterNotFound(f"no node {node}")
-        return Fact(self._view(found), found.lease, self._api.clock.utc())
+        return Fact(self._view(found), found.lease, self._api.clock.utc(), found.lease_version)
 
     def pods(self, node: str) -> Sequence[PodView]:
         """List the pods of a node."""
@@ -125,22 +132,31 @@ class SimulatedCluster:
     def bind(self, node: NodeView, binding: Binding) -> None:
         """Write the binding."""
         found = self._guarded(node)
-        found.annotations[written.BINDING] = written.write_binding(binding)
+        found.annotations[written.BINDING] = written.write_binding(binding, self._seal(found))
+        self._api.changed(found)
+
+    def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
+        """Write the doubts, or take them off."""
+        found = self._guarded(node)
+        found.annotations.pop(written.DOUBTS, None)
+        if doubts:
+            found.annotations[written.DOUBTS] = written.write_doubts(doubts, self._seal(found))
         self._api.changed(found)
 
     def claim(self, node: NodeView, incident: str, by: str) -> None:
         """Write the claim on an incident."""
         found = self._guarded(node)
-        found.annotations[written.INCIDENT] = written.write_claim(incident, by)
+        found.annotations[written.INCIDENT] = written.write_claim(incident, by, self._seal(found))
         self._api.changed(found)
 
     def taint(self, node: NodeView, mark: FenceMark) -> None:
         """Write taint and mark."""
         found = self._guarded(node)
-        found.annotations[written.MARK] = written.write_mark(mark)
+        found.annotations[written.MARK] = written.write_mark(mark, self._seal(found))
         found.annotations[written.APPLIED_BY] = "fencer"
         others = (taint for taint in found.taints if taint.key != OUT_OF_SERVICE)
-        self._api.set_taints(found, (*others, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
+        ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)
+        self._api.set_taints(found, (*others, ours))
 
     def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
         """Take taint and mark off, and cordon."""
@@ -233,7 +249,9 @@ class SimulatedCluster:
 
     def _facts(self) -> tuple[Fact, ...]:
         utc = self._api.clock.utc()
-        return tuple(Fact(self._view(node), node.lease, utc) for node in self._api.nodes.values())
+        return tuple(
+            Fact(self._view(node), node.lease, utc, node.lease_version) for node in self._api.nodes.values()
+        )
 
     def _remember_facts(self) -> None:
         """Keep what is true now, once a second, for lists that lag; the oldest is what they show."""
@@ -250,12 +268,16 @@ class SimulatedCluster:
         known = self._views.get(node.name)
         version = str(node.version)
         if known is None or known.version != version:
-            known = self._views[node.name] = _node_view(node, version)
+            known = self._views[node.name] = _node_view(node, version, self._seal(node))
         return known
 
+    def _seal(self, node: ApiNode) -> Seal:
+        return Seal(KEY, node.uid)
 
-def _node_view(node: ApiNode, version: str) -> NodeView:
+
+def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
     notes = node.annotations
+    claim = written.read_claim(notes.get(written.INCIDENT), seal)
     return NodeView(
         name=node.name,
         uid=node.uid,
@@ -268,9 +290,11 @@ def _node_view(node: ApiNode, version: str) -> NodeView:
         unschedulable=node.unschedulable,
         excluded=written.excluded(notes.get(written.EXCLUDE)),
         roles=node.roles,
-        binding=written.read_binding(notes.get(written.BINDING)),
-        mark=written.read_mark(notes.get(written.MARK)),
-        claim=written.read_claim(notes.get(written.INCIDENT)),
+        binding=written.read_binding(notes.get(written.BINDING), seal),
+        mark=written.read_mark(notes.get(written.MARK), seal),
+        doubts=written.read_doubts(notes.get(written.DOUBTS), seal),
+        claim=claim.incident,
+        claim_signed=claim.signed,
         cordon=written.read_cordon(notes.get(written.CORDON)),
         cordoner=node.cordoner if written.CORDON in notes else "",
         volumes_in_use=len(node.volumes_in_use),

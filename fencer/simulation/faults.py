@@ -24,10 +24,12 @@ FROZEN_S = 300.0
 LAG_S = 40.0
 """How far behind the truth the lists of an API server are that lags."""
 API_DOWN_WHY = "the API server does not answer: connection refused"
-MIGRATED = Passage(PowerState.UNKNOWN, "shut off (migrated)")
+MIGRATED = Passage(PowerState.UNKNOWN, "shut off (migrated)", away=True)
 """What libvirt tells of a guest that has left, until it restarts."""
 LOCKED = Passage(PowerState.STOPPED, "stopped, lock: migrate")
 """What Proxmox tells of one that was moved to another cluster."""
+UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrate that ended well", away=True)
+"""What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
 
 
 class What(StrEnum):
@@ -161,15 +163,10 @@ def _elsewhere(simulation: Simulation, guest: Guest) -> str:
 
 
 def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
-    """Move a guest to the first endpoint that is not its own; one that fencer does not know, if there is one."""
+    """Move a guest to the first endpoint that is not its own; one unknown to fencer, if there is one."""
     shape = simulation.shape
     others = [name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint]
     return move_out(simulation.world, guest, others[0], f"{others[0]}1", left)
-
-
-def _unlock(guest: Guest) -> None:
-    """``qm unlock``: nothing is left of a move but its task in the log."""
-    guest.passage, guest.why = None, "stopped"
 
 
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
@@ -199,7 +196,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.MIGRATE: lambda all_, guest: migrate(all_.world, guest, _elsewhere(all_, guest)),
     What.MOVE_OUT: lambda all_, guest: _move_out(all_, guest, MIGRATED),
     What.MOVE_OUT_LOCKED: lambda all_, guest: _move_out(all_, guest, LOCKED),
-    What.UNLOCK: lambda _, guest: _unlock(guest),
+    What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),

@@ -20,11 +20,13 @@ class Passage:
         state: The word, as an adapter translates it.
         words: The hypervisor's own.
         settled: No task is in the way of calling that final.
+        away: It says that the guest has moved away, and its memory with it.
     """
 
     state: PowerState
     words: str
     settled: bool = False
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

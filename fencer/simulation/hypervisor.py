@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
-from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
-from fencer.ports import EndpointInfo, StopSettings
+from fencer.errors import (
+    GuestChanged,
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+from fencer.ports import Deadline, EndpointInfo, StopSettings
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.world import World
 
@@ -103,13 +109,13 @@ class SimulatedHypervisor:
         """Return None: hosts here give no time to anybody."""
         return None
 
-    def shutdown(self, guest: GuestRef) -> None:
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Press the power button."""
-        self._world.shut_down(self._powered(guest, "shut down"))
+        self._world.shut_down(self._powered(guest, "shut down", incarnation, not_after))
 
-    def stop(self, guest: GuestRef) -> None:
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power."""
-        found = self._powered(guest, "stop")
+        found = self._powered(guest, "stop", incarnation, not_after)
         for call in self.on_stop:
             call(found)
         done = self._world.power_off(found)
@@ -118,15 +124,15 @@ class SimulatedHypervisor:
         if not done:
             raise HypervisorProtocol(f"{guest}: cannot be stopped, it is {found.power}")
 
-    def discard(self, guest: GuestRef) -> None:
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Throw the saved memory away."""
-        found = self._powered(guest, "discard the saved state of")
+        found = self._powered(guest, "discard the saved state of", incarnation, not_after)
         if not self._world.discard(found):
             raise HypervisorProtocol(f"{guest}: has no saved state, it is {found.power}")
 
-    def start(self, guest: GuestRef) -> None:
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power on."""
-        found = self._powered(guest, "start")
+        found = self._powered(guest, "start", incarnation, not_after)
         if not self._world.start(found):
             raise HypervisorProtocol(f"{guest}: cannot be started, it is {found.power}")
 
@@ -182,7 +188,7 @@ class SimulatedHypervisor:
                 return guest
         raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {ref.uuid}")
 
-    def _powered(self, ref: GuestRef, what: str) -> Guest:
+    def _powered(self, ref: GuestRef, what: str, incarnation: str | None, not_after: Deadline) -> Guest:
         self._answer()
         if self.trouble.power_denied:
             raise HypervisorDenied(f"{self._endpoint}: we may not {what} {ref.name}")
@@ -192,12 +198,21 @@ class SimulatedHypervisor:
             raise GuestNotFound(f"{self._endpoint}: knows no guest with UUID {ref.uuid}")
         if found.host in self._world.silent_hosts:
             raise HypervisorUnreachable(f"{self._endpoint}: {found.host} does not answer")
+        if incarnation is not None and str(found.starts) != incarnation:
+            now = f"it is in run {found.starts} now"
+            raise GuestChanged(f"{ref}: run {incarnation} was meant, {now}; nothing was sent")
+        not_after.refuse_if_over(f"{what} {ref}")
         return found
 
     def _stand_still(self) -> None:
         """Let time pass while the process that calls is frozen."""
         frozen_s, self.trouble.freeze_s = self.trouble.freeze_s, 0.0
+        tell = self._world.timeline.tell
+        if frozen_s:
+            tell("world", None, "agent-freezes", "fencer's machine is suspended, its order not yet sent")
         self._world.clock.advance(frozen_s)
+        if frozen_s:
+            tell("world", None, "agent-goes-on", "fencer's machine goes on, and fencer with that order")
 
     def _answer(self) -> None:
         if math.isinf(self.trouble.delay_s):
@@ -228,6 +243,8 @@ class SimulatedHypervisor:
             moved_from=guest.came_from if host == guest.host else (),
             host_silent=told.state is PowerState.UNKNOWN and host in self._world.silent_hosts,
             proof=Proof.HA_RECOVERY if guest.recovered else Proof.POWER,
+            witness=f"simulation:{self._endpoint}",
+            away=told.away,
         )
 
     def _told(self, guest: Guest) -> Passage:

@@ -50,7 +50,7 @@ class MemoryKubeletApi:
         """Renew the node's lease."""
         node = self._node()
         if node is not None:
-            node.lease = self._api.clock.utc("microseconds")
+            self._api.renew(node)
 
     def report_node(self, report: NodeReport) -> None:
         """Write node.status. A kubelet registers once in a boot: only then does it make a Node anew."""
@@ -101,7 +101,7 @@ class MemoryKubeletApi:
         guest = self._guest
         if node is None:
             node = ApiNode(guest.node, self._api.new_uid(), guest.uuid, "", "", ready=None)
-            node.lease = self._api.clock.utc("microseconds")
+            self._api.renew(node)
             self._api.add_node(node)
         node.system_uuid, node.provider_id = guest.uuid, f"simulation://{guest.name}"
         return node

@@ -50,7 +50,7 @@ def migrate(world: World, guest: Guest, host: str) -> bool:
         guest.host, guest.came_from = host, (origin,)
         guest.starts += 1
         guest.cold = None
-        left = Passage(PowerState.UNKNOWN, f"shut off (migrated), asked of {origin}")
+        left = Passage(PowerState.UNKNOWN, f"shut off (migrated), asked of {origin}", away=True)
         world.become(guest, PowerState.RUNNING, "migrated", left)
         _then(world, guest, ARRIVAL_S, lambda: world.become(guest, PowerState.RUNNING, f"came from {origin}"))
 

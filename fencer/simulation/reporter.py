@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencer.core.done import Done
 from fencer.core.model import Action, Alarm, Decision, NodeView, Reason, Verdict
 from fencer.core.reasons import says
 from fencer.simulation.timeline import Timeline
@@ -11,10 +12,14 @@ VERBS: dict[Verdict, str] = {
     Verdict.WAIT: "waits",
     Verdict.REFUSE: "refuses",
     Verdict.STOP_FIRST: "stops the guest first",
+    Verdict.DISCARD_FIRST: "throws its memory away first",
+    Verdict.ASK: "asks it to shut down",
+    Verdict.START: "starts it",
     Verdict.FENCE: "fences",
     Verdict.FENCED: "holds the fence",
     Verdict.RECOVERING: "watches it come back",
     Verdict.UNFENCE: "lifts the fence",
+    Verdict.OFF: "sees it off",
 }
 """How a verdict begins a line."""
 
@@ -57,10 +62,10 @@ class StageReporter:
                 reason=decision.reason.value,
             )
 
-    def acted(self, node: NodeView, action: Action, text: str, *, ok: bool) -> None:
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """Tell an action."""
-        text = f"ALARM: {text}" if isinstance(action, Alarm) else text
-        self._timeline.tell("fencer", node.name, "acted", text, action=type(action).__name__, ok=ok)
+        text = f"ALARM: {done}" if isinstance(action, Alarm) else str(done)
+        self._timeline.tell("fencer", node.name, "acted", text, action=type(action).__name__, ok=done.ok)
 
     def said(self, text: str, *, warning: bool) -> None:
         """Tell what concerns no single node."""

@@ -60,6 +60,7 @@ class Scenario:
         duration_s: How long the story is.
         alone_s: How long it is told without fencer.
         alone_whole: Without fencer the whole script is played, not only up to the first death.
+        spared: Nothing is to be done in the end, and nothing to be refused.
         stays_fenced: The fence is expected to stand at the end; otherwise it is to be lifted by itself.
         second_writer: Somebody brings old memory back, and it writes beside the new owners, whatever fencer
             does: the story is about what it says and does then.
@@ -79,6 +80,7 @@ class Scenario:
     duration_s: float
     alone_s: float = 780.0
     alone_whole: bool = False
+    spared: bool = False
     stays_fenced: bool = False
     second_writer: bool = False
     workloads: Callable[[], Sequence[Workload]] = mixed

@@ -125,14 +125,19 @@ class Stage:
         self._seed = seed
         self._trouble = ""
         self._agent = agent
-        first, *others = scenario.watchers or (Watcher(from_s=math.inf),)
-        self._first = first
-        self._ticker = agent(self._ports(first)) if agent is not None and first.from_s == 0.0 else None
+        self._first = next((one for one in scenario.watchers if one.from_s == 0.0), None)
+        others = [one for one in scenario.watchers if one is not self._first]
+        self._ticker = None
+        if agent is not None and self._first is not None:
+            self._ticker = agent(self._ports(self._first))
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)
         began_s = self.simulation.timeline.began_s
         for watcher in others if agent is not None else ():
             self.simulation.clock.at(began_s + watcher.from_s, partial(self._begin, watcher))
+        for watcher in scenario.watchers if agent is not None else ():
+            if not math.isinf(watcher.until_s):
+                self.simulation.clock.at(began_s + watcher.until_s, self._tell_end)
         script = scenario.script_for(alone=self.alone)
         for fault in script:
             if fault.cue is None:
@@ -145,7 +150,8 @@ class Stage:
         simulation, scenario = self.simulation, self.scenario
         end_s = simulation.timeline.began_s + (scenario.alone_s if self.alone else scenario.duration_s)
         while simulation.clock.now_s() < end_s:
-            on_duty = self._ticker is not None and simulation.timeline.now_s() < self._first.until_s
+            on_duty = self._first is not None and simulation.timeline.now_s() < self._first.until_s
+            on_duty = on_duty and self._ticker is not None
             wait_s = self._pass() if on_duty else scenario.policy.poll_s
             simulation.clock.wait(min(wait_s, max(0.0, end_s - simulation.clock.now_s())))
             yield from simulation.timeline.take()
@@ -165,6 +171,7 @@ class Stage:
             refused_reason=None if refused is None else refused.value,
             pods_moved=sum(one.pods_moved for one in incidents),
             pods_stuck=sum(pod.deleted_s is not None for pod in self.simulation.api.pods.values()),
+            foreign_taint=bool(self.simulation.cluster.tainted_by_hand),
             seconds_to_fence=_slowest(one.seconds_to_fence for one in incidents),
             seconds_to_recover=_slowest(one.seconds_to_recover for one in incidents),
             double_writers=world.double_writers,
@@ -191,6 +198,8 @@ class Stage:
     def _begin(self, watcher: Watcher) -> None:
         """Start another agent, which polls on its own from now on, whatever the first is doing."""
         assert self._agent is not None  # noqa: S101 - asked by the caller
+        text = "another one begins; all it knows of the past is what is written on the Nodes"
+        self.simulation.timeline.tell("world", None, "agent-begins", text)
         ticker = self._agent(self._ports(watcher))
 
         def again() -> None:
@@ -201,6 +210,9 @@ class Stage:
             self.simulation.clock.after(self.scenario.policy.poll_s, again)
 
         again()
+
+    def _tell_end(self) -> None:
+        self.simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
     def _fence_by_hand(self, node: str) -> None:
         """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
@@ -220,6 +232,10 @@ class Stage:
                 "by the silent node; it stays so until that node is back"
             )
             self.simulation.timeline.tell("kubernetes", stuck[0].node, "stuck", text, pods=len(stuck))
+        for node in sorted(self.simulation.cluster.tainted_by_hand & set(api.nodes)):
+            if api.nodes[node].out_of_service:
+                text = "the taint is still there: to take it off is for whoever set it"
+                self.simulation.timeline.tell("world", node, "taint-stays", text)
 
     def _ports(self, watcher: Watcher) -> StagePorts:
         simulation = self.simulation
@@ -257,11 +273,12 @@ class Stage:
         return next(guest.node for guest in guests if target in {guest.name, guest.host})
 
     def _summarised(self, incident: Incident) -> IncidentSummary:
+        ours = incident.node not in self.simulation.cluster.tainted_by_hand
         return IncidentSummary(
             node=incident.node,
             fenced=incident.tainted_s is not None and self.simulation.cluster.cleared[incident.node] > 0,
             pods_moved=incident.pods_moved,
-            seconds_to_fence=incident.after_s(incident.tainted_s),
+            seconds_to_fence=incident.after_s(incident.tainted_s) if ours else None,
             seconds_to_recover=incident.after_s(incident.recovered_s),
             seconds_to_unfence=incident.after_s(incident.unfenced_s),
         )

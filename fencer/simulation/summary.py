@@ -29,7 +29,8 @@ class Summary:
         refused_reason: Why fencer refused for the longest time: to fence, or to lift a fence of its own.
         pods_moved: Replacements that got Ready on other nodes.
         pods_stuck: Pods that read Terminating at the end.
-        seconds_to_fence: From the slowest incident's beginning to its taint.
+        foreign_taint: Somebody else than fencer tainted a node.
+        seconds_to_fence: From the slowest incident's beginning to fencer's taint.
         seconds_to_recover: From the slowest incident's beginning until every pod was Ready again.
         double_writers: Volumes that two running guests had mounted, each time that it came to that.
         resumable_hazards: The same for a running guest and one that could be resumed.
@@ -45,6 +46,7 @@ class Summary:
     refused_reason: str | None
     pods_moved: int
     pods_stuck: int
+    foreign_taint: bool
     seconds_to_fence: float | None
     seconds_to_recover: float | None
     double_writers: int

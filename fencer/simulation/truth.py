@@ -1,7 +1,7 @@
 """The promise, asked of the truth: nothing is given away, and nobody is cut off, who still lives.
 
-An independent witness of what an agent does. It knows neither evidence nor rules, only the world as it is; and
-it stands between agent and ports, so that nothing is done that it does not see.
+An independent witness of what an agent does. It knows neither evidence nor rules, only the world as it is;
+and it stands between agent and ports, so that nothing is done that it does not see.
 """
 
 from __future__ import annotations
@@ -64,8 +64,11 @@ class Truth:
         self._ours.discard(node)
 
     def cut_off(self, guest: Guest) -> None:
-        """Take note of a guest whose power is being cut, at the moment in which it is."""
-        if self._simulation.heard(guest):
+        """Take note of a guest whose power is being cut, at the moment in which it is.
+
+        One that runs under a fence of ours runs with old memory, and may be wanted off (``resumed_guest``).
+        """
+        if self._simulation.heard(guest) and guest.node not in self._ours:
             self._breach(guest.node or guest.name, "its guest is stopped, which runs and is heard")
 
     def _living(self, node: str) -> list[Guest]:
@@ -103,4 +106,3 @@ class _WatchedCluster:
     def clear(self, pod: PodView, why: str) -> Cleared:
         self._truth.cleared(pod)
         return self._cluster.clear(pod, why)
-

@@ -61,7 +61,7 @@ class World:
         self.double_writers = 0
         self.resumable_hazards = 0
         self.on_power: list[Callable[[Guest], None]] = []
-        self._timeline = timeline
+        self.timeline = timeline
         self._strict = strict
         self._touched = False
         self._doubled: set[str] = set()
@@ -108,7 +108,7 @@ class World:
         return copy
 
     def leave_behind(self, guest: Guest, told: Passage) -> Guest:
-        """Leave the definition of a guest that moves to another endpoint where it was, and what is told of it.
+        """Leave a guest's definition where it was, as it moves to another endpoint, and what is told of it.
 
         Source: `virsh migrate` without ``--undefinesource``, `qm remote-migrate` without ``--delete``.
         """
@@ -278,7 +278,7 @@ class World:
             writers = [guest for guest in shared[volume] if guest.writes]
             names = [guest.name for guest in writers]
             text = f"{volume} is mounted and being written in {' and in '.join(names)} at once"
-            self._timeline.tell("world", None, "double-writer", text, volume=volume, guests=names)
+            self.timeline.tell("world", None, "double-writer", text, volume=volume, guests=names)
             if self._strict and sum(not guest.revenant for guest in writers) > 1:
                 raise DoubleWriter(f"{self.clock.now_s():.1f} s: {text}")
 

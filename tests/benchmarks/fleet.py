@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencer.core import annotations as keys
+from fencer.core.done import Done
 from fencer.core.model import Action, Binding, Decision, Evidence, GuestRef, NodeView, PowerState
 from fencer.errors import FencerError
 from fencer.ports import Fact, Roster
@@ -21,6 +22,7 @@ UTC = "2026-11-20T10:41:12Z"
 POLL_S = 2.0
 RENEW_S = 10.0
 ENDPOINT = "home"
+KEY = b"the key of all agents of a cluster"
 _NAMESPACE = uuid.UUID("6f1c0000-0000-4000-8000-0000000000e2")
 _IMAGES = 44
 """A kubelet reports 50 at most; so many bring a node to the size that was measured."""
@@ -98,7 +100,7 @@ def node_json(number: int) -> dict[str, Any]:
             "creationTimestamp": UTC,
             "labels": {f"example.com/label-{n}": f"value-{n}" for n in range(20)},
             "annotations": {
-                keys.BINDING: keys.write_binding(binding(number)),
+                keys.BINDING: keys.write_binding(binding(number), keys.Seal(KEY, f"uid-{number}")),
                 "volumes.kubernetes.io/controller-managed-attach-detach": "true",
             },
             "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}],
@@ -226,7 +228,7 @@ class Silent:
     def decided(self, _node: NodeView, _decision: Decision) -> None:
         self.told += 1
 
-    def acted(self, _node: NodeView, _action: Action, _text: str, *, ok: bool) -> None:  # noqa: ARG002
+    def acted(self, _node: NodeView, _action: Action, _done: Done) -> None:
         self.told += 1
 
     def said(self, _text: str, *, warning: bool) -> None:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,10 +57,13 @@ def control_plane(*, controllers: bool) -> Iterator[ControlPlane]:
 def make_nodes(api: ControlPlane, numbers: Sequence[int], *, pods: int) -> None:
     """Make healthy, bound nodes (`fleet.node_view` tells their names), each with a lease and so many pods."""
     backstage = ApiBackstage(api)
+    key = _key(backstage)
     for number in numbers:
         view = fleet.node_view(number)
-        notes = {keys.BINDING: keys.write_binding(fleet.binding(number))}
-        backstage.send("POST", NODES, {"metadata": {"name": view.name, "annotations": notes}})
+        made = backstage.send("POST", NODES, {"metadata": {"name": view.name}})
+        seal = keys.Seal(key, made["metadata"]["uid"])
+        notes = {keys.BINDING: keys.write_binding(fleet.binding(number), seal)}
+        backstage.send("PATCH", f"{NODES}/{view.name}", {"metadata": {"annotations": notes}})
         info = dict.fromkeys(NODE_INFO, "") | {"systemUUID": view.system_uuid, "bootID": view.boot_id}
         conditions = [{"type": "Ready", "status": "True"}]
         status = {"nodeInfo": info, "conditions": conditions, "images": fleet.images()}
@@ -67,6 +71,19 @@ def make_nodes(api: ControlPlane, numbers: Sequence[int], *, pods: int) -> None:
         backstage.renew_lease(view.name)
         for pod in range(pods):
             backstage.make_pod(view.name, f"{view.name}-{pod}")
+
+
+def _key(backstage: ApiBackstage) -> bytes:
+    """Return the agents' key, made where there is none: what they sign with is what binds nodes here."""
+    secrets = "/api/v1/namespaces/fencer/secrets"
+    found = backstage.send("GET", f"{secrets}?fieldSelector=metadata.name%3Dfencer-key")["items"]
+    if found:
+        return base64.b64decode(found[0]["data"]["key"])
+    if not backstage.send("GET", "/api/v1/namespaces?fieldSelector=metadata.name%3Dfencer")["items"]:
+        backstage.send("POST", "/api/v1/namespaces", {"metadata": {"name": "fencer"}})
+    data = {"key": base64.b64encode(fleet.KEY).decode()}
+    backstage.send("POST", secrets, {"metadata": {"name": "fencer-key"}, "data": data})
+    return fleet.KEY
 
 
 def remove_nodes(api: ControlPlane, numbers: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ through the Kubernetes adapter against an HTTP stand-in with nodes of real size,
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -126,6 +127,9 @@ class ApiServer(ThreadingHTTPServer):
             case "nodes":
                 self.asked["node page"] += 1
                 return self.node_pages[page]
+            case "fencer-key":  # once in an agent's life
+                data = {"key": base64.b64encode(fleet.KEY).decode()}
+                return json.dumps({"metadata": {"name": "fencer-key"}, "data": data}).encode()
             case _:
                 self.asked[f"of one object: {parts.path}"] += 1
                 return b"{}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from click.testing import CliRunner, Result
 
@@ -16,7 +18,7 @@ from fencer.config.settings import Config, KubernetesSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ConfigError
-from fencer.ports import Asker, Clock, Cluster, Evictor, Hypervisor, Surveyor
+from fencer.ports import Asker, Clock, Cluster, ClusterInfo, Evictor, Hypervisor, Surveyor
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape, Simulation
@@ -176,3 +178,25 @@ class Impatient:
 
     def wake(self) -> None:
         self._clock.wake()
+
+
+class Otherwise(Lab):
+    """A lab whose cluster gives other answers to some requests.
+
+    Args:
+        answers: Method of the port `Cluster` → what is called instead.
+    """
+
+    def __init__(self, **answers: Callable[..., Any]) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def cluster(self, config: Config) -> Cluster:
+        port = super().cluster(config)
+        methods = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return cast("Cluster", SimpleNamespace(**{**methods, **self._answers}))
+
+
+def in_ops() -> ClusterInfo:
+    """Answer as an API server where fencer's account is in the namespace ops."""
+    return ClusterInfo("uid", "https://10.0.0.1:6443", "v1.36.2", "system:serviceaccount:ops:fencer")

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from fencer.core import annotations
-from fencer.core.annotations import read_mark
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
@@ -29,7 +28,7 @@ def test_who_fenced_by_hand_is_recorded_on_the_node_in_an_event_and_in_the_journ
     lab = stopped()
     lab.journal = tmp_path / "journal.jsonl"
     lab.run("fence", "k8s-2", "--yes")
-    assert read_mark(node(lab).annotations[annotations.MARK]).by == "admin@desk, by hand"
+    assert lab.simulation.cluster.fact("k8s-2").node.mark.by == "admin@desk, by hand"
     assert "TaintNode" in {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"}
     actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
     assert [action for action in actions if action] == ["TaintNode", "ClearPods"]
@@ -52,11 +51,48 @@ def test_a_dry_run_writes_nothing_at_all(verb, tmp_path):
     assert not lab.journal.exists()
 
 
+def test_a_dry_run_foretells_no_fence_that_would_be_refused():
+    """What it only would note on the Node is no fence."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.SAVE, "k8s-2")
+    lab.passes(15)
+    for words in (("--dry-run",), ("--yes",)):
+        result = lab.run("fence", "k8s-2", *words)
+        assert (result.exit_code, "would fence" in result.output) == (1, False)
+        assert "its guest's memory is on disk" in result.output
+
+
+def test_a_node_that_lives_is_not_waited_for_until_patience_ends():
+    """Its hypervisor calls its guest off, and it is heard: that is known after two renewals."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.LIE_STOPPED, "k8s-2")
+    before_s = lab.simulation.clock.now_s()
+    result = lab.run("fence", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "it lives" in result.output
+    assert "fencer drain k8s-2" in result.output
+    assert lab.simulation.clock.now_s() - before_s < 40
+    assert not node(lab).out_of_service
+
+
+def test_a_healthy_node_whose_hypervisor_is_not_believed_is_told_as_one_that_could_not_be_fenced():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.LIE_STOPPED, "k8s-2")
+    lab.passes(60, watched=True)
+    assert "cannot fence" in lab.run("status").output
+    told = lab.run("explain", "k8s-2").output
+    assert "could not be fenced if it died now" in " ".join(told.split())
+    assert "fencer.dev/doubts-" in told
+
+
 def test_by_hand_works_although_watch_only_observes():
     lab = Lab(Policy(mode=Mode.OBSERVE))
     lab.breaks(What.POWER_OFF, "k8s-2")
     lab.passes(20)
-    assert lab.run("fence", "k8s-2", "--yes").exit_code == 0
+    assert lab.run("fence", "k8s-2", "--guest", "lab/k8s-2", "--yes").exit_code == 0
     assert node(lab).out_of_service
 
 

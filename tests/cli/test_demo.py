@@ -50,11 +50,11 @@ def test_each_scenario_is_a_story_with_a_last_line_that_counts(name):
 @pytest.mark.parametrize(
     ("name", "ending"),
     [
-        ("vm-stopped", "fenced in 50 s"),
+        ("vm-stopped", "fenced in 51 s"),
         ("vm-paused", "fenced in 65 s"),
-        ("vm-destroyed", "fenced in 50 s"),
+        ("vm-destroyed", "fenced in 51 s"),
         ("nic-off", "refused, because its guest runs"),
-        ("vm-restarts-mid-fence", "tainted in 50 s, and cleared nothing itself"),
+        ("vm-restarts-mid-fence", "tainted in 51 s, and cleared nothing itself"),
         ("kubelet-stopped", "refused, because its guest runs"),
     ],
 )

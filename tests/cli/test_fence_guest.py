@@ -125,11 +125,35 @@ def test_an_endpoint_that_does_not_answer_is_no_proof_that_there_is_no_such_gues
     assert "no guest 102 was found, but not all answered: lab: " in result.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["k8s-2", "--guest", "102"], ["--guest", ""]], ids=str)
-def test_exactly_one_of_node_and_guest_is_named(words):
+@pytest.mark.parametrize("words", [[], ["--guest", ""]], ids=str)
+def test_node_or_guest_is_named(words):
     result = Lab().run("fence", *words, "--yes")
     assert result.exit_code == 2
-    assert "exactly one" in result.output
+    assert "Name the node" in result.output
+
+
+def test_a_node_whose_guest_was_never_seen_alive_is_fenced_by_both_names():
+    here = lab()
+    alone = here.run("fence", "k8s-2", "--yes")
+    assert alone.exit_code == 1
+    assert not fenced(here)
+    here.passes(60)
+    asked = here.run("fence", "k8s-2", "--yes")
+    assert asked.exit_code == 1
+    assert "--guest lab/102" in asked.output
+    assert here.run("fence", "k8s-2", "--guest", "lab/102", "--yes").exit_code == 0
+    assert fenced(here) == ["k8s-2"]
+
+
+def test_a_guest_that_is_not_the_nodes_is_not_taken_for_it():
+    here = lab()
+    here.passes(60)
+    for other in ("lab/103", "lab/k8s-1", "102"):
+        result = here.run("fence", "k8s-2", "--guest", other, "--yes")
+        assert result.exit_code == 2
+        assert f"--guest {other}: the guest of k8s-2 is lab/102" in result.stderr
+        assert "waiting" not in result.output  # it is told at once
+    assert not fenced(here)
 
 
 def test_without_a_person_and_without_yes_nothing_is_asked_of_anybody():

@@ -16,7 +16,7 @@ from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
 from fencer.simulation.clock import InlineAsker
 from fencer.simulation.faults import What
-from tests.cli.lab import Lab
+from tests.cli.lab import Lab, Otherwise, in_ops
 
 
 def watched(lab, *words, for_s):
@@ -98,6 +98,11 @@ def test_missing_rights_keep_an_armed_agent_from_starting_and_are_named():
     result = lab.run("watch")
     assert result.exit_code == 1
     assert "rights are missing: patch nodes; `fencer setup kubernetes | kubectl apply -f -`" in result.stderr
+
+
+def test_missing_rights_of_an_account_elsewhere_are_granted_where_it_is():
+    lab = Otherwise(identity=in_ops, missing_rights=lambda: ["patch nodes"])
+    assert "`fencer setup kubernetes --namespace ops | kubectl apply -f -`" in lab.run("watch").stderr
 
 
 def test_an_agent_that_only_observes_says_what_is_missing_and_goes_on():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import threading
@@ -13,6 +14,8 @@ from typing import Any, Self
 TLS_HANDSHAKE = b"\x16"
 DATE = "Fri, 20 Nov 2026 10:41:12 GMT"
 DATE_UTC = "2026-11-20T10:41:12Z"
+KEY = b"the key of all agents of a cluster"
+KEY_PATH = "/namespaces/fencer/secrets/fencer-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,13 @@ class StandIn:
 
     Args:
         behave: What it does. May be replaced while it runs.
+        key: The agents' key, which it hands out whatever it does else, and does not remember being asked for;
+            None: that is up to `behave`.
     """
 
-    def __init__(self, behave: Behaviour) -> None:
+    def __init__(self, behave: Behaviour, key: bytes | None = KEY) -> None:
         self.behave = behave
+        self.key = key
         self.requests: list[Request] = []
         self._end = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -83,9 +89,13 @@ class StandIn:
             connection.settimeout(10)
             try:
                 request = _read(connection)
-                if request is not None:
-                    self.requests.append(request)
-                    self.behave(request, connection, self._end)
+                if request is None:
+                    return
+                if self.key is not None and request.target.endswith(KEY_PATH):
+                    answer(secret(self.key))(request, connection, self._end)
+                    return
+                self.requests.append(request)
+                self.behave(request, connection, self._end)
             except OSError:
                 return  # the client has gone, as some tests want it
 
@@ -193,6 +203,11 @@ def namespace(uid: str = "cluster-1", **notes: str) -> Behaviour:
     return answer(
         {"kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid, "annotations": notes}}
     )
+
+
+def secret(key: bytes) -> dict[str, Any]:
+    """Return the agents' key as JSON."""
+    return {"metadata": {"name": "fencer-key"}, "data": {"key": base64.b64encode(key).decode()}}
 
 
 def node(name: str = "k8s-1", **metadata: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
 MARK = FenceMark("i-1", "2026-11-20T10:41:12Z", "boot-1", GUEST, "fencer@pve2")
 CORDON = Cordon("unfence", "boot-2", "2026-11-20T10:55:00Z")
 FENCE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+MARKED = {keys.MARK: "{}"}
 DEDICATED = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 _numbers = itertools.count(1)
@@ -32,7 +33,7 @@ def guarded(bare_api, token):
     apply(backstage, POLICY)
     backstage.make_node("probe")
     backstage.make_pod("probe", "probe")
-    wait_until(lambda: all(probe(bare_api) for probe in PROBES), "refusal of each of the three policies")
+    wait_until(lambda: all(probe(bare_api) for probe in PROBES), "refusal of each policy")
     yield bare_api
     for document in yaml.safe_load_all(POLICY.read_text()):
         backstage.send("DELETE", f"{collection_of(document)}/{document['metadata']['name']}")
@@ -50,6 +51,7 @@ PROBES = (
     lambda api: refusal(api, "PATCH", f"{NODES}/probe?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
     lambda api: refusal(api, "PATCH", f"{PODS}/probe/status?dryRun=All", {"status": {"phase": "Unknown"}}),
     lambda api: refusal(api, "DELETE", f"{PODS}/probe", {"dryRun": ["All"]}),
+    lambda api: kubelet_refused(api, "probe", {"metadata": {"annotations": MARKED}}, "?dryRun=All"),
 )
 
 
@@ -70,14 +72,20 @@ def pod(guarded, node):
     return name
 
 
-def refusal(api, method, path, body):
-    """Send a write as fencer's account; return the policy's words, or None if it went through."""
+def refusal(api, method, path, body, *, user=ACCOUNT, groups=GROUPS):
+    """Send a write, as fencer's account; return the policy's words, or None if it went through."""
     kind = MERGE if method == "PATCH" else "application/json"
-    answer = api.request(method, path, body, user=ACCOUNT, groups=GROUPS, content_type=kind)
+    answer = api.request(method, path, body, user=user, groups=groups, content_type=kind)
     if answer.status == 403 and "ValidatingAdmissionPolicy" in answer.body["message"]:
         return answer.body["message"].partition("denied request: ")[2]
     assert answer.status < 300, f"{method} {path}: {answer.status} {answer.body}"
     return None
+
+
+def kubelet_refused(api, node, body, part=""):
+    """Send a change of a Node as its own kubelet. That of others NodeRestriction refuses."""
+    groups = ("system:nodes", "system:masters")  # it may do all that admission lets pass
+    return refusal(api, "PATCH", f"{NODES}/{node}{part}", body, user=f"system:node:{node}", groups=groups)
 
 
 # -- what fencer does -------------------------------------------------------------------------------------
@@ -142,8 +150,6 @@ def test_other_accounts_are_not_looked_at(guarded, node, pod):
 
 
 # -- what it must not do ----------------------------------------------------------------------------------
-
-MARKED = {keys.MARK: "{}"}
 
 
 @pytest.mark.parametrize(
@@ -272,6 +278,28 @@ def test_a_deletion_that_names_no_uid_is_refused(guarded, node):
     assert "without naming the UID" in refusal(guarded, "DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
 
 
+# -- what a kubelet must not do ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
+@pytest.mark.parametrize(
+    "key", [keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT, keys.EXCLUDE, "fencer.dev/later"]
+)
+def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
+    words = f"a kubelet may not change {key}, which is fencer's"
+    assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: "forged"}}}, part) == words
+    ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"metadata": {"annotations": {key: "1"}}})
+    assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words
+
+
+def test_whatever_else_a_kubelet_does_passes(guarded, node):
+    """Its status, its own annotations, and the cordon of the part of fencer that works with its rights."""
+    notes = {"volumes.kubernetes.io/controller-managed-attach-detach": "true", keys.CORDON: "{}"}
+    assert kubelet_refused(guarded, node, {"metadata": {"annotations": notes}}) is None
+    seen = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
+    assert kubelet_refused(guarded, node, seen, "/status") is None
+
+
 # -- what fencer says of it -------------------------------------------------------------------------------
 
 
@@ -284,7 +312,11 @@ def test_fencer_tells_which_policy_refused_and_why(guarded, account, node):
 
 def test_the_policy_names_the_account_of_the_manifest_in_every_part():
     policies = [each for each in yaml.safe_load_all(POLICY.read_text()) if each["kind"].endswith("Policy")]
-    conditions = {each["spec"]["matchConditions"][0]["expression"] for each in policies}
+    conditions = {
+        each["spec"]["matchConditions"][0]["expression"]
+        for each in policies
+        if each["metadata"]["name"] != "fencer-kubelets"
+    }
     assert conditions == {f"request.userInfo.username == '{ACCOUNT}'"}
 
 

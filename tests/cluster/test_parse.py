@@ -28,6 +28,9 @@ GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
 BINDING = Binding(GUEST, ("boot-1",))
 MARK = FenceMark("i-1", "2026-11-20T10:41:12Z", "boot-1", GUEST, "fencer")
 CORDON = Cordon("unfence", "boot-2", "2026-11-20T10:55:00Z")
+KEY = b"the cluster's key"
+SEAL = keys.Seal(KEY, "uid-1")
+read_node = parse.node_with(KEY)
 
 
 def node(**changes):
@@ -43,8 +46,8 @@ def node(**changes):
                 "zone": "a",
             },
             "annotations": {
-                keys.BINDING: keys.write_binding(BINDING),
-                keys.MARK: keys.write_mark(MARK),
+                keys.BINDING: keys.write_binding(BINDING, SEAL),
+                keys.MARK: keys.write_mark(MARK, SEAL),
                 keys.CORDON: keys.write_cordon(CORDON),
                 keys.EXCLUDE: "true",
             },
@@ -76,7 +79,7 @@ def pod(spec=None, status=None, **meta):
 
 
 def test_a_whole_node():
-    assert parse.node(node()) == NodeView(
+    assert read_node(node()) == NodeView(
         name="k8s-1",
         uid="uid-1",
         system_uuid="SYS",
@@ -100,7 +103,7 @@ def test_a_whole_node():
 )
 def test_a_node_that_no_kubelet_has_filled_in(empty):
     bare = NodeView("k8s-1", "uid-1", system_uuid="", provider_id="", boot_id="", ready=None, version="7")
-    assert parse.node({"metadata": metadata(), **empty}) == bare
+    assert read_node({"metadata": metadata(), **empty}) == bare
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_a_node_that_no_kubelet_has_filled_in(empty):
     ],
 )
 def test_ready_is_true_false_or_unknown(conditions, ready):
-    assert parse.node(node(status={"conditions": conditions})).ready is ready
+    assert read_node(node(status={"conditions": conditions})).ready is ready
 
 
 @pytest.mark.parametrize(
@@ -142,11 +145,11 @@ def test_ready_is_true_false_or_unknown(conditions, ready):
 )
 def test_a_malformed_node_says_which_field(changes, why):
     with pytest.raises(ClusterProtocol, match=why):
-        parse.node(node(**changes))
+        read_node(node(**changes))
 
 
 def test_our_annotations_in_words_of_tomorrow_are_unreadable_and_not_malformed():
-    view = parse.node(node(metadata=metadata(annotations={keys.MARK: '{"schema":2}', keys.BINDING: "{"})))
+    view = read_node(node(metadata=metadata(annotations={keys.MARK: '{"schema":3}', keys.BINDING: "{"})))
     assert isinstance(view.mark, Unreadable)
     assert isinstance(view.binding, Unreadable)
     assert view.cordon is None
@@ -332,8 +335,12 @@ def test_attachments():
 
 def test_leases():
     named = {"metadata": {"name": "k8s-1"}}
-    assert parse.lease({**named, "spec": {"renewTime": "T"}}) == parse.LeaseView("k8s-1", "T")
+    assert parse.lease({**named, "spec": {"renewTime": "T"}}) == parse.LeaseView("k8s-1", "T", 0)
     assert parse.lease(named).renew_time is None
+    versions = [
+        parse.lease({"metadata": {"name": "k8s-1", "resourceVersion": it}}).version for it in ("41", "x")
+    ]
+    assert versions == [41, 0]
     with pytest.raises(ClusterProtocol):
         parse.lease({**named, "spec": {"renewTime": 17}})
 
@@ -372,7 +379,7 @@ anything = st.recursive(
 )
 
 
-READERS = (parse.node, parse.pod, parse.lease, parse.attachment)
+READERS = (read_node, parse.pod, parse.lease, parse.attachment)
 
 
 @given(data=anything)
@@ -381,7 +388,7 @@ def test_any_json_is_read_or_refused_with_our_own_error(data):
         *READERS,
         parse.paused_why,
         lambda data: fields.items(data, "PodList"),
-        lambda data: parse.set_aside(parse.node, data),
+        lambda data: parse.set_aside(read_node, data),
         lambda data: parse.tolerates_out_of_service([data], terminating=False),
     ):
         refused_or_read(read, data)

@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def cluster(bare_api):
+def cluster(bare_api, token):
     """The adapter as a user that the audit log tells from the tests' own."""
     return KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig(USER, ["system:masters"]))))
 
@@ -109,8 +109,11 @@ def test_an_admins_taint_of_another_effect_survives_the_untaint(backstage, clust
 
 def test_a_claim_is_versioned_and_names_incident_and_agent(backstage, cluster, node):
     cluster.claim(cluster.fact(node).node, "i-7", "fencer@pve2")
-    written_text = backstage.node_annotations(node)[keys.INCIDENT]
-    assert yaml.safe_load(written_text) == {"schema": 1, "incident": "i-7", "by": "fencer@pve2"}
+    written_down = yaml.safe_load(backstage.node_annotations(node)[keys.INCIDENT])
+    assert written_down.pop("sig")
+    assert written_down == {"schema": 2, "incident": "i-7", "by": "fencer@pve2"}
+    seen = cluster.fact(node).node
+    assert (seen.claim, seen.claim_signed) == ("i-7", True)
 
 
 # -- pods -------------------------------------------------------------------------------------------------
@@ -257,6 +260,9 @@ def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
         ("patch", "", "nodes/status", ""),
         ("get", "", "secrets", "kube-system"),
         ("list", "", "secrets", ""),
+        ("list", "", "secrets", "fencer"),
+        ("update", "", "secrets", "fencer"),
+        ("delete", "", "secrets", "fencer"),
         ("create", "", "pods", "default"),
         ("patch", "", "pods", "default"),
         ("create", "", "pods/exec", "default"),

@@ -24,13 +24,30 @@ from typing import Protocol
 import pytest
 
 from fencer.core import annotations as keys
-from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, NodeView, PodView, Proof, Taint
+from fencer.core.model import (
+    Binding,
+    Cordon,
+    Doubt,
+    Doubted,
+    FenceMark,
+    GuestRef,
+    NodeView,
+    PodView,
+    Proof,
+    Taint,
+)
 from fencer.errors import ClusterConflict, ClusterNotFound
 from fencer.ports import Cluster
 
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4", "lab1")
 BINDING = Binding(GUEST, ("boot-0", "boot-1"))
 MARK = FenceMark("i-1", "2026-11-20T10:41:12Z", "boot-1", GUEST, "fencer@pve2", Proof.POWER)
+DOUBTS = (
+    Doubt(Doubted.MIGRATED, GUEST, "libvirt:host-1", "fencer@pve2", "2026-11-20T10:41:12Z"),
+    Doubt(
+        Doubted.SAVED, replace(GUEST, host_uuid="host-1"), "libvirt:host-1", "fencer", "2026-11-20T10:42:12Z"
+    ),
+)
 CORDON = Cordon("unfence", "boot-2", "2026-11-20T10:55:00Z")
 OURS = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
 OTHERS = (
@@ -103,6 +120,7 @@ class Backstage(Protocol):
 Write = Callable[[Cluster, NodeView], None]
 WRITES: dict[str, Write] = {
     "bind": lambda cluster, node: cluster.bind(node, BINDING),
+    "record_doubts": lambda cluster, node: cluster.record_doubts(node, DOUBTS),
     "claim": lambda cluster, node: cluster.claim(node, "i-1", "fencer@pve2"),
     "taint": lambda cluster, node: cluster.taint(node, MARK),
     "untaint": lambda cluster, node: cluster.untaint(node, CORDON),
@@ -186,6 +204,7 @@ class ClusterContract:
         after = cluster.fact(node)
         assert before.renew_time is not None
         assert after.renew_time not in {None, before.renew_time}
+        assert after.lease_version > before.lease_version > 0
         assert after.node == before.node
 
     def test_an_excluded_node_is_seen_as_such(self, cluster, backstage, node):
@@ -262,6 +281,13 @@ class ClusterContract:
     def test_a_binding_is_read_back(self, cluster, node):
         cluster.bind(cluster.fact(node).node, BINDING)
         assert cluster.fact(node).node.binding == BINDING
+
+    def test_doubts_are_read_back_and_taken_off_when_none_is_left(self, cluster, backstage, node):
+        cluster.record_doubts(cluster.fact(node).node, DOUBTS)
+        assert cluster.fact(node).node.doubts == DOUBTS
+        cluster.record_doubts(cluster.fact(node).node, ())
+        assert cluster.fact(node).node.doubts == ()
+        assert keys.DOUBTS not in backstage.node_annotations(node)
 
     def test_taint_and_mark_come_together_and_other_taints_survive(self, cluster, backstage, node):
         before = cluster.fact(node).node

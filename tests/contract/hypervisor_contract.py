@@ -21,8 +21,9 @@ from typing import Protocol
 import pytest
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
-from fencer.errors import GuestNotFound, HypervisorError, HypervisorUnreachable
+from fencer.errors import GuestChanged, GuestNotFound, HypervisorError, HypervisorUnreachable
 from fencer.ports import Hypervisor
+from tests.support.deadlines import IN_TIME, TOO_LATE, order
 
 NOBODY = "00000000-dead-4000-8000-000000000000"
 
@@ -111,10 +112,10 @@ ENDS: dict[str, Callable[[Backstage, GuestRef], None]] = {
 }
 every_end = pytest.mark.parametrize("end", ENDS.values(), ids=list(ENDS))
 
-POWER: dict[str, Callable[[Hypervisor, GuestRef], None]] = {
-    "shutdown": lambda hypervisor, guest: hypervisor.shutdown(guest),
-    "stop": lambda hypervisor, guest: hypervisor.stop(guest),
-    "start": lambda hypervisor, guest: hypervisor.start(guest),
+POWER: dict[str, Callable[..., None]] = {
+    "shutdown": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.shutdown(guest, run, until),
+    "stop": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.stop(guest, run, until),
+    "start": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.start(guest, run, until),
 }
 every_power_action = pytest.mark.parametrize("act", POWER.values(), ids=list(POWER))
 
@@ -144,6 +145,12 @@ class HypervisorContract:
         assert found.key == guest.key
         assert found.name == guest.name
         assert found.uuid == found.uuid.lower()
+
+    def test_evidence_names_its_witness_whatever_the_endpoint_is_called(self, hypervisor, guest):
+        read = hypervisor.read(guest)
+        assert read.witness
+        assert read.witness != hypervisor.endpoint
+        assert [told.witness for told in swept(hypervisor, guest)] == [read.witness]
 
     def test_evidence_is_dated_by_the_beginning_of_its_call(self, hypervisor, backstage, guest):
         before_s = backstage.now_s()
@@ -233,29 +240,64 @@ class HypervisorContract:
     # -- power --------------------------------------------------------------------------------------------
 
     def test_stop_cuts_the_power_and_start_boots(self, hypervisor, backstage, guest):
-        hypervisor.stop(guest)
-        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
-        hypervisor.start(guest)
+        order(hypervisor.stop, guest, hypervisor.read(guest).incarnation)
+        stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        order(hypervisor.start, guest, stopped.incarnation)
         assert eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING).cold_start is not False
         backstage.wait_until_up(guest)
 
     def test_stop_works_on_a_paused_guest(self, hypervisor, backstage, guest):
         backstage.pause(guest)
-        hypervisor.stop(guest)
+        paused = eventually_reads(hypervisor, backstage, guest, PowerState.PAUSED)
+        order(hypervisor.stop, guest, paused.incarnation)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
 
     def test_stop_of_a_stopped_guest_leaves_it_stopped(self, hypervisor, backstage, guest):
         backstage.destroy(guest)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         try:
-            hypervisor.stop(guest)
+            order(hypervisor.stop, guest)
         except HypervisorError as error:
             assert guest.name in str(error)  # noqa: PT017 - it may raise, and then it says about whom
         assert hypervisor.read(guest).power_state is PowerState.STOPPED
 
     def test_a_guest_that_obeys_shuts_down(self, hypervisor, backstage, guest):
-        hypervisor.shutdown(guest)
+        order(hypervisor.shutdown, guest)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+
+    # -- orders that come late ------------------------------------------------------------------------------
+
+    @every_power_action
+    def test_an_order_that_was_given_up_is_not_carried_out(self, hypervisor, guest, act):
+        before = hypervisor.read(guest)
+        with pytest.raises(HypervisorUnreachable, match="too late"):
+            act(hypervisor, guest, before.incarnation, TOO_LATE)
+        after = hypervisor.read(guest)
+        assert (after.power_state, after.incarnation) == (PowerState.RUNNING, before.incarnation)
+
+    @every_power_action
+    def test_an_order_for_an_earlier_run_does_not_reach_the_present_one(
+        self, hypervisor, backstage, guest, act
+    ):
+        """Somebody has restarted the guest since: it is sound, and what was judged is over."""
+        earlier = hypervisor.read(guest).incarnation
+        backstage.destroy(guest)
+        backstage.start(guest)
+        now = eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING)
+        with pytest.raises(GuestChanged, match="was meant"):
+            act(hypervisor, guest, earlier, IN_TIME)
+        after = hypervisor.read(guest)
+        assert (after.power_state, after.incarnation) == (PowerState.RUNNING, now.incarnation)
+
+    def test_a_start_for_an_earlier_end_is_not_carried_out(self, hypervisor, backstage, guest):
+        backstage.destroy(guest)
+        earlier = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED).incarnation
+        backstage.start(guest)
+        backstage.destroy(guest)
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        with pytest.raises(GuestChanged):
+            hypervisor.start(guest, earlier, IN_TIME)
+        assert hypervisor.read(guest).power_state is PowerState.STOPPED
 
     # -- the endpoint -------------------------------------------------------------------------------------
 
@@ -337,3 +379,14 @@ class LosableContract:
         backstage.mend()
         assert hypervisor.read(cut_guest).power_state is PowerState.RUNNING
         assert len(swept(hypervisor, cut_guest)) == 1
+
+    def test_it_is_the_same_host_and_the_same_witness_when_it_is_back(self, hypervisor, backstage):
+        """Else no guest that ended meanwhile is off where it ran, and no doubt of its word stands."""
+        before = hypervisor.read(guest := backstage.make_guest())
+        backstage.cut()
+        with pytest.raises(HypervisorUnreachable):
+            hypervisor.sweep()
+        backstage.mend()
+        after = hypervisor.read(guest)
+        assert after.guest.shares_host(before.guest)
+        assert (after.witness, after.guest.host) == (before.witness, before.guest.host)

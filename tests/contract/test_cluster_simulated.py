@@ -38,7 +38,7 @@ class MemoryBackstage:
 
     def renew_lease(self, name):
         self._api.clock.advance(10)
-        self._api.nodes[name].lease = self._api.clock.utc("microseconds")
+        self._api.renew(self._api.nodes[name])
 
     def make_pod(self, node, name, *, finalizers=(), mirror=False, tolerates=False):
         pod = ApiPod("default", name, self._api.new_uid(), "", self._api.clock.now_s(), node=node)

@@ -17,6 +17,7 @@ from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.world import World
 from tests.contract.hypervisor_contract import HypervisorContract, LosableContract, SavingContract
+from tests.support.deadlines import order
 
 PATIENCE_S = 60
 
@@ -122,7 +123,7 @@ class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContrac
     def test_a_stop_may_raise_and_yet_have_stopped(self, hypervisor, guest):
         hypervisor.trouble.stop_raises = True
         with pytest.raises(HypervisorProtocol):
-            hypervisor.stop(guest)
+            order(hypervisor.stop, guest)
         assert hypervisor.read(guest).power_state is PowerState.STOPPED
 
     def test_denied_is_denied(self, hypervisor, guest):
@@ -135,7 +136,7 @@ class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContrac
         hypervisor.trouble.power_denied = True
         assert hypervisor.describe().can_power is False
         with pytest.raises(HypervisorDenied, match=guest.name):
-            hypervisor.stop(guest)
+            order(hypervisor.stop, guest)
         assert hypervisor.read(guest).power_state is PowerState.RUNNING
 
     def test_nothing_is_known_of_guests_on_a_dead_host(self, world, hypervisor, guest):
@@ -143,7 +144,7 @@ class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContrac
         evidence = hypervisor.read(guest)
         assert (evidence.power_state, evidence.raw) == (PowerState.UNKNOWN, "lab1 is offline")
         with pytest.raises(HypervisorUnreachable):
-            hypervisor.start(guest)
+            order(hypervisor.start, guest)
 
     def test_a_guest_deleted_while_it_ran_has_no_record_of_its_end(self, world, hypervisor, guest):
         world.delete(world.guests[guest.name])

@@ -7,6 +7,8 @@ from fencer.core.model import (
     AttachmentView,
     Binding,
     Candidate,
+    Doubt,
+    Doubted,
     Evidence,
     FenceMark,
     Fleet,
@@ -32,7 +34,7 @@ BOOT, NEW_BOOT = "boot-1", "boot-2"
 ARMED = Policy(mode=Mode.ARMED)
 POD = PodView("db", "db-1", "pod-uid-1", "7", "Running", "2026-11-20T08:00:00Z")
 VOLUME = AttachmentView("csi-1", "va-uid-1", "k8s-2", "pv-db-1", attached=True)
-TAINT = Taint(OUT_OF_SERVICE, "nodeshutdown")
+TAINT = Taint(OUT_OF_SERVICE, "nodeshutdown", time_added="2026-11-20T09:58:30Z")
 MARK = FenceMark("inc-1", "2026-11-20T09:58:30Z", BOOT, GUEST, "fencer")
 STATES = tuple(PowerState)
 
@@ -48,8 +50,15 @@ def evidence(state=PowerState.STOPPED, **facts):
             "raw": f"{state} (by test)",
             "source": "test",
             "observed_at_s": NOW_S - 1,
+            "witness": "test:lab",
         }
         | facts
+    )
+
+
+def doubt(kind=Doubted.CONTRADICTED, **facts):
+    return Doubt(
+        **{"kind": kind, "guest": GUEST, "witness": "test:lab", "by": "fencer", "since_utc": NOW_UTC} | facts
     )
 
 

@@ -5,11 +5,15 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
+from fencer.core.fence import is_named
 from fencer.core.model import (
+    Alarm,
+    Binding,
     BindNode,
     Candidate,
     ClearPods,
     DiscardSaved,
+    Doubted,
     Fleet,
     ForgetMark,
     GuestHistory,
@@ -18,6 +22,7 @@ from fencer.core.model import (
     PowerState,
     Proof,
     Reason,
+    RecordDoubts,
     StopGuest,
     TaintNode,
     Unreadable,
@@ -37,6 +42,8 @@ from tests.core.build import (
     POD,
     STATES,
     TAINT,
+    UUID,
+    doubt,
     evidence,
     healthy,
     in_state,
@@ -45,6 +52,11 @@ from tests.core.build import (
     run,
 )
 
+DOUBTED = {
+    Doubted.CONTRADICTED: Reason.WITNESS_CONTRADICTED,
+    Doubted.SAVED: Reason.GUEST_SAVED,
+    Doubted.MIGRATED: Reason.GUEST_LEFT,
+}
 CLONE = (Candidate(GUEST, Via.UUID), Candidate(OTHER, Via.UUID))
 FRESH = node(lease_age_s=8.0, not_ready_s=3.0)
 REFUSE, WAIT = Verdict.REFUSE, Verdict.WAIT
@@ -94,7 +106,14 @@ def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
         (in_state(PowerState.ABSENT), REFUSE, Reason.ABSENCE_UNPROVEN),
         (observation(evidence=evidence(PowerState.ABSENT, conclusive=False)), WAIT, Reason.CLOSER_LOOK),
         (observation(node=node(lease_renewals=6)), REFUSE, Reason.LEASE_RENEWED),
-        (observation(node=node(lease_renewals=7)), REFUSE, Reason.WITNESS_CONTRADICTED),
+        (observation(node=node(lease_renewals=7)), REFUSE, Reason.LEASE_RENEWED),
+        (observation(node=node(doubts=Unreadable("schema 9"))), REFUSE, Reason.DOUBTS_UNREADABLE),
+        (observation(candidates=(), taken_by="k8s-1"), REFUSE, Reason.GUEST_TAKEN),
+        (observation(evidence=evidence(PowerState.UNKNOWN, away=True)), REFUSE, Reason.GUEST_LEFT),
+        *(
+            (observation(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(kind))), REFUSE, reason)
+            for kind, reason in DOUBTED.items()
+        ),
         (
             observation(fleet=Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}))),
             REFUSE,
@@ -117,7 +136,7 @@ def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
 def test_each_guard_objects_to_its_own_fact(changed, verdict, reason):
     decision = decide(changed, ARMED)
     assert (decision.verdict, decision.reason) == (verdict, reason)
-    assert decision.actions == ()
+    assert not set(map(type, decision.actions)) - {RecordDoubts}
     assert decision.objection is not None
     assert decision.objection.seen
     assert decision.objection.needs
@@ -138,16 +157,117 @@ def test_in_observe_mode_the_whole_ladder_is_climbed_and_nothing_done():
     assert [check.outcome for check in decision.checks[:-1]] == [Outcome.PASSED] * (len(decision.checks) - 1)
 
 
-def test_by_hand_neither_the_mode_nor_silence_nor_a_proven_binding_is_asked_for():
-    at_once = observation(intent=Intent.FENCE, node=replace(FRESH, ready=True, binding=None))
-    decision = decide(at_once, replace(ARMED, mode=Mode.OBSERVE))
-    assert decision.verdict is Verdict.FENCE
+class TestByHand:
+    """The operator's word shortens the waiting for silence, and never replaces the proof."""
+
+    def test_on_a_proven_binding_a_period_and_a_half_is_silence_whatever_the_mode_and_ready_say(self):
+        heard = replace(FRESH, ready=True)
+        waits = decide(observation(intent=Intent.FENCE, node=heard), replace(ARMED, mode=Mode.OBSERVE))
+        assert (waits.verdict, waits.reason) == (WAIT, Reason.SILENCE_TOO_SHORT)
+        assert waits.recheck_s == pytest.approx(7.0)
+        silent = replace(heard, lease_age_s=15.0)
+        decision = decide(observation(intent=Intent.FENCE, node=silent), replace(ARMED, mode=Mode.OBSERVE))
+        assert decision.verdict is Verdict.FENCE
+
+    def test_a_ready_node_whose_guest_runs_is_refused_at_once_and_no_stop_is_proposed(self):
+        at_work = healthy(intent=Intent.FENCE, word=Word(stop_guest=True))
+        decision = decide(at_work, ARMED)
+        assert (decision.verdict, decision.reason, decision.actions) == (REFUSE, Reason.NODE_READY, ())
+        assert "fencer shutdown k8s-2" in decision.objection.needs
+
+    def test_where_the_api_was_silent_for_long_already_that_is_told_and_to_be_waited_for(self):
+        told = replace(healthy().node, lease_renewals=0, renewed_utc="2026-11-20T09:59:30Z")
+        at_work = healthy(intent=Intent.FENCE, node=told, utc="2026-11-20T10:00:00Z")
+        objection = decide(at_work, ARMED).objection
+        assert "last renewed 30 s ago" in objection.seen
+        assert "Ready to be Unknown" in objection.needs
+
+    def test_a_guest_that_runs_under_a_node_that_is_heard_and_not_ready_is_not_waited_for(self):
+        """A kubelet whose container runtime is down renews for ever."""
+        broken = in_state(PowerState.RUNNING, intent=Intent.FENCE, node=replace(FRESH, ready=False))
+        assert decide(broken, ARMED).reason is Reason.GUEST_RUNNING
+
+    def test_two_renewals_after_the_guest_was_read_off_are_life(self):
+        off = observation(intent=Intent.FENCE, node=FRESH)
+        for renewals, verdict in ((1, WAIT), (2, REFUSE)):
+            since = run(renewals_at_start=FRESH.lease_renewals - renewals)
+            decision = decide(replace(off, history=GuestHistory(since)), ARMED)
+            assert (decision.verdict, decision.reason) == (verdict, Reason.SILENCE_TOO_SHORT)
+
+    @pytest.mark.parametrize("intent", [Intent.FENCE, Intent.UNFENCE, Intent.START, Intent.SHUTDOWN])
+    def test_a_mark_that_nobody_signed_is_refused_at_once(self, intent):
+        marked = node(taints=(TAINT,), mark=replace(MARK, schema=1))
+        decision = decide(observation(intent=intent, node=marked), ARMED)
+        assert (decision.verdict, decision.reason) == (REFUSE, Reason.MARK_UNSIGNED)
+        assert "unfence k8s-2 --adopt WHY" in decision.objection.needs
+
+    def test_where_the_lease_is_gone_a_word_for_the_guest_is_one_for_its_silence(self):
+        """A dead kubelet makes no lease."""
+        gone = node(lease_age_s=None, lease_renewals=0)
+        silent = observation(intent=Intent.FENCE, node=gone, evidence=None, history=GuestHistory())
+        assert decide(silent, ARMED).reason is Reason.LEASE_UNSEEN
+        spoken = replace(silent, word=Word(guest_off_why="I stand before it"))
+        assert decide(spoken, ARMED).verdict is Verdict.FENCE
+
+    UNPROVEN = node(binding=None, lease_age_s=20.0)
+
+    def test_on_an_unproven_binding_the_guest_has_to_be_typed(self):
+        decision = decide(observation(intent=Intent.FENCE, node=self.UNPROVEN), ARMED)
+        assert (decision.verdict, decision.reason) == (REFUSE, Reason.BINDING_UNPROVEN)
+        assert f"--guest lab/{UUID}" in decision.objection.needs
+
+    @pytest.mark.parametrize("typed", ["102", UUID, "home/105"])
+    @pytest.mark.parametrize("seen", [node(), UNPROVEN], ids=["proven", "unproven"])
+    def test_whoever_types_another_guest_is_told_which_one_it_is(self, seen, typed):
+        decision = decide(observation(intent=Intent.FENCE, node=seen, word=Word(guest=typed)), ARMED)
+        assert (decision.verdict, decision.reason) == (REFUSE, Reason.GUEST_REPLACED)
+        assert f"--guest lab/{UUID}" in decision.objection.needs
+
+    @pytest.mark.parametrize("typed", [f"lab/{UUID}", "lab/k8s-2"])
+    def test_then_it_counts(self, typed):
+        seen = observation(intent=Intent.FENCE, node=self.UNPROVEN, word=Word(guest=typed))
+        assert decide(seen, ARMED).verdict is Verdict.FENCE
+
+    def test_but_not_while_the_node_is_ready(self):
+        """A node whose only visible guest is a cold copy is Ready, and its own guest runs elsewhere."""
+        ready = replace(self.UNPROVEN, ready=True)
+        for word, verdict in ((Word(), REFUSE), (Word(guest="lab/k8s-2"), WAIT)):
+            decision = decide(observation(intent=Intent.FENCE, node=ready, word=word), ARMED)
+            assert (decision.verdict, decision.reason) == (verdict, Reason.NODE_READY)
+
+
+def test_a_guest_is_off_where_this_agent_saw_it_run_whatever_the_binding_says():
+    """It moved while its node was silent, and nobody could write that down."""
+    there = replace(GUEST, host="lab2")
+    ran = GuestHistory(run(), running_seen=True, boot_id=BOOT, guest=GUEST.key, ran_as=there)
+    bound_here = node(binding=Binding(replace(GUEST, host="lab1"), (BOOT,)))
+    back = observation(node=bound_here, history=ran, evidence=evidence(guest=replace(GUEST, host="lab1")))
+    assert decide(back, ARMED).reason is Reason.HOST_CHANGED
+
+
+def test_a_guest_that_another_node_which_is_heard_says_it_is_is_not_stopped():
+    stop = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP, unresponsive_after_s=60.0)
+    running = in_state(PowerState.RUNNING)
+    assert decide(running, stop).verdict is Verdict.STOP_FIRST
+    claimed = decide(replace(running, claimed_by=("k8s-2-new",)), stop)
+    assert (claimed.verdict, claimed.reason) == (REFUSE, Reason.GUEST_AMBIGUOUS)
+
+
+def test_a_taint_of_another_moment_than_our_mark_is_not_ours():
+    by_an_admin = node(taints=(replace(TAINT, time_added=None),), mark=MARK, boot_id=NEW_BOOT)
+    decision = decide(observation(node=by_an_admin), ARMED)
+    assert (decision.verdict, decision.reason) == (REFUSE, Reason.FOREIGN_TAINT)
+
+
+@pytest.mark.parametrize("typed", ["lab/105", "lab/", "lab", "home/k8s-2"])
+def test_a_guest_is_not_named_by_what_may_be_anothers(typed):
+    assert not is_named(replace(GUEST, id="205", name="105"), typed)
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state is not PowerState.STOPPED])
 def test_by_hand_the_proof_is_not_waived(state):
     decision = decide(in_state(state, intent=Intent.FENCE), replace(ARMED, paused_guest=PausedGuest.REFUSE))
-    assert not decision.actions
+    assert all(isinstance(action, RecordDoubts) for action in decision.actions)
 
 
 def test_a_deleted_guest_counts_with_a_record_of_its_end_and_the_mark_says_so():
@@ -287,6 +407,17 @@ class TestPausedGuests:
         short = GuestHistory(run(PowerState.PAUSED, since_s=NOW_S - 30))
         assert decide(in_state(PowerState.PAUSED, history=short), trusting).reason is Reason.NOT_HELD
 
+    def test_trust_is_in_people_and_not_in_storage_that_heals(self):
+        trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+        stalled = in_state(
+            PowerState.PAUSED,
+            evidence=evidence(PowerState.PAUSED, io_error=True),
+            fleet=Fleet(7, 1, stalled=frozenset({"lab"})),
+        )
+        assert decide(stalled, trusting).reason is Reason.STORAGE_STALL
+        marked = replace(stalled, node=node(taints=(TAINT,), mark=MARK))
+        assert decide(marked, trusting).reason is Reason.STORAGE_STALL
+
     def test_refuse_leaves_it_alone(self):
         decision = decide(in_state(PowerState.PAUSED), replace(ARMED, paused_guest=PausedGuest.REFUSE))
         assert (decision.reason, decision.actions) == (Reason.GUEST_PAUSED, ())
@@ -297,12 +428,14 @@ class TestSavedGuests:
 
     def test_saved_memory_is_thrown_away_where_the_operator_wants_that(self):
         decision = decide(in_state(PowerState.SAVED), self.policy)
-        assert (decision.verdict, decision.actions) == (Verdict.STOP_FIRST, (DiscardSaved(GUEST),))
+        assert decision.verdict is Verdict.DISCARD_FIRST
+        assert decision.actions[-1] == DiscardSaved(GUEST, "run-1")
 
     def test_not_before_it_was_read_so_for_a_while(self):
         short = GuestHistory(run(PowerState.SAVED, since_s=NOW_S - 2, readings=1))
         decision = decide(in_state(PowerState.SAVED, history=short), self.policy)
-        assert (decision.reason, decision.actions) == (Reason.NOT_HELD, ())
+        assert decision.reason is Reason.NOT_HELD
+        assert not set(map(type, decision.actions)) - {RecordDoubts}
 
 
 class TestUnresponsiveGuests:
@@ -352,10 +485,19 @@ class TestOperatorsWord:
         assert not any(isinstance(action, TaintNode) for action in decide(spoken, ARMED).actions)
 
     def test_it_never_overrides_a_kubelet_that_is_heard(self):
-        alive = observation(
-            intent=Intent.FENCE, word=self.word, evidence=None, node=replace(FRESH, ready=False)
-        )
-        assert decide(alive, ARMED).reason is Reason.EVIDENCE_MISSING
+        """By hand a shorter silence is enough for a reading, and for a word it is not."""
+        alive = replace(FRESH, ready=False)
+        heard = observation(intent=Intent.FENCE, word=self.word, evidence=None, node=alive)
+        assert decide(heard, ARMED).reason is Reason.SILENCE_TOO_SHORT
+        lately = replace(heard, node=replace(alive, lease_age_s=39.0))
+        assert decide(lately, ARMED).reason is Reason.EVIDENCE_MISSING
+
+    def test_given_with_a_command_it_lasts_ten_minutes_too(self):
+        word = replace(self.word, given_s=NOW_S - 601)
+        late = observation(intent=Intent.FENCE, word=word, evidence=None, history=GuestHistory())
+        assert decide(late, ARMED).reason is Reason.EVIDENCE_MISSING
+        spoken = replace(late, word=replace(word, given_s=NOW_S - 599))
+        assert decide(spoken, ARMED).verdict is Verdict.FENCE
 
     def test_recorded_in_the_mark_it_lasts_ten_minutes_and_one_boot(self):
         marked = replace(MARK, proof=Proof.OPERATOR)
@@ -366,3 +508,20 @@ class TestOperatorsWord:
         assert decide(late, ARMED).actions == ()
         rebooted = replace(spoken, node=replace(spoken.node, boot_id=NEW_BOOT))
         assert decide(rebooted, ARMED).actions == ()
+
+    def test_recorded_in_a_mark_that_nobody_signed_it_is_nobodys(self):
+        """The taint is gone, and a person fences anew: what a kubelet may have written is not their word."""
+        forged = replace(MARK, proof=Proof.OPERATOR, schema=1)
+        by_hand = observation(
+            intent=Intent.FENCE, node=node(mark=forged), evidence=None, history=GuestHistory()
+        )
+        assert decide(by_hand, ARMED).reason is Reason.EVIDENCE_MISSING
+        signed = replace(by_hand, node=node(mark=replace(forged, schema=2)))
+        assert decide(signed, ARMED).verdict is Verdict.FENCE
+
+
+def test_what_a_hypervisor_found_out_beside_its_reading_is_told_first():
+    seen = observation(evidence=evidence(told="an order of ours came late"))
+    alarm, taint = decide(seen, ARMED).actions
+    assert alarm == Alarm("lab/k8s-2: an order of ours came late")
+    assert isinstance(taint, TaintNode)

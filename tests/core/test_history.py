@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.history import aged, contradicted, proven_running, remember, renewals_in_run, track
-from fencer.core.model import GuestHistory, PowerState
-from tests.core.build import BOOT, NEW_BOOT, NOW_S, OTHER, evidence, node
+from fencer.core.history import aged, listen, proven_running, remember, renewals_in_run, track
+from fencer.core.model import GuestHistory, Heard, PowerState
+from tests.core.build import BOOT, GUEST, NEW_BOOT, NOW_S, OTHER, evidence, node
 
 OFF, ON = PowerState.STOPPED, PowerState.RUNNING
 
@@ -36,9 +36,19 @@ class TestLeases:
     def test_no_lease_has_no_age(self):
         assert aged(node(), track(None, None, ready=False, now_s=1.0), 9.0).lease_age_s is None
 
-    def test_a_lease_that_vanishes_is_not_renewed_by_it(self):
+    def test_a_lease_that_vanishes_is_not_silent_but_unknown(self):
+        """It was renewed a moment ago; whether it would be now, nobody can say."""
         lease = track(track(None, "t1", ready=True, now_s=1.0), None, ready=True, now_s=50.0)
-        assert aged(node(), lease, 50.0).lease_age_s == 49.0
+        assert aged(node(), lease, 50.0).lease_age_s is None
+        back = track(lease, "t1", ready=True, now_s=60.0)
+        assert (aged(node(), back, 60.0).lease_age_s, back.renewals) == (59.0, 0)
+
+    def test_a_list_that_lags_behind_a_live_read_tells_nothing(self):
+        live = track(None, "t3", ready=True, now_s=1.0, version=30)
+        late = track(live, "t1", ready=True, now_s=2.0, version=10)
+        assert (late.renew_time, late.renewals, late.changed_at_s) == ("t3", 0, 1.0)
+        newer = track(late, "t4", ready=True, now_s=3.0, version=40)
+        assert (newer.renewals, newer.changed_at_s) == (1, 3.0)
 
     def test_not_ready_counts_from_its_beginning(self):
         down = track(track(None, "t1", ready=False, now_s=5.0), "t1", ready=False, now_s=9.0)
@@ -118,14 +128,63 @@ class TestGuests:
         assert not remember(fell, renewed, other, NOW_S + 8, 10.0).proven
 
 
-class TestJudgements:
-    def test_two_renewals_while_off_contradict_the_witness(self):
-        history, seen = told(OFF, OFF)
-        assert not contradicted(history, replace(seen, lease_renewals=6))
-        assert contradicted(history, replace(seen, lease_renewals=7))
-        assert not contradicted(told(ON, ON)[0], replace(seen, lease_renewals=9))
-        assert not contradicted(GuestHistory(), seen)
+class TestLiveLooks:
+    """Signs of life of a guest that was called off: only live reads, each after a live reading, and newer."""
 
+    @staticmethod
+    def heard(*looks, start=None):
+        """Fold looks (state or Evidence, and the second of renewTime); return the renewals heard."""
+        history = start or GuestHistory()
+        for reading, second in looks:
+            fact = reading if not isinstance(reading, PowerState) else evidence(reading)
+            history = listen(history, node(renewed_utc=f"2026-11-20T10:00:{second:02d}Z"), fact)
+        return history.heard and history.heard.renewals
+
+    def test_the_first_renewal_may_be_older_than_the_end_and_counts_for_nothing(self):
+        assert self.heard((OFF, 10)) == 0
+        assert self.heard((OFF, 10), (OFF, 10), (OFF, 10)) == 0
+
+    def test_each_newer_one_is_a_sign_of_life(self):
+        assert self.heard((OFF, 10), (OFF, 20), (OFF, 20), (OFF, 30)) == 2
+
+    def test_whoever_reads_it_running_from_afar_too_is_believed_again(self):
+        heard = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", "", renewals=2))
+        seen = remember(heard, node(), evidence(PowerState.RUNNING), NOW_S, 30.0)
+        assert seen.heard is None
+
+    def test_one_that_is_older_by_the_nodes_clock_is_one_too(self):
+        """Its clock may step back. What is older by the API's own count is never taken in: see `track`."""
+        assert self.heard((OFF, 30), (OFF, 20), (OFF, 21)) == 2
+
+    @pytest.mark.parametrize(
+        "between",
+        [ON, PowerState.PAUSED, PowerState.UNKNOWN, evidence(PowerState.ABSENT)],
+        ids=["runs", "paused", "unknown", "no record of its end"],
+    )
+    def test_another_word_in_between_begins_anew(self, between):
+        assert self.heard((OFF, 10), (OFF, 20), (between, 30)) is None
+        assert self.heard((OFF, 10), (OFF, 20), (between, 30), (OFF, 40)) == 0
+
+    @pytest.mark.parametrize(
+        "changed", [{"incarnation": "run-2"}, {"witness": "another"}, {"guest": OTHER}], ids=str
+    )
+    def test_so_does_another_run_witness_or_guest(self, changed):
+        assert self.heard((OFF, 10), (OFF, 20), (evidence(OFF, **changed), 30)) == 0
+
+    def test_a_record_of_its_end_goes_on_from_a_stop(self):
+        assert self.heard((OFF, 10), (evidence(PowerState.ABSENT, end_recorded=True), 20)) == 1
+
+    def test_what_is_not_live_is_not_taken_in(self):
+        before = self.heard((OFF, 10), (OFF, 20))
+        assert self.heard((OFF, 10), (OFF, 20), (evidence(OFF, conclusive=False), 30)) == before
+        assert listen(GuestHistory(), node(), None) == GuestHistory()
+
+    def test_a_lease_that_cannot_be_read_is_no_sign_of_life(self):
+        history = listen(GuestHistory(), node(renewed_utc=""), evidence(OFF))
+        assert listen(history, node(renewed_utc=""), evidence(OFF)).heard.renewals == 0
+
+
+class TestJudgements:
     def test_a_binding_needs_running_before_and_after_a_renewal_of_one_boot(self):
         history, seen = told(ON, ON)
         assert not proven_running(history, seen)

@@ -45,7 +45,7 @@ def test_a_silent_host_that_reads_off_holds_no_guest():
 
 
 def test_where_this_agent_saw_it_run_is_enough_without_a_binding():
-    history = GuestHistory(guest=GUEST.key, ran_on="pve1")
+    history = GuestHistory(guest=GUEST.key, ran_as=GUEST)
     assert by_host_power(lost(), OFF, node(binding=None), history).power_state is PowerState.STOPPED
 
 
@@ -73,8 +73,8 @@ def test_a_witness_that_does_not_say_off_ends_the_readings_that_did(reading, wor
         (lost(), node(binding=Binding(replace(GUEST, host="pve2"), (BOOT,))), FRESH),
         (lost(), node(binding=Binding(replace(GUEST, host=None), (BOOT,))), FRESH),
         (lost(), node(binding=Binding(replace(GUEST, id="103"), (BOOT,))), FRESH),
-        (lost(), BOUND, GuestHistory(guest=GUEST.key, ran_on="pve2")),
-        (lost(), node(binding=None), GuestHistory(guest=("home", "103", UUID), ran_on="pve1")),
+        (lost(), BOUND, GuestHistory(guest=GUEST.key, ran_as=replace(GUEST, host="pve2"))),
+        (lost(), node(binding=None), GuestHistory(guest=("home", "103", UUID), ran_as=GUEST)),
         (lost(guest=replace(GUEST, host="pve2")), BOUND, FRESH),
         (lost(guest=replace(GUEST, host=None)), BOUND, FRESH),
     ],
@@ -159,7 +159,10 @@ def test_a_silent_host_alone_is_refused_with_the_ways_out():
 def test_erasing_a_fact_never_proves_a_guest_off(silent, settled, host, bound, ran_on, off):
     """But for one: that the guest was last seen elsewhere, by the binding or by this agent."""
     seen = lost(host_silent=silent, settled=settled, guest=replace(GUEST, host=host))
-    reading, history = replace(OFF, off=off), GuestHistory(guest=GUEST.key, ran_on=ran_on)
+    reading, history = (
+        replace(OFF, off=off),
+        GuestHistory(guest=GUEST.key, ran_as=ran_on and replace(GUEST, host=ran_on)),
+    )
     before = by_host_power(seen, reading, bound, history).power_state is PowerState.STOPPED
     less = [
         by_host_power(seen, None, bound, history),
@@ -196,7 +199,7 @@ def test_the_word_of_a_witness_is_dated_by_whoever_was_asked_first():
 def test_where_a_guest_ran_is_remembered_until_another_guest_is_the_node():
     running = evidence(PowerState.RUNNING, guest=GUEST)
     seen = remember(FRESH, BOUND, running, NOW_S, 10.0)
-    assert seen.ran_on == "pve1"
-    assert remember(seen, BOUND, lost(), NOW_S, 10.0).ran_on == "pve1"
+    assert seen.ran_as == GUEST
+    assert remember(seen, BOUND, lost(), NOW_S, 10.0).ran_as == GUEST
     other = evidence(guest=replace(GUEST, id="103"))
-    assert remember(seen, BOUND, other, NOW_S, 10.0).ran_on is None
+    assert remember(seen, BOUND, other, NOW_S, 10.0).ran_as is None

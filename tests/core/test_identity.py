@@ -6,9 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.core.identity import Admission, Directory, Rules, canonical, new_binding, resolve, swapped
-from fencer.core.model import Binding, GuestHistory, GuestRef, PowerState, Unreadable, Via
-from tests.core.build import BOOT, GUEST, NEW_BOOT, OTHER, UUID, evidence, healthy, node, observation, run
+from fencer.core.decide import decide
+from fencer.core.identity import (
+    Admission,
+    Directory,
+    Rules,
+    bound,
+    canonical,
+    moved_binding,
+    new_binding,
+    subject_of,
+    swapped,
+)
+from fencer.core.model import Binding, BindNode, GuestHistory, GuestRef, PowerState, Reason, Unreadable, Via
+from fencer.core.rung import Objection
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    GUEST,
+    NEW_BOOT,
+    OTHER,
+    UUID,
+    evidence,
+    healthy,
+    node,
+    observation,
+    run,
+)
 
 UNBOUND = node(binding=None)
 STRANGER = GuestRef("lab", "s", "99999999-0000-4000-8000-000000000001", "k8s-2")
@@ -89,39 +113,161 @@ def test_power_is_admitted_by_uuid_or_by_the_map_and_by_nothing_else():
 
 
 def test_nodes_that_report_the_same_uuid_are_rivals_unless_the_map_tells():
-    twin = node(name="k8s-9", uid="n9", system_uuid=UUID.upper())
+    twin = node(name="k8s-9", uid="n9", system_uuid=UUID.upper(), binding=None)
     assert Directory((GUEST,), (UNBOUND, twin), Rules()).rivals(UNBOUND) == ("k8s-9",)
     mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")})
     assert Directory((GUEST,), (UNBOUND, twin), mapped).rivals(UNBOUND) == ()
 
 
+def directory(*nodes, guests=(GUEST,), rules=None):
+    """Return the directory of a pass."""
+    return Directory(guests, nodes, rules or Rules())
+
+
+class TestTaken:
+    """A guest that is bound to a node is nobody else's, whatever other nodes say of themselves."""
+
+    OWNER = node()
+
+    @pytest.mark.parametrize("told", [UUID, swapped(UUID), UUID.upper()], ids=["same", "turned", "upper"])
+    def test_a_node_that_reports_its_uuid_gets_nothing(self, told):
+        liar = node(name="k8s-3", uid="n3", system_uuid=told, binding=None)
+        both = directory(self.OWNER, liar)
+        assert both.candidates(liar) == ()
+        assert both.taken_by(liar) == "k8s-2"
+        assert both.rivals(self.OWNER) == ()
+
+    def test_nor_does_one_that_claims_to_be_bound_to_it_without_matching(self):
+        owner = node(system_uuid="99999999-0000-4000-8000-000000000001")
+        other = node(name="k8s-3", uid="n3", binding=None)
+        assert directory(owner, other).taken_by(other) == ""
+        assert [item.guest for item in directory(owner, other).candidates(other)] == [GUEST]
+
+    def test_two_nodes_that_are_both_bound_to_it_are_rivals(self):
+        """As after a node was given another name: the older Node object is to be deleted."""
+        again = node(name="k8s-2b", uid="n2b")
+        both = directory(self.OWNER, again)
+        assert both.rivals(self.OWNER) == ("k8s-2b",)
+        assert both.rivals(again) == ("k8s-2",)
+
+    def test_the_map_and_its_nodes_own_uuid_outweigh_what_another_was_bound_by(self):
+        """A kubelet that lied before the other node was ever seen does not keep it from being fenced."""
+        liar = node(name="k8s-3", uid="n3")
+        both = directory(UNBOUND, liar, rules=Rules(nodes={"k8s-2": ("lab", "k8s-2")}))
+        assert [item.guest for item in both.candidates(UNBOUND)] == [GUEST]
+        assert both.rivals(UNBOUND) == ()
+        assert both.candidates(liar) == ()
+        assert both.taken_by(liar) == "k8s-2"
+
+    def test_a_map_and_a_uuid_that_lead_to_one_guest_make_rivals(self):
+        mapped, reporting = node(name="k8s-1", uid="n1", system_uuid="", binding=None), UNBOUND
+        both = directory(mapped, reporting, rules=Rules(nodes={"k8s-1": ("lab", "k8s-2")}))
+        assert both.rivals(mapped) == ("k8s-2",)
+        assert both.rivals(reporting) == ("k8s-1",)
+
+    def test_a_straight_and_a_turned_uuid_that_lead_to_one_guest_make_rivals(self):
+        turned = node(name="k8s-3", uid="n3", system_uuid=swapped(UUID), binding=None)
+        assert directory(UNBOUND, turned).rivals(UNBOUND) == ("k8s-3",)
+
+    def test_a_guest_without_a_node_is_said_to_be_taken(self):
+        seen = replace(observation(node=UNBOUND), candidates=(), taken_by="k8s-1")
+        assert bound(seen).reason is Reason.GUEST_TAKEN
+        assert "k8s-1" in bound(seen).seen
+
+
+class TestWhoseItIs:
+    """A kubelet may say whose it is, and write what is not signed: neither takes a guest from anybody."""
+
+    LIAR = node(name="k8s-3", uid="n3", binding=Binding(GUEST, (BOOT,), schema=1))
+
+    def test_what_was_signed_goes_before_what_was_not(self):
+        both = directory(node(), self.LIAR)
+        assert both.rivals(node()) == ()
+        assert both.candidates(self.LIAR) == ()
+
+    def test_among_the_unsigned_alone_as_before_an_upgrade_nobody_goes_first(self):
+        old = node(binding=Binding(GUEST, (BOOT,), schema=1))
+        assert directory(old, self.LIAR).rivals(old) == ("k8s-3",)
+
+    def test_a_copy_of_somebodys_guest_is_nobody_elses_either(self):
+        copied = Directory((GUEST, OTHER), (node(), replace(UNBOUND, name="k8s-3")), Rules())
+        assert copied.candidates(replace(UNBOUND, name="k8s-3")) == ()
+        assert copied.taken_by(replace(UNBOUND, name="k8s-3")) == "k8s-2"
+        assert [item.guest for item in copied.candidates(node())] == [GUEST, OTHER]
+
+    def test_a_guest_that_the_map_names_is_kept_for_its_node_while_that_is_not_there(self):
+        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")})
+        assert directory(UNBOUND, rules=rules).candidates(UNBOUND) == ()
+
+    def test_who_names_a_guest_is_told_though_it_is_not_theirs(self):
+        renamed = replace(UNBOUND, name="k8s-2-new", uid="n9")
+        assert directory(node(), renamed).claimed_by(node()) == ("k8s-2-new",)
+        assert directory(node()).claimed_by(node()) == ()
+
+    def test_a_binding_to_an_endpoint_that_is_not_configured_binds_nobody(self):
+        moved = node(binding=Binding(replace(GUEST, endpoint="gone"), (BOOT,)))
+        found_ = Directory((GUEST,), (moved,), Rules(), endpoints={"lab"}).candidates(moved)
+        assert [item.guest for item in found_] == [GUEST]
+
+    def test_a_node_whose_bound_guest_runs_is_no_other_guest(self):
+        """Else a kubelet that reports another's UUID is bound to that one's guest in the end."""
+        before = Binding(STRANGER, (BOOT,))
+        still = evidence(PowerState.RUNNING, guest=STRANGER)
+        seen = observation(node=node(binding=before), bound_reading=still)
+        assert bound(seen).reason is Reason.GUEST_AMBIGUOUS
+        off = observation(node=node(binding=before), bound_reading=evidence(guest=STRANGER))
+        assert not isinstance(bound(off), Objection)
+
+    def test_where_it_runs_is_bound_though_its_node_is_silent(self):
+        there = replace(GUEST, host="lab2")
+        ran = node(binding=Binding(replace(GUEST, host="lab1"), (BOOT,)))
+        seen = observation(node=ran, evidence=evidence(PowerState.RUNNING, guest=there))
+        assert moved_binding(seen) == Binding(there, (BOOT,))
+        assert BindNode(Binding(there, (BOOT,))) in decide(seen, ARMED).actions
+        assert moved_binding(observation(node=ran, evidence=evidence(guest=there))) is None
+
+
+def test_a_guest_that_is_named_like_anothers_number_is_not_that_one():
+    number, named = replace(OTHER, id="101", name="db"), replace(OTHER, id="205", name="101")
+    rules = Rules(nodes={"k8s-2": ("home", "101")})
+    for guests in ((number, named), (named, number)):
+        assert [item.guest for item in found(UNBOUND, guests, rules)] == [number]
+    assert [item.guest for item in found(UNBOUND, (named,), rules)] == [named]
+
+
 @pytest.mark.parametrize("via", list(Via))
 def test_a_resolution_says_how_it_was_found(via):
     seen = observation(candidates=(replace(observation().candidates[0], via=via),))
-    assert resolve(seen).seen.startswith("lab/k8s-2, ")
+    _, words = bound(seen)
+    assert words.startswith("lab/k8s-2, ")
+
+
+def bound_anew(seen):
+    """Return the binding that should be written now."""
+    return new_binding(subject_of(seen))
 
 
 class TestNewBinding:
     def test_none_without_a_boot_id_a_reading_or_a_readable_annotation(self):
-        assert new_binding(healthy(node=replace(healthy().node, boot_id="", binding=None)), GUEST) is None
-        assert new_binding(healthy(evidence=None), GUEST) is None
-        assert new_binding(healthy(node=replace(healthy().node, binding=Unreadable("x"))), GUEST) is None
-        assert new_binding(healthy(evidence=evidence(PowerState.STOPPED)), GUEST) is None
+        assert bound_anew(healthy(node=replace(healthy().node, boot_id="", binding=None))) is None
+        assert bound_anew(healthy(evidence=None)) is None
+        assert bound_anew(healthy(node=replace(healthy().node, binding=Unreadable("x")))) is None
+        assert bound_anew(healthy(evidence=evidence(PowerState.STOPPED))) is None
 
     def test_a_move_to_another_host_is_written_down(self):
         moved = replace(GUEST, host="lab2")
-        binding = new_binding(healthy(evidence=evidence(PowerState.RUNNING, guest=moved)), GUEST)
+        binding = bound_anew(healthy(evidence=evidence(PowerState.RUNNING, guest=moved)))
         assert binding.guest.host == "lab2"
 
     def test_the_first_binding_knows_one_boot(self):
-        first = new_binding(healthy(node=replace(healthy().node, binding=None)), GUEST)
+        first = bound_anew(healthy(node=replace(healthy().node, binding=None)))
         assert first == Binding(GUEST, (BOOT,))
 
     def test_only_the_last_boots_are_kept(self):
         many = Binding(GUEST, tuple(f"b{n}" for n in range(16)))
         alive = replace(healthy().node, binding=many, boot_id=NEW_BOOT)
         history = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT))
-        binding = new_binding(healthy(node=alive, history=history), GUEST)
+        binding = bound_anew(healthy(node=alive, history=history))
         assert (len(binding.boot_ids), binding.boot_ids[0], binding.boot_ids[-1]) == (16, "b1", NEW_BOOT)
 
 

@@ -1,13 +1,15 @@
 """What must hold of every decision, whatever is observed."""
 
+from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fencer.core.decide import decide
 from fencer.core.model import (
     OUT_OF_SERVICE,
+    Alarm,
     AttachmentView,
     Binding,
     Candidate,
@@ -15,8 +17,8 @@ from fencer.core.model import (
     Cordon,
     DeleteAttachments,
     DiscardSaved,
+    Doubted,
     FenceMark,
-    Fleet,
     GuestHistory,
     GuestRef,
     Intent,
@@ -26,6 +28,9 @@ from fencer.core.model import (
     PowerState,
     Proof,
     Reason,
+    RecordDoubts,
+    ShutdownGuest,
+    StartGuest,
     StopGuest,
     Taint,
     TaintNode,
@@ -35,41 +40,54 @@ from fencer.core.model import (
     Via,
     Word,
 )
-from fencer.core.policy import Mode, PausedGuest, Policy, SavedGuest, UnresponsiveGuest
+from fencer.core.policy import (
+    AfterStop,
+    Mode,
+    PausedGuest,
+    Policy,
+    ResumedGuest,
+    SavedGuest,
+    UnresponsiveGuest,
+)
 from fencer.core.reasons import TEXTS, change, says
-from tests.core.build import BOOT, GUEST, NEW_BOOT, NOW_S, OTHER, UUID, evidence, node, observation, run
+from tests.core.build import (
+    BOOT,
+    GUEST,
+    MARK,
+    NEW_BOOT,
+    NOW_S,
+    OTHER,
+    POD,
+    TAINT,
+    UUID,
+    doubt,
+    fenced,
+    healthy,
+    in_state,
+    node,
+    observation,
+    returned,
+)
 from tests.support.amounts import examples
 
 IRREVERSIBLE = (TaintNode, ClearPods, StopGuest, DiscardSaved, DeleteAttachments, UntaintNode)
+POWER = (StopGuest, DiscardSaved, ShutdownGuest, StartGuest)
 ages = st.sampled_from((0.0, 3.0, 20.0, 41.0, 90.0, 400.0))
+moments = ages.map(lambda age: NOW_S - age)
 states = st.sampled_from(PowerState)
 boots = st.sampled_from((BOOT, NEW_BOOT, ""))
-times = st.sampled_from(("2026-11-20T08:00:00Z", "2026-11-20T09:58:00Z", "2026-11-20T09:59:50Z", "gibberish"))
-guests = st.sampled_from((GUEST, OTHER, GuestRef("lab", "x", UUID, "x", "lab2")))
-evidences = st.builds(
-    evidence,
-    state=states,
-    guest=guests,
-    settled=st.booleans(),
-    incarnation=st.sampled_from(("run-1", "run-2", None)),
-    cold_start=st.sampled_from((True, False, None)),
-    observed_at_s=ages.map(lambda age: NOW_S - age),
-    conclusive=st.booleans(),
-    end_recorded=st.booleans(),
-    io_error=st.booleans(),
-    host_silent=st.booleans(),
-    moved_from=st.sampled_from(((), ("lab2",))),
-    proof=st.sampled_from((Proof.POWER, Proof.HA_RECOVERY, Proof.HOST_POWER)),
+TIMES = ("2026-11-20T08:00:00Z", "2026-11-20T09:58:00Z", "2026-11-20T09:59:50Z", "gibberish")
+times = st.sampled_from(TIMES)
+guests = st.sampled_from(
+    (
+        GUEST,
+        OTHER,
+        GuestRef("lab", "x", UUID, "x", "lab2"),
+        replace(GUEST, host="lab1", host_uuid="uuid-1"),
+        replace(GUEST, host="lab1", host_uuid="uuid-2"),
+    )
 )
-runs = st.builds(
-    run,
-    state=states,
-    since_s=ages.map(lambda age: NOW_S - 10 - age),
-    last_s=st.just(NOW_S - 1),
-    readings=st.integers(1, 5),
-    renewals_at_start=st.integers(0, 8),
-    boot_id=boots,
-)
+doubts = st.builds(doubt, kind=st.sampled_from(Doubted), guest=guests)
 marks = st.builds(
     FenceMark,
     incident=st.just("inc"),
@@ -78,6 +96,8 @@ marks = st.builds(
     guest=guests,
     by=st.just("fencer"),
     proof=st.sampled_from(Proof),
+    pods=st.sampled_from((None, 0, 1, 2)),
+    schema=st.sampled_from((1, 2)),
 )
 pods = st.builds(
     PodView,
@@ -92,83 +112,149 @@ pods = st.builds(
     tolerates_out_of_service=st.booleans(),
     finalizers=st.sampled_from(((), ("x/y",))),
 )
-nodes = st.builds(
-    node,
-    ready=st.sampled_from((True, False, None)),
-    boot_id=boots,
-    lease_age_s=st.one_of(st.none(), ages),
-    lease_renewals=st.integers(0, 12),
-    not_ready_s=st.one_of(st.none(), ages),
-    taints=st.sampled_from(((), (Taint(OUT_OF_SERVICE),), (Taint("other"),))),
-    mark=st.one_of(st.none(), marks, st.just(Unreadable("newer"))),
-    binding=st.one_of(
+candidates = st.lists(
+    st.builds(Candidate, guests, st.sampled_from(Via), st.booleans()),
+    max_size=2,
+    unique_by=lambda it: it.guest,
+)
+intents = st.sampled_from((Intent.WATCH, Intent.WATCH, *Intent))
+cordons = st.builds(Cordon, st.sampled_from(("unfence", "drain")), boots, times)
+FACTS = {
+    "node.ready": st.sampled_from((True, False, None)),
+    "node.boot_id": boots,
+    "node.lease_age_s": st.one_of(st.none(), ages),
+    "node.lease_renewals": st.integers(0, 12),
+    "node.not_ready_s": st.one_of(st.none(), ages),
+    "node.taints": st.sampled_from(
+        ((), (Taint("other"),), *((Taint(OUT_OF_SERVICE, time_added=at),) for at in (None, *TIMES)))
+    ),
+    "node.mark": st.one_of(st.none(), marks, st.just(Unreadable("newer"))),
+    "node.binding": st.one_of(
         st.none(),
         st.just(Unreadable("newer")),
         st.builds(Binding, guests, st.lists(boots, max_size=3).map(tuple)),
     ),
-    cordon=st.one_of(st.none(), st.builds(Cordon, st.sampled_from(("unfence", "drain")), boots, times)),
-    unschedulable=st.booleans(),
-    excluded=st.booleans(),
-    roles=st.sampled_from(((), ("control-plane",))),
-    volumes_in_use=st.integers(0, 1),
-    gone=st.booleans(),
-)
-fleets = st.builds(
-    Fleet,
-    nodes=st.integers(1, 6),
-    silent=st.integers(0, 6),
-    young_fences=st.integers(0, 4),
-    last_stop_age_s=st.one_of(st.none(), ages),
-    stalled=st.sampled_from((frozenset(), frozenset({"lab"}))),
-    contradicted_endpoints=st.sampled_from((frozenset(), frozenset({"lab"}))),
-    quorum_without=st.sampled_from((frozenset(), frozenset({"k8s-2"}))),
-    paused_why=st.sampled_from((None, "", "work")),
-)
-words = st.builds(
-    Word,
-    stop_guest=st.booleans(),
-    guest_off_why=st.sampled_from((None, "plug pulled")),
-    over_brake_why=st.sampled_from((None, "I know")),
-    same_boot_why=st.sampled_from((None, "checked")),
-    stop_after_s=st.sampled_from((None, 60.0)),
-)
-observations = st.builds(
-    observation,
-    node=nodes,
-    candidates=st.lists(st.builds(Candidate, guests, st.sampled_from(Via), st.booleans()), max_size=2).map(
-        tuple
+    "node.doubts": st.one_of(st.just(Unreadable("newer")), st.lists(doubts, max_size=2).map(tuple)),
+    "node.cordon": st.one_of(
+        st.none(), st.builds(Cordon, st.sampled_from(("unfence", "drain")), boots, times)
     ),
-    rivals=st.sampled_from(((), ("k8s-9",))),
-    others=st.lists(states, max_size=1).map(tuple),
-    evidence=st.one_of(st.none(), evidences),
-    history=st.builds(
-        GuestHistory,
-        run=st.one_of(st.none(), runs),
-        running_seen=st.booleans(),
-        boot_id=boots,
-        boot_seen_s=ages.map(lambda age: NOW_S - age),
-        renewals_at_boot=st.integers(0, 8),
-    ),
-    fleet=fleets,
-    intent=st.sampled_from(Intent),
-    asked_s=st.sampled_from((None, 5.0, 90.0)),
-    pods=st.one_of(st.none(), st.lists(pods, max_size=2).map(tuple)),
-    attachments=st.one_of(
-        st.none(), st.just(()), st.just((AttachmentView("a", "u", "k8s-2", "pv", attached=True),))
-    ),
-    close=st.booleans(),
-    word=words,
+    "node.unschedulable": st.booleans(),
+    "node.excluded": st.booleans(),
+    "node.roles": st.sampled_from(((), ("control-plane",))),
+    "node.volumes_in_use": st.integers(0, 1),
+    "node.gone": st.booleans(),
+    "candidates": candidates.map(tuple),
+    "rivals": st.sampled_from(((), ("k8s-9",))),
+    "others": st.lists(states, max_size=1).map(tuple),
+    "evidence": st.none(),
+    "evidence.power_state": states,
+    "evidence.guest": guests,
+    "evidence.settled": st.booleans(),
+    "evidence.incarnation": st.sampled_from(("run-1", "run-2", None)),
+    "evidence.cold_start": st.sampled_from((True, False, None)),
+    "evidence.observed_at_s": moments,
+    "evidence.conclusive": st.booleans(),
+    "evidence.end_recorded": st.booleans(),
+    "evidence.io_error": st.booleans(),
+    "evidence.host_silent": st.booleans(),
+    "evidence.moved_from": st.sampled_from(((), ("lab2",))),
+    "evidence.proof": st.sampled_from((Proof.POWER, Proof.HA_RECOVERY, Proof.HOST_POWER)),
+    "evidence.away": st.booleans(),
+    "evidence.doubt": st.one_of(st.none(), doubts),
+    "history.run": st.none(),
+    "history.run.power_state": states,
+    "history.run.since_s": moments,
+    "history.run.readings": st.integers(1, 5),
+    "history.run.renewals_at_start": st.integers(0, 8),
+    "history.run.boot_id": boots,
+    "history.running_seen": st.booleans(),
+    "history.boot_id": boots,
+    "history.boot_seen_s": moments,
+    "history.renewals_at_boot": st.integers(0, 8),
+    "history.ran_as": st.one_of(st.none(), guests),
+    "history.guest": guests.map(lambda guest: guest.key),
+    "history.proven": st.booleans(),
+    "fleet.nodes": st.integers(1, 6),
+    "fleet.silent": st.integers(0, 6),
+    "fleet.young_fences": st.integers(0, 4),
+    "fleet.last_stop_age_s": st.one_of(st.none(), ages),
+    "fleet.stalled": st.sampled_from((frozenset(), frozenset({"lab"}))),
+    "fleet.contradicted_endpoints": st.sampled_from((frozenset(), frozenset({"lab"}))),
+    "fleet.quorum_without": st.sampled_from((frozenset(), frozenset({"k8s-2"}))),
+    "fleet.paused_why": st.sampled_from((None, "", "work")),
+    "word.stop_guest": st.booleans(),
+    "word.guest": st.sampled_from(("", "lab/k8s-2", "home/105")),
+    "word.guest_off_why": st.sampled_from((None, "plug pulled")),
+    "word.over_brake_why": st.sampled_from((None, "I know")),
+    "word.same_boot_why": st.sampled_from((None, "checked")),
+    "word.adopt_why": st.sampled_from((None, "it is ours")),
+    "word.stop_after_s": st.sampled_from((None, 60.0)),
+    "asked_s": st.sampled_from((None, 5.0, 90.0)),
+    "pods": st.one_of(st.none(), st.lists(pods, max_size=2).map(tuple)),
+    "attachments": st.sampled_from((None, (), (AttachmentView("a", "u", "k8s-2", "pv", attached=True),))),
+    "close": st.booleans(),
+}
+"""Everything that a decision may know, and what it may be."""
+HEARD_AFTER_ALL = replace(healthy().node, taints=(TAINT,), mark=replace(MARK, pods=1))
+"""Its fence was wrong, and nothing came of it."""
+SOUND = (
+    observation(),
+    *(in_state(state) for state in (PowerState.PAUSED, PowerState.SAVED, PowerState.RUNNING)),
+    healthy(),
+    healthy(asked_s=90.0, word=Word(stop_after_s=60.0)),
+    fenced(),
+    fenced(pods=()),
+    fenced(pods=(), attachments=()),
+    fenced(pods=(), node=node(taints=(TAINT,), mark=MARK, gone=True)),
+    returned(),
+    healthy(node=HEARD_AFTER_ALL, pods=(POD,)),
 )
+"""Each leads to an action, with one policy and intent or another."""
+
+
+def with_fact(seen, name, value):
+    """Return an observation with one fact changed; the same where what it belongs to is not there."""
+    if seen is None:
+        return None
+    first, _, rest = name.partition(".")
+    return replace(seen, **{first: with_fact(getattr(seen, first), rest, value) if rest else value})
+
+
+@st.composite
+def changed_observations(draw):
+    """Return what leads to an action, with a few facts changed: pure chance would never come that far."""
+    seen = replace(draw(st.sampled_from(SOUND)), intent=draw(intents))
+    for name in draw(st.lists(st.sampled_from(sorted(FACTS)), max_size=4, unique=True)):
+        seen = with_fact(seen, name, draw(FACTS[name]))
+    return seen
+
+
+observations = changed_observations()
 policies = st.builds(
     Policy,
-    mode=st.sampled_from(Mode),
+    mode=st.sampled_from((Mode.ARMED, Mode.ARMED, Mode.OBSERVE)),
     require_not_ready=st.booleans(),
     lease_silent_s=st.sampled_from((0.0, 20.0, 40.0)),
     confirm_s=st.sampled_from((0.0, 5.0)),
     paused_guest=st.sampled_from(PausedGuest),
     unresponsive_guest=st.sampled_from(UnresponsiveGuest),
     saved_guest=st.sampled_from(SavedGuest),
+    resumed_guest=st.sampled_from(ResumedGuest),
+    after_stop=st.sampled_from(AfterStop),
 )
+
+
+def test_what_is_drawn_leads_to_every_action():
+    """Or the properties below would hold of nothing."""
+    drawn = Counter()
+
+    @settings(max_examples=1500, database=None, derandomize=True, phases=[Phase.generate])
+    @given(observations, policies)
+    def draw(seen, policy):
+        drawn.update({type(action) for action in decide(seen, policy).actions})
+
+    draw()
+    assert {kind for kind in (*IRREVERSIBLE, *POWER, Alarm, RecordDoubts) if drawn[kind] < 5} == set(), drawn
 
 
 def irreversible(observation_: Observation, policy: Policy):
@@ -233,6 +319,40 @@ def test_nothing_is_given_away_while_the_hypervisor_says_that_the_guest_may_writ
 
 @settings(max_examples=examples(400))
 @given(observations, policies)
+def test_nothing_is_given_away_without_a_positive_word_that_the_guest_is_gone(seen, policy):
+    """Of its hypervisor, or of a person where nothing contradicts them."""
+    spoken = seen.word.guest_off_why is not None
+    marked = isinstance(seen.node.mark, FenceMark) and seen.node.mark.proof is Proof.OPERATOR
+    trusted = policy.paused_guest is PausedGuest.TRUST
+    for action in decide(seen, policy).actions:
+        if not isinstance(action, (TaintNode, ClearPods, DeleteAttachments)) or spoken or marked:
+            continue
+        state = seen.evidence.power_state
+        assert seen.evidence.gone or (trusted and state is PowerState.PAUSED)
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_power_is_taken_from_nobody_but_the_guest_that_was_resolved(seen, policy):
+    """Never from one that a text on the Node names: a kubelet may have written it."""
+    for action in decide(seen, policy).actions:
+        if isinstance(action, POWER):
+            assert action.guest == seen.candidates[0].guest
+            assert not seen.rivals
+            assert seen.candidates[0].power_admitted
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_a_mark_that_nobody_signed_moves_nothing_until_a_person_adopts_it(seen, policy):
+    mark = seen.node.mark
+    forged = isinstance(mark, FenceMark) and not mark.signed and seen.node.fenced
+    if forged and seen.word.adopt_why is None and seen.intent is not Intent.SHUTDOWN:
+        assert not [it for it in decide(seen, policy).actions if not isinstance(it, (Alarm, RecordDoubts))]
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
 def test_the_ladder_names_exactly_the_first_objection(seen, policy):
     checks = decide(seen, policy).checks
     outcomes = [check.outcome for check in checks]
@@ -256,7 +376,10 @@ def test_deciding_twice_is_deciding_once_and_every_decision_can_be_told(seen, po
 @settings(max_examples=examples(300))
 @given(observations, policies)
 def test_a_fence_is_never_lifted_on_a_boot_that_is_known(seen, policy):
-    if any(isinstance(action, UntaintNode) for action in decide(seen, policy).actions):
+    decision = decide(seen, policy)
+    if decision.reason is Reason.FENCED_WRONGLY:  # nothing was given away: all that was counted is there
+        assert len(seen.pods) >= seen.node.mark.pods
+    elif any(isinstance(action, UntaintNode) for action in decision.actions):
         binding = seen.node.binding
         known = {seen.node.mark.boot_id, *(binding.boot_ids if isinstance(binding, Binding) else ())}
         assert seen.node.boot_id not in known or (seen.word.same_boot_why and not seen.node.volumes_in_use)
@@ -265,7 +388,9 @@ def test_a_fence_is_never_lifted_on_a_boot_that_is_known(seen, policy):
 def test_once_the_taint_is_written_it_is_not_written_again():
     decision = decide(observation(), Policy(mode=Mode.ARMED))
     [taint] = decision.actions
-    written = replace(observation().node, taints=(Taint(OUT_OF_SERVICE, "nodeshutdown"),), mark=taint.mark)
+    written = replace(
+        observation().node, taints=(replace(TAINT, time_added=taint.mark.fenced_at_utc),), mark=taint.mark
+    )
     after = decide(observation(node=written), Policy(mode=Mode.ARMED))
     assert after.verdict is Verdict.FENCED
     assert not any(isinstance(action, TaintNode) for action in after.actions)

@@ -161,6 +161,14 @@ class TestReturn:
         assert decision.reason is Reason.OLD_MEMORY
         assert isinstance(decision.actions[0], Alarm)
 
+    def test_it_is_old_memory_too_where_nobody_knows_of_the_guest(self):
+        """Its hypervisor was wrong once, and is not asked any more: the kubelet tells enough."""
+        heard = replace(returned().node, boot_id=BOOT, lease_renewals=7, lease_age_s=2.0)
+        unknown = returned(node=heard, evidence=evidence(PowerState.UNKNOWN), close=True)
+        decision = decide(unknown, replace(ARMED, resumed_guest=ResumedGuest.STOP))
+        assert decision.reason is Reason.OLD_MEMORY
+        assert all(isinstance(action, Alarm) for action in decision.actions)  # nobody is there to be stopped
+
     def test_the_operator_may_take_the_same_boot_unless_volumes_are_in_use(self):
         word = Word(same_boot_why="fsck'd by hand")
         resumed = replace(returned().node, boot_id=BOOT, lease_renewals=9)
@@ -285,20 +293,26 @@ def test_the_very_run_that_was_fenced_is_old_memory_at_once_unless_a_new_boot_pr
 
 class TestAfterStop:
     policy = replace(ARMED, after_stop=AfterStop.START)
-    released = fenced(pods=(), attachments=(), node=node(taints=(TAINT,), mark=MARK, claim=MARK.incident))
+    claimed = node(taints=(TAINT,), mark=MARK, claim=MARK.incident, claim_signed=True)
+    released = fenced(pods=(), attachments=(), node=claimed)
 
     def test_a_guest_that_fencer_stopped_is_started_once_all_was_given_away(self):
-        assert decide(self.released, self.policy).actions == (StartGuest(MARK.guest),)
+        assert decide(self.released, self.policy).actions == (StartGuest(MARK.guest, "run-1"),)
+
+    def test_but_not_one_that_an_order_of_ours_hit_by_mistake(self):
+        late = replace(self.released, evidence=evidence(told="an order of ours came late"))
+        assert {type(action) for action in decide(late, self.policy).actions} == {Alarm}
 
     @pytest.mark.parametrize(
         "otherwise",
         [
             {"node": node(taints=(TAINT,), mark=MARK)},
+            {"node": replace(claimed, claim_signed=False)},
             {"candidates": (Candidate(MARK.guest, Via.UUID),)},
             {"started": True},
             {"attachments": (VOLUME,)},
         ],
-        ids=["not stopped by us", "no rights", "tried already", "volumes left"],
+        ids=["not stopped by us", "claimed by nobody known", "no rights", "tried already", "volumes left"],
     )
     def test_any_other_is_left_as_it_is(self, otherwise):
         assert decide(replace(self.released, **otherwise), self.policy).actions == ()

@@ -12,6 +12,7 @@ from fencer.core.model import (
     Candidate,
     ClearPods,
     Cordon,
+    Doubted,
     FenceMark,
     Fleet,
     GuestHistory,
@@ -19,6 +20,7 @@ from fencer.core.model import (
     PodView,
     PowerState,
     Reason,
+    RecordDoubts,
     ShutdownGuest,
     StartGuest,
     StopGuest,
@@ -41,6 +43,7 @@ from tests.core.build import (
     TAINT,
     VOLUME,
     changed,
+    doubt,
     evidence,
     fenced,
     healthy,
@@ -68,16 +71,17 @@ def shut_down(**facts):
 
 
 def told(seen, policy=OBSERVE):
-    """Verdict, reason, actions."""
+    """Verdict, reason, actions; what is noted down of doubts is another test's."""
     decision = decide(seen, policy)
-    return decision.verdict, decision.reason, decision.actions
+    actions = tuple(action for action in decision.actions if not isinstance(action, RecordDoubts))
+    return decision.verdict, decision.reason, actions
 
 
 # -- shutdown -----------------------------------------------------------------------------------------------
 
 
 def test_a_running_guest_is_asked_by_hand_in_either_mode_and_then_waited_for():
-    assert told(to_shut_down()) == (Verdict.STOP_FIRST, Reason.SHUTDOWN_DUE, (ShutdownGuest(GUEST),))
+    assert told(to_shut_down()) == (Verdict.ASK, Reason.SHUTDOWN_DUE, (ShutdownGuest(GUEST, "run-1"),))
     assert told(to_shut_down(asked_s=4.0)) == (Verdict.WAIT, Reason.SHUTTING_DOWN, ())
 
 
@@ -180,8 +184,8 @@ def test_a_doubt_about_off_that_passes_is_waited_for_once_the_guest_was_asked(fa
 
 
 def test_a_hypervisor_that_a_kubelet_contradicts_is_not_waited_for():
-    contradicted = GuestHistory(run(renewals_at_start=0))
-    assert told(shut_down(history=contradicted)) == (Verdict.REFUSE, Reason.WITNESS_CONTRADICTED, ())
+    seen = shut_down(evidence=evidence(PowerState.UNKNOWN, doubt=doubt()))
+    assert told(seen) == (Verdict.REFUSE, Reason.WITNESS_CONTRADICTED, ())
 
 
 def test_a_drained_node_that_is_off_is_no_business_of_the_agent():
@@ -216,8 +220,24 @@ def started(**facts):
 
 
 def test_a_guest_that_is_off_is_started_once_and_waited_for():
-    assert told(to_start()) == (Verdict.STOP_FIRST, Reason.START_DUE, (StartGuest(GUEST),))
+    assert told(to_start()) == (Verdict.START, Reason.START_DUE, (StartGuest(GUEST, "run-1"),))
     assert told(to_start(asked_s=1.0)) == (Verdict.WAIT, Reason.AWAITING_BOOT, ())
+
+
+@pytest.mark.parametrize("intent", [Intent.START, Intent.SHUTDOWN])
+def test_a_guest_that_was_never_seen_alive_with_its_node_has_to_be_off_while_that_is_silent(intent):
+    """It may be a cold copy, and the node's guest run elsewhere."""
+    unproven = node(binding=None, ready=True, not_ready_s=None, lease_age_s=5.0)
+    seen = to_start(intent=intent, node=unproven, asked_s=3.0 if intent is Intent.SHUTDOWN else None)
+    assert told(seen)[:2] == (Verdict.WAIT, Reason.SILENCE_TOO_SHORT)
+    silent = replace(seen, node=replace(unproven, lease_age_s=15.0))
+    assert told(silent)[0] in {Verdict.START, Verdict.OFF}
+
+
+def test_a_guest_that_was_saved_to_a_file_may_be_started_cold():
+    """That is what ends the doubt; a copy of its memory that may be left does no harm then."""
+    saved = to_start(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.SAVED)))
+    assert told(saved) == (Verdict.START, Reason.START_DUE, (StartGuest(GUEST, "run-1"),))
 
 
 @pytest.mark.parametrize(
@@ -231,6 +251,11 @@ def test_a_guest_that_is_off_is_started_once_and_waited_for():
         (in_state(PowerState.STOPPING, intent=Intent.START), (Verdict.WAIT, Reason.GUEST_STOPPING, ())),
         (in_state(PowerState.ABSENT, intent=Intent.START), (Verdict.REFUSE, Reason.NO_GUEST, ())),
         (in_state(PowerState.UNKNOWN, intent=Intent.START), (Verdict.REFUSE, Reason.GUEST_UNKNOWN, ())),
+        (
+            to_start(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.MIGRATED))),
+            (Verdict.REFUSE, Reason.GUEST_LEFT, ()),
+        ),
+        (to_start(node=node(taints=(TAINT,))), (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
     ],
 )
 def test_what_may_not_be_started_is_not(seen, expected):
@@ -278,7 +303,7 @@ def test_a_fenced_node_is_cleared_first_then_started_then_unfenced():
     assert told(fenced(intent=Intent.START))[2] == (ClearPods((POD,)),)
     assert told(fenced(intent=Intent.START, pods=()))[1] is Reason.RELEASING_VOLUMES
     clean = fenced(intent=Intent.START, pods=(), attachments=())
-    assert told(clean)[2] == (StartGuest(GUEST),)
+    assert told(clean)[2] == (StartGuest(GUEST, "run-1"),)
     assert told(changed(clean, asked_s=1.0)) == (Verdict.WAIT, Reason.AWAITING_BOOT, ())
     assert told(changed(clean, candidates=NO_POWER)) == (Verdict.REFUSE, Reason.NO_POWER_RIGHTS, ())
     back = returned(intent=Intent.START)
@@ -288,7 +313,7 @@ def test_a_fenced_node_is_cleared_first_then_started_then_unfenced():
 def test_a_mark_without_its_taint_does_not_keep_a_node_from_starting():
     assert isinstance(MARK, FenceMark)
     assert told(to_start(node=node(mark=MARK)))[1] is Reason.START_DUE
-    assert told(to_start(node=node(mark=MARK, taints=(TAINT,))))[2] == (StartGuest(GUEST),)
+    assert told(to_start(node=node(mark=MARK, taints=(TAINT,))))[2] == (StartGuest(GUEST, "run-1"),)
 
 
 def test_pods_say_nothing_about_a_start():

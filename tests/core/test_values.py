@@ -2,20 +2,23 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fencer.core import annotations
-from fencer.core.decide import _no_ending, decide, off
+from fencer.core.decide import decide
 from fencer.core.fleet import quorum_without, survey
-from fencer.core.ladder import climb
-from fencer.core.model import Binding, Cordon, FenceMark, GuestHistory, PowerState, Proof, Unreadable
+from fencer.core.identity import subject_of
+from fencer.core.model import Binding, Cordon, Doubted, GuestHistory, Heard, PowerState, Proof, Unreadable
 from fencer.core.pods import clearable, older_than_fence, parse_utc, seconds_between
 from fencer.core.policy import Policy
+from fencer.core.proof import PROOF, in_place
 from fencer.core.reasons import change, says
-from fencer.core.rungs import age, in_place, settled
+from fencer.core.rung import Objection
+from fencer.core.text import age
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -25,43 +28,102 @@ from tests.core.build import (
     OTHER,
     POD,
     TAINT,
+    doubt,
     evidence,
     healthy,
     node,
     observation,
-    run,
 )
+
+SEAL = annotations.Seal(b"the cluster's key", "node-uid-2")
+SIGNED = [
+    (annotations.read_binding, annotations.write_binding, Binding(GUEST, ("b1", "b2"))),
+    (annotations.read_mark, annotations.write_mark, replace(MARK, proof=Proof.ABSENCE, incarnation="id 7")),
+    (annotations.read_doubts, annotations.write_doubts, (doubt(), doubt(kind=Doubted.SAVED, guest=OTHER))),
+]
+
+
+READ = [
+    (partial(annotations.read_binding, seal=SEAL), None),
+    (partial(annotations.read_mark, seal=SEAL), None),
+    (partial(annotations.read_doubts, seal=SEAL), ()),
+    (annotations.read_cordon, None),
+]
 
 
 class TestAnnotations:
-    @pytest.mark.parametrize("guest", [GUEST, OTHER])
-    def test_what_is_written_is_read_again(self, guest):
-        binding = Binding(guest, ("b1", "b2"))
-        mark = FenceMark("i", NOW_UTC, BOOT, guest, "fencer@pve1", Proof.ABSENCE, "id 7")
+    @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
+    def test_what_is_written_is_read_again(self, read, write, value):
+        assert read(write(value, SEAL), SEAL) == value
+
+    def test_what_needs_no_signature_is_read_again(self):
         cordon = Cordon("unfence", BOOT, NOW_UTC)
-        assert annotations.read_binding(annotations.write_binding(binding)) == binding
-        assert annotations.read_mark(annotations.write_mark(mark)) == mark
         assert annotations.read_cordon(annotations.write_cordon(cordon)) == cordon
 
-    def test_a_claim_names_its_incident_and_a_broken_one_nothing(self):
-        assert annotations.read_claim(annotations.write_claim("inc-1", "fencer")) == "inc-1"
-        assert annotations.read_claim(None) == ""
-        assert annotations.read_claim("rubbish") == ""
-
+    @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
     @pytest.mark.parametrize(
-        "read", [annotations.read_binding, annotations.read_mark, annotations.read_cordon]
+        "reader",
+        [replace(SEAL, key=b"another"), replace(SEAL, node_uid="node-uid-3")],
+        ids=["another key", "another node"],
     )
-    def test_nothing_reads_nothing_and_a_newer_schema_is_left_alone(self, read):
-        assert read(None) is None
-        newer = read(json.dumps({"schema": 2}))
+    def test_what_was_written_elsewhere_is_forged(self, read, write, value, reader):
+        found = read(write(value, SEAL), reader)
+        assert isinstance(found, Unreadable)
+        assert found.forged
+
+    @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
+    def test_every_change_of_a_signed_text_is_seen(self, read, write, value):
+        """But one of the schema: a text of the first one is told apart, and believed less."""
+        data = json.loads(write(value, SEAL))
+        for name in set(data) - {"schema"}:
+            for told in (None, "", [], {"endpoint": "lab"}, 7):
+                changed = {**data, name: told}
+                assert changed == data or isinstance(read(json.dumps(changed), SEAL), Unreadable)
+
+    @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
+    def test_one_signature_is_not_worth_another_annotation(self, read, write, value):
+        for other, _, _ in SIGNED:
+            assert other is read or isinstance(other(write(value, SEAL), SEAL), Unreadable)
+
+    def test_of_the_first_schema_a_binding_and_a_mark_are_read_and_known_as_such(self):
+        binding, mark = ({**json.loads(write(value, SEAL)), "schema": 1} for _, write, value in SIGNED[:2])
+        assert annotations.read_binding(json.dumps(binding), SEAL).schema == 1
+        assert not annotations.read_mark(json.dumps(mark), SEAL).signed
+
+    def test_doubts_of_the_first_schema_are_nobodys(self):
+        """There was none: whoever wrote them wants a witness not to be believed."""
+        doubts = {**json.loads(annotations.write_doubts((doubt(),), SEAL)), "schema": 1}
+        assert annotations.read_doubts(json.dumps(doubts), SEAL).forged
+
+    def test_a_number_that_is_none_makes_a_mark_unreadable(self):
+        marked = {**json.loads(annotations.write_mark(MARK, SEAL)), "schema": 1, "pods": "three"}
+        found = annotations.read_mark(json.dumps(marked), SEAL)
+        assert isinstance(found, Unreadable)
+        assert "expected a number" in found.text
+
+    def test_a_broken_claim_claims_nothing(self):
+        assert annotations.read_claim(None, SEAL) == annotations.Claim("")
+        assert annotations.read_claim("rubbish", SEAL) == annotations.Claim("")
+
+    def test_a_claim_tells_whether_it_is_signed(self):
+        """An older agent's is not, and counts for caution only."""
+        text = annotations.write_claim("inc-1", "fencer", SEAL)
+        assert annotations.read_claim(text, SEAL) == annotations.Claim("inc-1", signed=True)
+        older = json.dumps({"schema": 1, "incident": "inc-1", "by": "fencer"})
+        assert annotations.read_claim(older, SEAL) == annotations.Claim("inc-1", signed=False)
+
+    @pytest.mark.parametrize(("read", "nothing"), READ, ids=["binding", "mark", "doubts", "cordon"])
+    def test_nothing_reads_nothing_and_a_newer_schema_is_left_alone(self, read, nothing):
+        assert read(None) == nothing
+        newer = read(json.dumps({"schema": 3}))
         assert isinstance(newer, Unreadable)
-        assert "2" in newer.text
+        assert "3" in newer.text
 
     @given(
         st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
     )
     def test_anything_else_is_unreadable_and_never_an_error(self, text):
-        for read in (annotations.read_binding, annotations.read_mark, annotations.read_cordon):
+        for read, _ in READ:
             assert isinstance(read(text), Unreadable)
 
     @pytest.mark.parametrize(
@@ -74,7 +136,8 @@ class TestAnnotations:
         ],
     )
     def test_wrong_types_are_unreadable(self, broken):
-        assert isinstance(annotations.read_binding(json.dumps({"schema": 1, **broken})), Unreadable)
+        text = json.dumps({"schema": 1, **broken})
+        assert isinstance(annotations.read_binding(text, SEAL), Unreadable)
 
     @pytest.mark.parametrize(("text", "out"), [(None, False), ("false", False), ("", True), ("true", True)])
     def test_any_value_but_false_excludes(self, text, out):
@@ -148,7 +211,7 @@ class TestFleet:
         fleet = survey(
             [*cp[:2], dead_cp, marked, old, untainted],
             [evidence(PowerState.PAUSED, io_error=True), evidence(PowerState.PAUSED, io_error=True)],
-            [(node(lease_renewals=7), GuestHistory(run()), "lab")] * 2,
+            [(node(), GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", NOW_UTC, 2)), "lab")] * 2,
             ARMED,
             NOW_UTC,
             3.0,
@@ -172,25 +235,44 @@ class TestFleet:
         assert fleet.young_fences == 0
 
 
+def where(**facts):
+    """Ask whether the guest is off where it ran."""
+    return in_place(subject_of(observation(**facts)), ARMED)
+
+
 def test_a_guest_that_reads_off_on_another_host_is_refused():
     ran = node(binding=Binding(replace(GUEST, host="pve1"), (BOOT,)))
-    moved = observation(node=ran, evidence=evidence(guest=replace(GUEST, host="pve2")))
-    assert "pve1" in in_place(moved, ARMED).needs
     elsewhere = replace(GUEST, host="pve2")
-    explained = observation(node=ran, evidence=evidence(guest=elsewhere, moved_from=("pve1",)))
-    assert "moved there from pve1" in in_place(explained, ARMED).seen
-    first_seen = observation(evidence=evidence(guest=elsewhere))
-    assert in_place(first_seen, ARMED).seen.startswith("on pve2")
+    assert "pve1" in where(node=ran, evidence=evidence(guest=elsewhere)).needs
+    explained = evidence(guest=elsewhere, moved_from=("pve1",))
+    assert "moved there from pve1" in where(node=ran, evidence=explained).seen
+    assert where(node=node(binding=None), evidence=evidence(guest=elsewhere)).seen.startswith("on pve2")
 
 
-def test_a_rung_asked_without_evidence_objects():
-    assert settled(observation(evidence=None), ARMED).needs
-    assert off(observation(evidence=None), ARMED).needs
+def test_hosts_of_one_name_are_told_apart_by_their_uuid():
+    """Two places may both call a host pve1; and one that is renamed stays the same."""
+    here, there = (replace(GUEST, host="pve1", host_uuid=uuid) for uuid in ("uuid-a", "uuid-b"))
+    ran = node(binding=Binding(here, (BOOT,)))
+    objection = where(node=ran, evidence=evidence(guest=there))
+    assert isinstance(objection, Objection)
+    assert "pve1 (uuid-a)" in objection.needs
+    renamed = replace(here, host="pve-one")
+    assert not isinstance(where(node=ran, evidence=evidence(guest=renamed)), Objection)
 
 
-def test_a_ladder_that_cannot_end_says_so():
-    with pytest.raises(AssertionError, match="k8s-2"):
-        climb((), _no_ending, observation(), ARMED)
+def test_a_binding_that_knows_no_host_uuid_is_held_against_the_name():
+    """Of the first schema: nodes that are dead at an upgrade are still fenced, and in their place only."""
+    ran = node(binding=Binding(replace(GUEST, host="pve1"), (BOOT,), schema=1))
+    here = replace(GUEST, host="pve1", host_uuid="uuid-a")
+    assert not isinstance(where(node=ran, evidence=evidence(guest=here)), Objection)
+    assert isinstance(where(node=ran, evidence=evidence(guest=replace(here, host="pve2"))), Objection)
+
+
+def test_of_a_guest_that_was_never_read_the_proof_does_not_hold():
+    unread = subject_of(observation(evidence=None))
+    answers = [rung(unread, ARMED) for _, rung in PROOF]
+    assert isinstance(answers[0], Objection)
+    assert sum(isinstance(answer, Objection) for answer in answers) > 1
 
 
 @pytest.mark.parametrize(

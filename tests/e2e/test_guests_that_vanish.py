@@ -94,7 +94,10 @@ def test_memory_of_before_the_fence_is_told_at_once_and_lifts_nothing(
 def test_a_copy_with_the_same_uuid_is_in_the_way_while_it_runs(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
-    """It may be the very guest, started on the other host: which one the node is cannot be told."""
+    """It may be the very guest, started on the other host: which one the node is cannot be told.
+
+    Nor can it afterwards: the guest was last seen running there, and may have gone on from there, too.
+    """
     with running_guest_host() as elsewhere:
         config = operator.configure(further={"elsewhere": elsewhere.uri})
         with operator.watching(config):
@@ -111,6 +114,10 @@ def test_a_copy_with_the_same_uuid_is_in_the_way_while_it_runs(
             assert f"fits lab/{name}" in told.stdout, told
             assert f"elsewhere/{name}" in told.stdout, told
             copy.destroy()
-            wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
+            wait_until(lambda: "refuse/guest_left" in operator.story(name)[began:], "doubt")
+            stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+            word = ("--confirm-guest-off", "I have looked: both are off")
+            by_hand = operator.run("fence", name, "--yes", *word, "-c", str(config))
+            assert by_hand.returncode == 0, by_hand
             lab.wait_elsewhere(name)
             lab.see_back(name)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from fencer.core.annotations import DOUBTS
 from tests.e2e.kubelet import LabNode
 from tests.e2e.lab import CONTROL_PLANE, WORKERS, Lab, stays
 from tests.e2e.operator import Operator
@@ -76,9 +77,11 @@ def test_a_saved_guest_is_not_fenced(lab: Lab, operator: Operator, afterwards: E
         afterwards.callback(start_if_off, guest)
         wait_until(lambda: "refuse/guest_saved" in operator.story(name)[began:], "refusal")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        assert DOUBTS in lab.annotations(name)  # so that no restart forgets it
         guest.start()
         wait_until(lambda: lab.is_ready(name), "Ready node")
-        assert len(operator.writes()) == writes
+        wait_until(lambda: DOUBTS not in lab.annotations(name), "belief")
+        assert len(operator.writes()) == writes + 2
 
 
 def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(

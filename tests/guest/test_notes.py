@@ -21,7 +21,7 @@ def test_the_keys_are_the_same() -> None:
     assert (notes.CORDON, notes.MARK, notes.SCHEMA) == (
         annotations.CORDON,
         annotations.MARK,
-        annotations.SCHEMA,
+        annotations.UNSIGNED,
     )
     assert notes.OUT_OF_SERVICE == model.OUT_OF_SERVICE
 

@@ -9,6 +9,7 @@ from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import without_questions
+from tests.support.deadlines import order
 from tests.support.guests import libvirt_binding
 
 NOBODY = GuestRef("lab", "x", "00000000-dead-4000-8000-000000000000", "nobody")
@@ -130,6 +131,6 @@ def test_after_closing_nothing_is_read_or_powered_any_more():
     hypervisor = make("test:///default")
     guest = hypervisor.sweep()[0].guest
     hypervisor.close()
-    for call in (hypervisor.sweep, lambda: hypervisor.read(guest), lambda: hypervisor.stop(guest)):
+    for call in (hypervisor.sweep, lambda: hypervisor.read(guest), lambda: order(hypervisor.stop, guest)):
         with pytest.raises(HypervisorUnreachable, match="closing"):
             call()

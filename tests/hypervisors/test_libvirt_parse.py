@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencer.core.model import PowerState
-from fencer.hypervisors.libvirt.parse import TABLE, read_power
+from fencer.hypervisors.libvirt.parse import TABLE, host_uuid, read_power
 from tests.support.guests import libvirt_binding
 
 RUNNING, PAUSED, SAVED, STOPPING, STOPPED, UNKNOWN = (
@@ -145,3 +145,28 @@ def test_the_words_are_those_of_the_binding(state, name):
     assert oldest_missing >= {"PAUSED": 14}.get(name, len(there)), (
         "only the newest may be missing, in an old binding"
     )
+
+
+UUID_TEXT = "4C4C4544-0042-3510-8054-B9C04F4E3532"
+CAPABILITIES = f"<capabilities><host><uuid>{UUID_TEXT}</uuid></host></capabilities>"
+SYSINFO = "<sysinfo type='smbios'><system><entry name='uuid'>x</entry></system></sysinfo>"
+
+
+def test_a_host_is_known_by_the_uuid_of_its_firmware():
+    assert host_uuid(CAPABILITIES, SYSINFO) == UUID_TEXT.lower()
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "sysinfo"),
+    [
+        (CAPABILITIES, ""),
+        (CAPABILITIES, "<sysinfo type='smbios'><bios/></sysinfo>"),
+        (CAPABILITIES.replace(UUID_TEXT, "03000200-0400-0500-0006-000700080009"), SYSINFO),
+        (CAPABILITIES.replace(UUID_TEXT, "none"), SYSINFO),
+        ("<capabilities/>", SYSINFO),
+        ("not XML", SYSINFO),
+    ],
+    ids=["invented at each start", "table without one", "many have it", "no UUID", "none told", "no XML"],
+)
+def test_what_may_not_last_or_not_be_its_own_is_no_hosts_uuid(capabilities, sysinfo):
+    assert host_uuid(capabilities, sysinfo) is None

@@ -16,6 +16,7 @@ from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.link import LinkKeeper
 from tests.support import wait_until
+from tests.support.deadlines import order
 
 pytestmark = pytest.mark.libvirt
 
@@ -172,10 +173,10 @@ def test_a_deaf_guest_survives_shutdown_and_not_stop(hypervisor, guest_host):
     deaf = guest_host.define(deaf=True)
     deaf.start()
     guest = ref(deaf)
-    hypervisor.shutdown(guest)
+    order(hypervisor.shutdown, guest)
     wait_until(lambda: "P" in deaf.said, "sight of the power button")
     assert hypervisor.read(guest).power_state is PowerState.RUNNING
-    hypervisor.stop(guest)
+    order(hypervisor.stop, guest)
     assert hypervisor.read(guest).power_state is PowerState.STOPPED
     deaf.remove()
 
@@ -184,7 +185,7 @@ def test_a_start_that_fails_is_refused_and_leaves_it_stopped(hypervisor, guest_h
     machine.destroy()
     (guest_host.folder / f"{machine.name}.qcow2").unlink()
     with pytest.raises(HypervisorProtocol, match=machine.name):
-        hypervisor.start(guest)
+        order(hypervisor.start, guest)
     evidence = hypervisor.read(guest)
     assert evidence.power_state is PowerState.STOPPED
     assert "failed" in evidence.raw
@@ -355,7 +356,7 @@ def test_stop_right_after_a_restart_of_libvirtd_kills_even_where_it_raises(
     guest_host.kill_libvirtd()
     guest_host.start_libvirtd()
     with suppress(HypervisorProtocol):
-        hypervisor.stop(guest)
+        order(hypervisor.stop, guest)
     assert reads(hypervisor, guest, PowerState.STOPPED).settled
     assert machine.pid is None
 
@@ -493,7 +494,7 @@ def test_a_frozen_qemu_holds_up_no_reading(hypervisor, guest_host, machine, gues
 def test_stop_kills_a_frozen_qemu(hypervisor, machine, guest, threads):
     pid = machine.pid
     machine.freeze()
-    threads.submit(hypervisor.stop, guest).result(PATIENCE_S)
+    threads.submit(order, hypervisor.stop, guest).result(PATIENCE_S)
     assert hypervisor.read(guest).power_state is PowerState.STOPPED
     assert not os.path.exists(f"/proc/{pid}")  # noqa: PTH110 - a process, not a file
 
@@ -504,7 +505,7 @@ def test_stop_may_raise_and_have_killed_all_the_same(hypervisor, guest_host, mac
     stuck = threads.submit(ask_qemu, guest_host, machine)
     with pytest.raises(TimeoutError):
         stuck.result(HANGS_S)
-    error = threads.submit(hypervisor.stop, guest).exception(PATIENCE_S)
+    error = threads.submit(order, hypervisor.stop, guest).exception(PATIENCE_S)
     assert isinstance(error, HypervisorError | None)
     assert reads(hypervisor, guest, PowerState.STOPPED).settled
     assert machine.pid is None

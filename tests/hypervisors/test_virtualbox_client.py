@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.identity import Directory, Rules, resolve, swapped
+from fencer.core.identity import Directory, Rules, subject_of, swapped
 from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
 from tests.support import wait_until
+from tests.support.deadlines import IN_TIME, order
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
 pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some hang
@@ -365,9 +366,9 @@ def test_it_describes_itself(vbox, hypervisor):
 
 
 def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
-    hypervisor, machine = opened(off_s=BUSY_S), vbox.add("frozen")
+    hypervisor, machine = opened(off_s=BUSY_S * 2.5), vbox.add("frozen")  # else it may not even have begun
     vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)
-    hypervisor.stop(machine)
+    order(hypervisor.stop, machine)
     assert vbox.calls()[-2:] == [
         ["controlvm", machine.id, "poweroff"],
         ["startvm", machine.id, "--type", "emergencystop"],
@@ -381,7 +382,7 @@ def test_a_machine_whose_killing_fails_too_is_said(vbox, opened):
     vbox.trouble("controlvm", hang=True)
     vbox.trouble("startvm", stderr=NO_SERVER, code=1)
     with pytest.raises(HypervisorUnreachable, match="cannot kill lab/frozen, which does not obey"):
-        hypervisor.stop(machine)
+        order(hypervisor.stop, machine)
 
 
 @pytest.mark.parametrize(
@@ -393,60 +394,61 @@ def test_a_stop_that_is_refused_kills_nothing(vbox, hypervisor, trouble):
     machine = vbox.add("k8s-1")
     vbox.trouble("controlvm", **trouble)
     with pytest.raises((HypervisorProtocol, HypervisorUnreachable)):
-        hypervisor.stop(machine)
+        order(hypervisor.stop, machine)
     assert vbox.calls() == [["controlvm", machine.id, "poweroff"]]
 
 
 def test_a_start_waits_until_the_last_run_has_let_go(vbox, hypervisor):
     machine = vbox.add("k8s-1", "poweroff", held=2)
-    hypervisor.start(machine)
+    order(hypervisor.start, machine)
     assert hypervisor.read(machine).power_state is PowerState.RUNNING
 
 
 def test_a_start_of_a_machine_that_runs_does_not_wait(vbox, hypervisor):
     machine = vbox.add("k8s-1")
     with pytest.raises(HypervisorProtocol, match=r"cannot start lab/k8s-1: .*already locked"):
-        hypervisor.start(machine)
+        order(hypervisor.start, machine)
     assert sum(words[0] == "startvm" for words in vbox.calls()) == 1
 
 
 def test_a_machine_that_is_held_for_good_is_not_started(vbox, opened):
     machine = vbox.add("k8s-1", "poweroff", held=1_000)
     with pytest.raises(HypervisorProtocol, match="already locked"):
-        opened(start_s=BUSY_S).start(machine)
+        order(opened(start_s=BUSY_S).start, machine)
 
 
 def test_a_shutdown_that_is_refused_says_so(vbox, hypervisor):
     machine = vbox.add("k8s-1", "paused")
     with pytest.raises(HypervisorProtocol, match="cannot shut down lab/k8s-1: Invalid machine state: Paused"):
-        hypervisor.shutdown(machine)
+        order(hypervisor.shutdown, machine)
 
 
 def test_a_guest_that_does_not_care_for_the_button_runs_on(vbox, hypervisor):
     machine = vbox.add("k8s-1", deaf=True)
-    hypervisor.shutdown(machine)
+    order(hypervisor.shutdown, machine)
     assert hypervisor.read(machine).power_state is PowerState.RUNNING
 
 
 def test_a_saved_state_can_be_discarded(vbox, hypervisor):
     machine = vbox.add("k8s-1", "saved")
     assert hypervisor.read(machine).power_state is PowerState.SAVED
-    hypervisor.discard(machine)
+    order(hypervisor.discard, machine)
     assert hypervisor.read(machine).power_state is PowerState.STOPPED
-    hypervisor.discard(machine)  # nothing to discard is no mistake to VirtualBox
+    order(hypervisor.discard, machine)  # nothing to discard is no mistake to VirtualBox
 
 
 def test_a_running_machine_has_no_state_to_discard(vbox, hypervisor):
     with pytest.raises(HypervisorProtocol, match="cannot discard the saved state of lab/k8s-1"):
-        hypervisor.discard(vbox.add("k8s-1"))
+        order(hypervisor.discard, vbox.add("k8s-1"))
 
 
 @pytest.mark.parametrize("id_", ["101", "k8s-1", "", "x; reboot", "--help", "47cafe86\n"])
 @pytest.mark.parametrize("verb", ["read", "stop", "start", "shutdown", "discard"])
 def test_only_uuids_are_given_to_a_program(vbox, hypervisor, verb, id_):
     """A guest's id may come from an annotation, which anybody may have written."""
+    words = () if verb == "read" else (None, IN_TIME)
     with pytest.raises(HypervisorProtocol, match="these go by UUID"):
-        getattr(hypervisor, verb)(GuestRef("lab", id_, id_, "k8s-1"))
+        getattr(hypervisor, verb)(GuestRef("lab", id_, id_, "k8s-1"), *words)
     assert vbox.calls() == []
 
 
@@ -473,7 +475,7 @@ def test_a_node_is_found_by_the_uuid_that_its_guest_sees(vbox, hypervisor, of_no
     observation = Observation(
         node, (candidate,), None, GuestHistory(), Fleet(1), Intent.WATCH, time.monotonic(), ""
     )
-    assert resolve(observation).candidate == candidate
+    assert subject_of(observation).candidate == candidate
     assert hypervisor.read(candidate.guest).guest.id == machine.id != hardware_uuid
 
 

@@ -8,6 +8,7 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from tests.support.deadlines import order
 from tests.support.vbox.machines import RealVBox, real_vbox
 
 LONG_AGO = "2001-01-01T00:00:00.000000000Z"
@@ -87,10 +88,10 @@ def test_the_uuid_that_a_guest_sees_may_be_another_than_the_machines(vbox, hyper
 def test_orders_that_do_not_fit_are_refused_in_its_words(vbox, hypervisor):
     guest = vbox.create()
     with pytest.raises(HypervisorProtocol, match=f"cannot stop lab/{guest.name}: .*not currently running"):
-        hypervisor.stop(guest)
+        order(hypervisor.stop, guest)
     with pytest.raises(HypervisorProtocol, match=f"cannot shut down lab/{guest.name}"):
-        hypervisor.shutdown(guest)
-    hypervisor.discard(guest)  # nothing to discard is no mistake to it
+        order(hypervisor.shutdown, guest)
+    order(hypervisor.discard, guest)  # nothing to discard is no mistake to it
 
 
 def test_a_machine_removed_after_its_end_is_absent_and_one_never_seen_is_not_found(vbox, hypervisor):

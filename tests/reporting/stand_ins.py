@@ -1,5 +1,6 @@
 """A node, what was decided about it and done to it, and ports that remember what they were told."""
 
+from fencer.core.done import Happened
 from fencer.core.model import (
     Alarm,
     Check,
@@ -46,8 +47,8 @@ class Remembering:
     def decided(self, node, decision):
         self.told.append(("decided", node, decision))
 
-    def acted(self, node, action, text, *, ok):
-        self.told.append(("acted", node, action, text, ok))
+    def acted(self, node, action, done):
+        self.told.append(("acted", node, action, done))
 
     def said(self, text, *, warning):
         self.told.append(("said", text, warning))
@@ -56,5 +57,5 @@ class Remembering:
 def tell_everything(reporter):
     """Use each of a reporter's methods once."""
     reporter.decided(NODE, REFUSED)
-    reporter.acted(NODE, TAINT, "tainted", ok=True)
+    reporter.acted(NODE, TAINT, Happened("tainted"))
     reporter.said("lab: lost", warning=True)

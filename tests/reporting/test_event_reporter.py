@@ -2,6 +2,7 @@
 
 import logging
 
+from fencer.core.done import Happened
 from fencer.errors import ClusterDenied, HypervisorUnreachable
 from fencer.reporting.events import EventReporter
 from fencer.reporting.texts import decision_text
@@ -51,9 +52,9 @@ def test_decisions_and_actions_are_told_in_the_words_of_the_log():
     events = EventReporter(cluster, InlineAsker())
     events.decided(NODE, REFUSED)
     events.decided(NODE, FENCE)
-    events.acted(NODE, TAINT, "tainted", ok=True)
-    events.acted(NODE, CLEAR, "0 of 1 pods cleared", ok=False)
-    events.acted(NODE, ALARM, "old memory is back", ok=True)
+    events.acted(NODE, TAINT, Happened("tainted"))
+    events.acted(NODE, CLEAR, Happened("0 of 1 pods cleared", ok=False))
+    events.acted(NODE, ALARM, Happened("old memory is back"))
     events.decided(NODE, HEALTHY)
     events.said("lab: lost", warning=True)
     assert cluster.events == [
@@ -68,7 +69,7 @@ def test_decisions_and_actions_are_told_in_the_words_of_the_log():
 
 def test_texts_from_outside_are_escaped():
     cluster = EventsOnly()
-    EventReporter(cluster, InlineAsker()).acted(NODE, TAINT, EVIL, ok=True)
+    EventReporter(cluster, InlineAsker()).acted(NODE, TAINT, Happened(EVIL))
     assert cluster.events[0][2].isprintable()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fencer.core.done import Happened, PodsCleared
 from fencer.reporting.journal import JournalReporter, utc_now
 from tests.reporting.stand_ins import (
     ALARM,
@@ -24,6 +25,14 @@ from tests.reporting.stand_ins import (
     tell_everything,
 )
 
+ON_GUEST = {
+    "endpoint": "lab",
+    "id": UUID,
+    "uuid": UUID,
+    "name": "k8s-4",
+    "host": None,
+    "host_uuid": None,
+}
 AT = "2026-11-20T10:00:00.000Z"
 
 
@@ -49,7 +58,7 @@ def test_a_decision_is_kept_with_its_whole_ladder(journal, lines):
             "verdict": "refuse",
             "reason": "guest_running",
             "text": REFUSED_TEXT,
-            "guest": {"endpoint": "lab", "id": UUID, "uuid": UUID, "name": "k8s-4", "host": None},
+            "guest": ON_GUEST,
             "checks": [
                 {"name": "silent", "outcome": "passed", "seen": "lease 52 s old", "needs": "40 s"},
                 {"name": "off", "outcome": "failed", "seen": "running (state 1)", "needs": "stopped"},
@@ -65,9 +74,9 @@ def test_a_decision_without_a_guest_has_none(journal, lines):
 
 
 def test_an_action_is_kept_with_what_it_was_about(journal, lines):
-    journal.acted(NODE, TAINT, "tainted", ok=True)
-    journal.acted(NODE, CLEAR, "db/db-1: a finalizer holds it", ok=False)
-    journal.acted(NODE, ALARM, "old memory is back", ok=True)
+    journal.acted(NODE, TAINT, Happened("tainted"))
+    journal.acted(NODE, CLEAR, PodsCleared(held={"db/db-1": "a finalizer holds it"}))
+    journal.acted(NODE, ALARM, Happened("old memory is back"))
     taint, clear, alarm = lines()
     assert taint == {
         "schema": 1,
@@ -83,15 +92,23 @@ def test_an_action_is_kept_with_what_it_was_about(journal, lines):
                 "incident": "inc-1",
                 "fenced_at_utc": "2026-11-20T10:00:00Z",
                 "boot_id": "boot-1",
-                "guest": {"endpoint": "lab", "id": UUID, "uuid": UUID, "name": "k8s-4", "host": None},
+                "guest": ON_GUEST,
                 "by": "fencer",
                 "proof": "power",
                 "incarnation": None,
-                "schema": 1,
+                "pods": None,
+                "schema": 2,
             }
         },
     }
-    assert (clear["action"], clear["ok"], clear["on"]["pods"][0]["name"]) == ("ClearPods", False, "db-1")
+    assert (clear["action"], clear["ok"], clear["on"]["pods"][0]["name"]) == ("ClearPods", True, "db-1")
+    assert clear["text"] == "0 of 1 pods cleared: none; db/db-1: a finalizer holds it"
+    assert clear["done"] == {
+        "gone": [],
+        "held": {"db/db-1": "a finalizer holds it"},
+        "changed": [],
+        "failed": {},
+    }
     assert alarm["on"] == {"text": "old memory is back"}
 
 

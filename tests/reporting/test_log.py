@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.done import Happened
 from fencer.reporting.log import (
     JsonFormatter,
     KeyValueFormatter,
@@ -105,9 +106,9 @@ def test_the_journal_gets_the_priority_in_front():
         (lambda log: log.decided(NODE, HEALTHY), "info"),
         (lambda log: log.decided(NODE, REFUSED), "warning"),
         (lambda log: log.decided(NODE, FENCE), "warning"),
-        (lambda log: log.acted(NODE, TAINT, "tainted", ok=True), "info"),
-        (lambda log: log.acted(NODE, CLEAR, "0 of 1", ok=False), "warning"),
-        (lambda log: log.acted(NODE, ALARM, "old memory", ok=True), "warning"),
+        (lambda log: log.acted(NODE, TAINT, Happened("tainted")), "info"),
+        (lambda log: log.acted(NODE, CLEAR, Happened("0 of 1", ok=False)), "warning"),
+        (lambda log: log.acted(NODE, ALARM, Happened("old memory")), "warning"),
         (lambda log: log.said("lost", warning=True), "warning"),
         (lambda log: log.said("found", warning=False), "info"),
     ],

@@ -1,5 +1,6 @@
 """Several reporters are told the same, in order."""
 
+from fencer.core.done import Happened
 from fencer.reporting.several import SeveralReporters
 from tests.reporting.stand_ins import NODE, REFUSED, TAINT, Remembering, tell_everything
 
@@ -9,7 +10,7 @@ def test_each_is_told_everything():
     tell_everything(SeveralReporters(first, second))
     assert first.told == [
         ("decided", NODE, REFUSED),
-        ("acted", NODE, TAINT, "tainted", True),
+        ("acted", NODE, TAINT, Happened("tainted")),
         ("said", "lab: lost", True),
     ]
     assert second.told == first.told

@@ -48,8 +48,8 @@ class Notebook:
     def decided(self, node, decision):
         self.decided_.append((node.name, decision.verdict, decision.reason))
 
-    def acted(self, node, action, text, *, ok):
-        self.acted_.append((node.name, type(action).__name__, ok, text))
+    def acted(self, node, action, done):
+        self.acted_.append((node.name, type(action).__name__, done.ok, str(done)))
 
     def said(self, text, *, warning):
         self.said_.append((text, warning))

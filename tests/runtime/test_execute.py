@@ -29,7 +29,7 @@ class Obstinate:
         self._took_s = took_s
         self._clock = clock
 
-    def stop(self, _guest) -> None:
+    def stop(self, _guest, _incarnation, _not_after) -> None:
         self._clock.wait(self._took_s.pop(0))
 
     def __getattr__(self, name):

@@ -11,6 +11,7 @@ from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget
 from tests.cli.lab import Lab
+from tests.support.deadlines import IN_TIME
 
 NAME = "k8s-2"
 
@@ -32,12 +33,16 @@ def guest(lab):
     return found
 
 
+def incarnation(lab):
+    return lab.simulation.hypervisors["lab"].read(guest(lab)).incarnation
+
+
 def drain(lab, budget_s=120.0, limit_s=60.0, **asked):
     world = replace(lab._world(), evictor=lab.simulation.cluster)
     about = guest(lab)
     request = replace(Request(about.id, about.host, budget_s), **asked)
     policy = Policy(mode=Mode.ARMED)
-    return drain_for(world, Agent(world, policy, lab.rules), policy, request, limit_s)
+    return drain_for(world, Agent(world, policy, lab.rules), request, limit_s)
 
 
 def cordon(lab):
@@ -99,9 +104,9 @@ def test_a_budget_that_never_allows_it_ends_with_the_shorter_patience(lab, budge
 def test_when_it_has_booted_anew_the_agent_takes_the_cordon_off(lab):
     drain(lab)
     machine = lab.simulation.hypervisors["lab"]
-    machine.stop(guest(lab))
+    machine.stop(guest(lab), incarnation(lab), IN_TIME)
     lab.passes(20, watched=True)
-    machine.start(guest(lab))
+    machine.start(guest(lab), incarnation(lab), IN_TIME)
     lab.passes(120, watched=True)
     assert not lab.simulation.api.nodes[NAME].unschedulable
     assert cordon(lab) is None

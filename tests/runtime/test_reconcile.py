@@ -164,42 +164,74 @@ def test_a_guest_that_changed_before_its_power_off_is_spared(stage):
     assert stage.simulation.guest("k8s-2").power is PowerState.RUNNING
 
 
+def by_hand(stage, word=Word(), patience_s=60, *, act=True):  # noqa: B008 - frozen
+    """Fence k8s-2 by hand, as the command does."""
+    return stage.agent.pursue("k8s-2", Intent.FENCE, word, patience_s=patience_s, act=act)
+
+
 class TestByHand:
-    def test_a_fence_by_hand_waits_for_no_silence_and_holds_the_proof(self):
-        stage = Stagehand(policy=Policy())
+    def test_a_fence_by_hand_waits_for_the_next_renewal_to_be_overdue_and_holds_the_proof(self, stage):
+        """Whatever Ready says: a guest that an admin has just switched off is fenced at once, so to say."""
         stage.happen("crash")
         began_s = stage.simulation.clock.now_s()
-        judged = stage.agent.pursue("k8s-2", Intent.FENCE, Word(), patience_s=60)
+        judged = by_hand(stage)
         assert judged.decision.reason is Reason.PODS_CLEARED
-        assert 5 <= stage.simulation.clock.now_s() - began_s < 15
+        assert judged.observation.node.lease_age_s >= 1.5 * stage.policy.lease_period_s
+        assert stage.simulation.clock.now_s() - began_s <= 22
+        assert stage.node().ready is True
         assert stage.node().out_of_service is not None
 
-    def test_a_dry_run_stops_where_something_would_be_done(self):
-        stage = Stagehand()
+    def test_a_guest_that_nobody_saw_alive_is_not_fenced_while_its_node_is_ready(self):
+        stage = Stagehand(policy=Policy())
         stage.happen("crash")
-        judged = stage.agent.pursue("k8s-2", Intent.FENCE, Word(), patience_s=60, act=False)
+        assert by_hand(stage).decision.reason is Reason.NODE_READY
+        assert stage.written() == []
+
+    def test_nor_later_but_by_name(self):
+        stage = Stagehand(policy=Policy())
+        stage.happen("crash")
+        stage.simulation.clock.wait(60)
+        judged = by_hand(stage)
+        assert (judged.decision.reason, judged.decision.objection.needs) == (
+            Reason.BINDING_UNPROVEN,
+            "--guest lab/k8s-2, if you are sure that this guest is the node",
+        )
+        assert by_hand(stage, Word(guest="lab/k8s-2")).decision.reason is Reason.PODS_CLEARED
+
+    def test_a_dry_run_stops_where_something_would_be_done(self, stage):
+        stage.happen("crash")
+        stage.calls.clear()
+        judged = by_hand(stage, act=False)
         assert judged.decision.verdict is Verdict.FENCE
         assert stage.written() == []
 
-    def test_a_running_guest_is_refused_at_once(self):
-        stage = Stagehand()
-        judged = stage.agent.pursue("k8s-2", Intent.FENCE, Word(), patience_s=60)
-        assert judged.decision.reason is Reason.GUEST_RUNNING
+    def test_a_sound_node_is_refused_at_once_however_it_is_asked_for(self, stage):
+        stage.calls.clear()
+        for word in (Word(), Word(stop_guest=True), Word(guest="lab/k8s-2", guest_off_why="I say so")):
+            judged = by_hand(stage, word)
+            assert judged.decision.reason is Reason.NODE_READY
+            assert "fencer shutdown k8s-2" in judged.decision.objection.needs
         assert stage.written() == []
 
-    def test_a_running_guest_is_stopped_and_fenced_when_told_so(self):
-        stage = Stagehand()
-        judged = stage.agent.pursue("k8s-2", Intent.FENCE, Word(stop_guest=True), patience_s=60)
+    def test_a_running_guest_that_is_not_heard_is_refused_at_once(self, stage):
+        stage.happen("kubelet_stop")
+        stage.simulation.clock.wait(60)
+        stage.calls.clear()
+        assert by_hand(stage).decision.reason is Reason.GUEST_RUNNING
+        assert stage.written() == []
+
+    def test_and_is_stopped_and_fenced_when_told_so(self, stage):
+        stage.happen("kubelet_stop")
+        stage.simulation.clock.wait(60)
+        judged = by_hand(stage, Word(stop_guest=True))
         assert judged.decision.reason is Reason.PODS_CLEARED
         assert stage.simulation.guest("k8s-2").power is PowerState.STOPPED
         assert stage.simulation.world.double_writers == 0
 
-    def test_patience_ends(self):
-        stage = Stagehand()
+    def test_patience_ends(self, stage):
         stage.happen("crash")
         stage.happen("unsettled")
-        judged = stage.agent.pursue("k8s-2", Intent.FENCE, Word(), patience_s=20)
-        assert judged.decision.reason is Reason.GUEST_UNSETTLED
+        assert by_hand(stage, patience_s=20).decision.reason is Reason.GUEST_UNSETTLED
 
     def test_an_unknown_node_is_told_with_the_known_ones(self):
         with pytest.raises(ClusterNotFound, match=r"k8s-9: no such node.*k8s-1"):
@@ -285,6 +317,17 @@ def test_a_saved_guest_is_refused_by_default_and_its_memory_thrown_away_where_wa
         assert (stage.node().out_of_service is not None) is fenced
         assert ("discard" in stage.calls) is fenced
         assert stage.simulation.world.double_writers == 0
+
+
+def test_that_its_memory_was_thrown_away_is_written_though_the_node_was_written_meanwhile():
+    """Nobody else knows: without that, its guest would never be believed to be off."""
+    stage = Stagehand(policy=replace(ARMED, saved_guest=SavedGuest.DISCARD))
+    stage.run(25)
+    stage.happen("save")
+    api = stage.simulation.api
+    stage.before["discard"] = lambda: api.changed(api.nodes["k8s-2"])
+    stage.run(90)
+    assert stage.node().out_of_service is not None
 
 
 def test_a_refused_power_off_is_told_as_such(stage):

@@ -17,6 +17,7 @@ from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.scenarios import Scenario, incident
 from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
+from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.telling import event_line, node_lines, script_lines
@@ -70,9 +71,10 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verd
             events.append(event)
             if back_s is None and event.data["what"] == "double-writer" and _revenants(stage):
                 back_s = event.t_s
-    except DoubleWriter as error:
+    except (DoubleWriter, Breach) as error:
         if recipe not in TAKES_WORD or not _could_not_be_told(stage, scenario, heard):
-            wrong.append(f"two writers: {error}")
+            what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
+            wrong.append(f"{what}: {error}")
     else:
         wrong.extend(_hazards(stage))
         wrong.extend(_unheard_alarms(events, back_s))

@@ -57,8 +57,8 @@ def test_every_recipe_has_its_share():
 def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again():
     """Shown with an agent that fences whatever is NotReady, and is caught within a few seeds."""
     failed = next(verdict for seed in range(50) if (verdict := judge(seed, "careful", Hasty)).wrong)
-    assert "two writers: " in failed.report
-    assert "is mounted and being written in" in failed.report
+    assert "the promise is broken: " in failed.report
+    assert "tainted, and its guest k8s-" in failed.report
     assert "To see this again: uv run python -m tests.scenarios.replay " in failed.report
 
 

@@ -12,6 +12,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.scenarios import ARMED, SCENARIOS
 from fencer.simulation.stage import play
+from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import real_agent
 from tests.scenarios.weakened import without, without_a_second_look
@@ -48,24 +49,37 @@ RESUMED_AT_THE_TAINT = story(
     policy=replace(ARMED, paused_guest=PausedGuest.TRUST),
 )
 
+NO_DOUBTS = without("held", gullible=True)
+"""What is not believed breaks a run of readings, too."""
+
 WEAKENED = {
     "without `off`, and what would stop it still: silence is death": (
         without("off", "no renewal", "held"),
         CUT_OFF,
     ),
     "without `silent`: a hypervisor's word is death": (without("silent"), HEARD_AND_CALLED_STOPPED),
-    "without `no renewal`: its word is believed again": (without("no renewal"), SCENARIOS["hypervisor-lies"]),
+    "without `no renewal` and doubts: its word is believed again": (
+        without("no renewal", "held", gullible=True),
+        SCENARIOS["hypervisor-lies"],
+    ),
     "without `held`: one wrong answer is death": (without("held"), A_BLIP_WHILE_CUT_OFF),
     "without `settled`: a rollback is death": (without("settled"), REVERTED_WHILE_CUT_OFF),
     "without `off` and `held`: no answer is death": (without("off", "held"), HOST_CUT_OFF),
     "without `in place`: a file elsewhere is death": (without("in place"), CONFIG_MOVED_BY_HAND),
     "without a second look: what was off is off": (without_a_second_look, RESUMED_AT_THE_TAINT),
+    "without `no stall`: a storage that heals is a second writer": (
+        without("no stall"),
+        SCENARIOS["trust-stall"],
+    ),
+    "without doubts: a witness that was wrong is believed again": (NO_DOUBTS, SCENARIOS["two-agents"]),
+    "without doubts: what was saved is death": (NO_DOUBTS, SCENARIOS["saved-to-file"]),
+    "without doubts: what left the cluster is death": (NO_DOUBTS, SCENARIOS["remote-migration"]),
 }
 
 
 @pytest.mark.parametrize(("agent", "told"), WEAKENED.values(), ids=WEAKENED)
 def test_without_a_rung_a_volume_gets_a_second_writer(agent, told):
-    with pytest.raises(DoubleWriter):
+    with pytest.raises((Breach, DoubleWriter)):
         list(play(told, agent, strict=True))
 
 

@@ -6,35 +6,34 @@ carrying out is done by the real `Observer` and `Executor`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from fencer.core.decide import APPROACH, FENCE
-from fencer.core.ladder import Ending, Objection, Passed, Rung, climb
-from fencer.core.model import (
-    ClearPods,
-    Decision,
-    FenceMark,
-    Observation,
-    PowerState,
-    Reason,
-    TaintNode,
-    Verdict,
-)
-from fencer.core.pods import clearable
+from fencer.core import fence
+from fencer.core.doubt import recorded
+from fencer.core.ladders import CLEAR_TRUSTING, FENCE_TRUSTING, SOUND, Ladder, begin, climb
+from fencer.core.model import Decision, Observation, PowerState
 from fencer.core.policy import Policy
-from fencer.core.recover import STILL_OFF
+from fencer.core.rung import Answer, Passed, Subject
 from fencer.runtime.execute import Executor
 from fencer.runtime.observe import Observer, World
 from fencer.simulation.stage import AgentFactory, StagePorts
 
-Ladder = Sequence[tuple[str, Rung]]
 STEPS = 8
+
+
+@dataclass(frozen=True)
+class Ladders:
+    """What a weakened agent climbs before the taint and after it, and whether it believes every "off"."""
+
+    before: Ladder = FENCE_TRUSTING
+    after: Ladder = CLEAR_TRUSTING
+    gullible: bool = False
 
 
 class Weakened:
     """An agent that fences and clears by the real ladders, without some rungs. It never lifts a fence."""
 
-    def __init__(self, ports: StagePorts, fence: Ladder, still_off: Ladder) -> None:
+    def __init__(self, ports: StagePorts, ladders: Ladders) -> None:
         world = World(
             ports.cluster,
             ports.hypervisors,
@@ -44,8 +43,7 @@ class Weakened:
             witnesses=ports.witnesses,
         )
         self._policy = ports.policy
-        self._fence = fence
-        self._still_off = still_off
+        self._ladders = ladders
         self._observer = Observer(world, ports.rules, ports.policy)
         self._executor = Executor(world, self._observer, ports.policy)
 
@@ -60,45 +58,47 @@ class Weakened:
                 observation = self._observer.closer(scene, observation)
 
     def _decide(self, observation: Observation) -> Decision:
-        if observation.node.out_of_service is not None:
-            return climb(self._still_off, _clear, observation, self._policy)
-        return climb(self._fence, _taint, observation, self._policy)
+        begun = begin(_taken_at_its_word(observation) if self._ladders.gullible else observation)
+        if isinstance(begun, Decision):
+            return begun
+        subject, opening = begun
+        decision = climb(self._ladder_for(subject), subject, opening, self._policy)
+        return decision if self._ladders.gullible else recorded(subject.seen, self._policy, decision)
+
+    def _ladder_for(self, subject: Subject) -> Ladder:
+        if subject.node.out_of_service is not None:
+            return self._ladders.after
+        runs = subject.power_state is PowerState.RUNNING
+        return SOUND if runs and fence.heard(subject, self._policy) else self._ladders.before
 
 
-def without(*names: str) -> AgentFactory:
-    """Return an agent without the rungs of these names, before the taint and after it."""
-    ladders = (*APPROACH, *FENCE), STILL_OFF
-    missing = set(names) - {name for ladder in ladders for name, _ in ladder}
-    assert not missing, f"no rungs of that name: {missing}"
-    fence, still_off = (
-        [(name, _deaf(rung) if name in names else rung) for name, rung in ladder] for ladder in ladders
-    )
-    return lambda ports: Weakened(ports, fence, still_off)
+def without(*names: str, gullible: bool = False) -> AgentFactory:
+    """Return an agent without the rungs of these names, before the taint and after it; and without doubts."""
+    known = {name for ladder in (FENCE_TRUSTING, CLEAR_TRUSTING) for name, _ in ladder.rungs}
+    assert set(names) <= known, f"no rungs of that name: {set(names) - known}"
+    ladders = Ladders(_deaf(FENCE_TRUSTING, names), _deaf(CLEAR_TRUSTING, names), gullible)
+    return lambda ports: Weakened(ports, ladders)
 
 
 def without_a_second_look(ports: StagePorts) -> Weakened:
     """Return an agent that clears whatever is tainted, and never asks again whether the guest is off."""
-    return Weakened(ports, (*APPROACH, *FENCE), ())
+    return Weakened(ports, Ladders(after=Ladder((), CLEAR_TRUSTING.ending)))
 
 
-def _deaf(rung: Rung) -> Callable[[Observation, Policy], Passed | Objection]:
-    """Return a rung that never objects, but to a guest that runs and is heard: else nothing is bound."""
-
-    def passes(observation: Observation, policy: Policy) -> Passed | Objection:
-        answer = rung(observation, policy)
-        heard = isinstance(answer, Objection) and answer.verdict is Verdict.HEALTHY
-        state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
-        return answer if heard and state is PowerState.RUNNING else Passed("not asked any more")
-
-    return passes
+def _taken_at_its_word(observation: Observation) -> Observation:
+    """Return what an agent sees that takes any "off" for an end, whatever was said or heard before."""
+    evidence = observation.evidence
+    if evidence is None or not (evidence.doubt or evidence.away):
+        return observation
+    off = replace(evidence, power_state=PowerState.STOPPED, settled=True, away=False, doubt=None)
+    return replace(observation, evidence=off)
 
 
-def _taint(observation: Observation, _policy: Policy) -> Ending:
-    node, guest = observation.node, observation.candidates[0].guest
-    mark = FenceMark("weakened", observation.utc, node.boot_id, guest, "weakened")
-    return Ending(Verdict.FENCE, Reason.PROVEN_OFF, (TaintNode(mark),))
+def _deaf(ladder: Ladder, names: tuple[str, ...]) -> Ladder:
+    """Return a ladder whose rungs of these names never object."""
 
+    def passes(_subject: Subject, _policy: Policy) -> Answer:
+        return Passed("not asked any more")
 
-def _clear(observation: Observation, _policy: Policy) -> Ending:
-    pods = clearable(observation.pods or ())
-    return Ending(Verdict.FENCED, Reason.CLEARING_PODS, (ClearPods(pods),) if pods else ())
+    rungs = tuple((name, passes if name in names else rung) for name, rung in ladder.rungs)
+    return Ladder(rungs, ladder.ending)

@@ -13,6 +13,7 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import ARMED, SCENARIOS
 from fencer.simulation.stage import play
 from fencer.simulation.stories.deaths import VM_PAUSED, VM_STOPPED
+from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import RECIPES, real_agent
 
@@ -37,12 +38,13 @@ def verdicts(events, node):
 def test_every_story_ends_as_expected(scenario, seed):
     _, summary = told(scenario, seed=seed, strict=not scenario.second_writer)
     assert summary.as_expected
-    assert (summary.resumable_hazards, summary.pods_stuck) == (3 if trusts(scenario) else 0, 0)
-    assert summary.seconds_to_recover is not None
+    trusted = scenario.policy.paused_guest is PausedGuest.TRUST and bool(scenario.fenced)
+    assert (summary.resumable_hazards, summary.pods_stuck) == (3 if trusted else 0, 0)
+    assert (summary.seconds_to_recover is None) == (scenario.name in NOBODY_FELL)
 
 
-def trusts(scenario):
-    return scenario.policy.paused_guest is PausedGuest.TRUST
+NOBODY_FELL = {"fence-ready-node"}
+"""Stories in which no pod is ever anything but Ready."""
 
 
 @pytest.mark.parametrize("name", [name for name, story in SCENARIOS.items() if not story.second_writer])
@@ -136,7 +138,7 @@ def test_a_lying_hypervisor_is_not_believed_while_the_kubelet_is_heard(policy):
 
 def test_the_seconds_recipe_takes_the_hypervisors_word_and_a_lie_breaks_it():
     """What that recipe costs, as it says: no renewal has time to contradict the word in five seconds."""
-    with pytest.raises(DoubleWriter):
+    with pytest.raises(Breach, match="tainted, and its guest k8s-2 is running"):
         told(replace(LIE, policy=SECONDS_RECIPE))
 
 

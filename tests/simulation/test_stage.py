@@ -13,7 +13,7 @@ from fencer.simulation.scenarios import ARMED, SCENARIOS, incident
 from fencer.simulation.stage import Stage, Summary, play
 from fencer.simulation.stories.deaths import VM_PAUSED, VM_STOPPED
 from fencer.simulation.timeline import StageEvent, Timeline
-from fencer.simulation.world import DoubleWriter
+from fencer.simulation.truth import Breach
 from tests.simulation.worlds import Hasty, Idle
 
 TRUST_AND_RESUME = replace(
@@ -39,12 +39,15 @@ def test_every_promised_scenario_is_there():
         *("hypervisor-api-down", "hypervisor-lies", "all-nodes-silent", "cloned-uuid"),
         *("host-down", "ha-recovery", "backup-stop-mode", "qm-reboot", "config-moved-by-hand", "quorum-lost"),
         *("vm-restarts-mid-fence", "vm-resumes-after-fence", "ram-snapshot-restored", "node-replaced"),
+        *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
+        *("fence-ready-node", "lying-kubelet", "forged-mark"),
+        *("frozen-agent", "two-agents", "false-contradiction"),
     }
 
 
 def test_every_scenario_fences_or_names_the_reason_why_not():
     for scenario in SCENARIOS.values():
-        assert scenario.fenced or scenario.refused
+        assert scenario.fenced or scenario.refused or scenario.spared
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
@@ -108,7 +111,7 @@ def test_a_hasty_agent_does_recover_a_really_dead_vm():
 
 @pytest.mark.parametrize("scenario", [SCENARIOS["nic-off"], SCENARIOS["kubelet-stopped"], TRUST_AND_RESUME])
 def test_the_invariant_catches_a_hasty_agent(scenario):
-    with pytest.raises(DoubleWriter):
+    with pytest.raises(Breach, match="tainted, and its guest"):
         told(scenario, Hasty, strict=True)
 
 
@@ -121,7 +124,7 @@ def test_the_demo_counts_the_double_writers_of_a_hasty_agent_and_tells_them():
 
 
 def test_pods_given_away_while_the_guest_is_only_paused_are_a_hazard():
-    _, summary = told(replace(TRUST_AND_RESUME, duration_s=140.0), Hasty, strict=True)
+    _, summary = told(replace(TRUST_AND_RESUME, duration_s=140.0), Hasty)
     assert (summary.resumable_hazards, summary.double_writers) == (3, 0)
 
 
@@ -173,7 +176,15 @@ def test_a_long_lie_is_drawn_only_where_the_kubelet_is_heard():
 def test_every_fault_is_drawn_by_some_seed_or_is_for_scripts_only():
     watched = Shape(watched=True)
     drawn = {fault.what for seed in range(800) for fault in incident_by_seed(seed, watched)}
-    assert set(What) - drawn == {What.ALL_STOPPED, What.POWER_DENIED}
+    assert set(What) - drawn == FOR_SCRIPTS_ONLY
+
+
+FOR_SCRIPTS_ONLY = {
+    *(What.ALL_STOPPED, What.POWER_DENIED, What.UNREACHABLE, What.DAEMON_RESTART),
+    *(What.MOVE_OUT, What.MOVE_OUT_LOCKED, What.UNLOCK, What.SAVE_TO_FILE, What.RESTORE),
+    *(What.LIE_UUID, What.FORGE_MARK, What.TAINT_BY_HAND, What.FENCE_BY_HAND),
+    *(What.API_LAGS, What.API_CAUGHT_UP, What.FREEZE),
+}
 
 
 def test_incidents_of_every_kind_play_to_their_end_without_an_agent():

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
-from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorError
+from fencer.errors import GuestChanged, GuestNotFound, HypervisorDenied, HypervisorError
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import read_power
-from fencer.ports import EndpointInfo, StopSettings
+from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
@@ -45,6 +46,8 @@ class LibvirtHypervisor:
         self._connector = Connector(settings)
         self._links = LinkKeeper(self._connector)
         self._now_s = now_s
+        # Which of the libvirtds that there are on one host; the host itself is named by each guest.
+        self._witness = f"libvirt:{urlsplit(settings.uri).path}"
 
     @property
     def endpoint(self) -> str:
@@ -112,14 +115,14 @@ class LibvirtHypervisor:
         """Return None: libvirt itself never stops a guest; libvirt-guests does, by a file of its own."""
         return None
 
-    def shutdown(self, guest: GuestRef) -> None:
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Press the ACPI power button. An agent inside is not asked: libvirt waits for one that hangs.
 
         Raises:
             As the port.
         """
         libvirt = self._connector.libvirt
-        with self._power(guest, "shut down") as domain:
+        with self._power(guest, "shut down", incarnation, not_after) as domain:
             try:
                 domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
             except libvirt.libvirtError as error:
@@ -127,31 +130,35 @@ class LibvirtHypervisor:
                     raise
                 domain.shutdown()  # a driver that knows one way only
 
-    def stop(self, guest: GuestRef) -> None:
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power: SIGTERM to QEMU, 10 s later SIGKILL. An error does not say that it failed.
+
+        The window that is left between the last look and the call is one exchange with libvirtd,
+        milliseconds; with one that hangs just then, as long as it hangs: it carries the request out when it
+        goes on.
 
         Raises:
             As the port.
         """
-        with self._power(guest, "stop") as domain:
+        with self._power(guest, "stop", incarnation, not_after) as domain:
             domain.destroy()
 
-    def discard(self, guest: GuestRef) -> None:
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Remove the managed save image. One that `virsh save FILE` wrote is unknown to libvirt, and stays.
 
         Raises:
             As the port.
         """
-        with self._power(guest, "discard the saved state of") as domain:
+        with self._power(guest, "discard the saved state of", incarnation, not_after) as domain:
             domain.managedSaveRemove()
 
-    def start(self, guest: GuestRef) -> None:
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power on. A guest with a saved image comes back with its old memory.
 
         Raises:
             As the port.
         """
-        with self._power(guest, "start") as domain:
+        with self._power(guest, "start", incarnation, not_after) as domain:
             domain.create()
 
     def subscribe(self, wake: Callable[[], None]) -> None:
@@ -168,7 +175,7 @@ class LibvirtHypervisor:
     @contextmanager
     def _look(self) -> Iterator[_Look]:
         with self._links.link() as link:
-            yield _Look(self.endpoint, link, self._now_s(), link.chronicle.moment())
+            yield _Look(self.endpoint, self._witness, link, self._now_s(), link.chronicle.moment())
 
     def _read(self, look: _Look, guest: GuestRef) -> Evidence:
         libvirt, connection = self._connector.libvirt, look.link.connection
@@ -187,15 +194,36 @@ class LibvirtHypervisor:
             return look.evidence(fresh, stats, has_saved_image=has_saved_image)
 
     @contextmanager
-    def _power(self, guest: GuestRef, verb: str) -> Iterator[Any]:
-        """Give the guest's domain over a connection with full rights that serves this one action."""
+    def _power(
+        self, guest: GuestRef, verb: str, incarnation: str | None, not_after: Deadline
+    ) -> Iterator[Any]:
+        """Give the guest's domain over a connection with full rights that serves this one action.
+
+        The connection may have hung while it was opened. So it is over this one that is looked whether the
+        guest is still in the run that is meant, and then whether it is not too late.
+        """
         self._links.refuse_if_closed()
         connection = self._connector.open(read_only=False)
         try:
             with self._connector.translated(f"cannot {verb} {guest}", guest=guest.uuid):
-                yield connection.lookupByUUIDString(guest.uuid)
+                domain = connection.lookupByUUIDString(guest.uuid)
+                self._refuse_another_run(guest, domain.ID(), incarnation)
+                not_after.refuse_if_over(f"{verb} {guest}")
+                yield domain
         finally:
             self._connector.retire(connection)
+
+    def _refuse_another_run(self, guest: GuestRef, domain_id: int, incarnation: str | None) -> None:
+        """Refuse where the domain's id is another, or, of one that is off, where it was started meanwhile.
+
+        Raises:
+            GuestChanged: it is another run.
+        """
+        with self._links.link() as link:
+            chronicle = link.chronicle
+            now = chronicle.incarnation(guest.uuid.lower(), domain_id, chronicle.moment())
+        if incarnation is not None and now != incarnation:
+            raise GuestChanged(f"{guest}: {incarnation!r} was meant, it is {now!r} now; nothing was sent")
 
     def _try_power(self) -> tuple[bool | None, tuple[str, ...]]:
         try:
@@ -212,6 +240,7 @@ class _Look:
     """One look at an endpoint: when it began, over which link, and how its answers become evidence."""
 
     endpoint: str
+    witness: str
     link: Link
     began_s: float
     moment: int
@@ -225,7 +254,14 @@ class _Look:
         chronicle.read(uuid, domain_id, reading, self.moment)
         restored = chronicle.began_with_old_memory(uuid, domain_id)
         return Evidence(
-            guest=GuestRef(self.endpoint, id=uuid, uuid=uuid, name=name, host=self.link.host),
+            guest=GuestRef(
+                self.endpoint,
+                id=uuid,
+                uuid=uuid,
+                name=name,
+                host=self.link.host,
+                host_uuid=self.link.host_uuid,
+            ),
             power_state=reading.power_state,
             settled=reading.settled,
             incarnation=chronicle.incarnation(uuid, domain_id, self.moment),
@@ -234,6 +270,8 @@ class _Look:
             source="domain state",
             observed_at_s=self.began_s,
             io_error=reading.io_error,
+            witness=self.witness,
+            away=reading.away,
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:
@@ -253,6 +291,7 @@ class _Look:
             observed_at_s=self.began_s,
             end_recorded=True,
             proof=Proof.ABSENCE,
+            witness=self.witness,
         )
 
 

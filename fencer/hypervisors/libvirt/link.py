@@ -10,6 +10,7 @@ from typing import Any
 from fencer.errors import HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.events import Chronicle
+from fencer.hypervisors.libvirt.parse import host_uuid
 
 _TURN_S = 5.0
 """How long a call waits for the one before it. Long for a libvirtd that is only slow, as a new connection
@@ -28,6 +29,7 @@ class Link:
         connection: libvirt's connection; to be used between `begin` and `end`.
         chronicle: What its events and readings have shown so far.
         host: The host's name, as it tells it itself.
+        host_uuid: The host's own UUID; None: it has none that means anything, or that is known to last.
 
     Raises:
         HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
@@ -46,6 +48,7 @@ class Link:
             with connector.translated("cannot subscribe to its events", opening=True):
                 self._subscribe(connector.libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE)
                 self.host = str(self.connection.getHostname())
+                self.host_uuid = host_uuid(self.connection.getCapabilities(), self._sysinfo())
         except HypervisorError:
             self.retire()
             raise
@@ -98,6 +101,16 @@ class Link:
         subscription = connection.domainEventRegisterAny(None, lifecycle, self._on_event, None)
         # A subscription keeps its connection open: it goes first.
         self._goodbyes.insert(0, lambda: connection.domainEventDeregisterAny(subscription))
+
+    def _sysinfo(self) -> str:
+        """Return the host's SMBIOS table; empty where libvirtd has none: without root's rights it cannot."""
+        libvirt = self._connector.libvirt
+        try:
+            return str(self.connection.getSysinfo())
+        except libvirt.libvirtError as error:
+            if error.get_error_code() in {libvirt.VIR_ERR_CONFIG_UNSUPPORTED, libvirt.VIR_ERR_NO_SUPPORT}:
+                return ""
+            raise
 
     def _on_event(self, _connection: Any, domain: Any, event: int, detail: int, _: object) -> None:
         self.chronicle.heard(domain.UUIDString().lower(), domain.ID(), event, detail)

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
+from xml.etree import ElementTree as ET
 
+from fencer.core.identity import MEANINGLESS
 from fencer.core.model import PowerState
 
 RUNNING: Final = 1
@@ -112,6 +115,7 @@ class PowerReading:
         cold_start: True: the run began with a boot; False: with old memory; None: these numbers do not tell.
         raw: libvirt's own words and numbers, for people.
         io_error: Paused because its storage failed.
+        away: It says that the guest was migrated away: it runs on elsewhere.
     """
 
     power_state: PowerState
@@ -119,6 +123,33 @@ class PowerReading:
     cold_start: bool | None
     raw: str
     io_error: bool = False
+    away: bool = False
+
+
+def host_uuid(capabilities: str, sysinfo: str) -> str | None:
+    """Read the host's own UUID from what libvirt tells of it.
+
+    A name is no identity: libvirt asks DNS for it, and hosts of two places may bear the same. Nor is this
+    UUID one where libvirtd cannot read the firmware's, as an unprivileged one, or one on a board without
+    SMBIOS: it invents another whenever it starts then. The firmware's table, told beside it, is the proof.
+
+    Args:
+        capabilities: As libvirt gives them.
+        sysinfo: The host's SMBIOS table as libvirt gives it; empty: it has none to give.
+
+    Returns:
+        In lower case; None where there is none, or one that firmware gives to many, or one that may not last.
+
+    Source: libvirt docs, formatcaps: ``capabilities/host/uuid``; it is the SMBIOS one, or ``host_uuid`` in
+    libvirtd.conf. That it changes with every start was seen with 9.0.0, unprivileged.
+    """
+    try:
+        if not ET.fromstring(sysinfo).findtext("system/entry[@name='uuid']"):  # noqa: S314
+            return None
+        text = ET.fromstring(capabilities).findtext("host/uuid") or ""  # noqa: S314
+        return None if (found := str(UUID(text.strip()))) in MEANINGLESS else found
+    except (ET.ParseError, ValueError):
+        return None
 
 
 def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> PowerReading:
@@ -140,6 +171,7 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
         cold_start=_COLD_START.get((state, reason)),
         raw=_words(state, reason, reason_word) + _IMAGE_WORDS[has_saved_image],
         io_error=(state, reason) == (PAUSED, 5),
+        away=(state, reason) == (SHUTOFF, 4),
     )
 
 

@@ -12,7 +12,7 @@ from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol
 from fencer.hypervisors.proxmox.errors import HostSilent
 from fencer.hypervisors.proxmox.look import Look
 from fencer.hypervisors.proxmox.memory import Memory
-from fencer.hypervisors.proxmox.moves import explained
+from fencer.hypervisors.proxmox.moves import away, explained
 from fencer.hypervisors.proxmox.parse import Task, read_rights
 from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.tasks import CONSOLES, newest, off_token
@@ -56,6 +56,11 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
             "configuration removed by hand, while it runs on"
         )
     here = [task for task in tasks if task.host == end.host]
+    if (left := away(look, vmid, end.host, here)) is not None:
+        raise GuestNotFound(
+            f"{look.api.where}: guest {guest.id} was destroyed on {end.host} ({end.upid}), after it had left "
+            f"({left.upid}): what was destroyed is what it had left behind, and it may run on elsewhere"
+        )
     return Evidence(
         guest=GuestRef(guest.endpoint, guest.id, guest.uuid, guest.name, end.host),
         power_state=PowerState.ABSENT,
@@ -68,6 +73,7 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
         end_recorded=True,
         moved_from=explained(look, memory, vmid, end.host),
         proof=Proof.ABSENCE,
+        witness=look.witness,
     )
 
 

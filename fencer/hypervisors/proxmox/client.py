@@ -21,7 +21,7 @@ from fencer.hypervisors.proxmox.rights import Verdict, compare
 from fencer.hypervisors.proxmox.servers import Servers
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.sweep import Sweeper
-from fencer.ports import EndpointInfo, StopSettings
+from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 SHUTDOWN_S = 180.0
 """What a host that goes down gives each guest. Source: pve-manager PVE/API2/Nodes.pm, stopall."""
@@ -55,7 +55,7 @@ class ProxmoxHypervisor:
         self._memory = Memory()
         self._prover = Prover(settings, self._memory)
         self._sweeper = Sweeper(self._prover)
-        self._power = PowerSwitch(settings, self._servers, now_s, rest)
+        self._power = PowerSwitch(settings, self._servers, self._prover, now_s, rest)
         self._wakes: list[Callable[[], None]] = []
 
     @property
@@ -99,23 +99,26 @@ class ProxmoxHypervisor:
         """
         return self._servers.work(lambda api: self._stop_settings(api, guest))
 
-    def shutdown(self, guest: GuestRef) -> None:
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Ask the guest's agent, or press the ACPI power button; never by force. Under HA, HA forces it.
 
         Raises:
             As the port.
         """
-        self._power.order(guest, "shutdown")
+        self._power.order(guest, "shutdown", incarnation, not_after)
 
-    def stop(self, guest: GuestRef) -> None:
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power: SIGTERM to QEMU, 10 s later SIGKILL. Under HA the wish is queued, and kept.
+
+        The window that is left after the last look has no end: pveproxy may take the request, and pvedaemon
+        carry it out whenever it goes on.
 
         Raises:
             As the port.
         """
-        self._power.order(guest, "stop")
+        self._power.order(guest, "stop", incarnation, not_after)
 
-    def discard(self, guest: GuestRef) -> None:
+    def discard(self, guest: GuestRef, _incarnation: str | None, _not_after: Deadline) -> None:
         """Refuse: Proxmox lets no token take the lock off a hibernated guest.
 
         Raises:
@@ -126,13 +129,13 @@ class ProxmoxHypervisor:
             f"lock off: `qm unlock {guest.id}` on {guest.host or 'its host'}"
         )
 
-    def start(self, guest: GuestRef) -> None:
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power on. A hibernated guest comes back with its old memory.
 
         Raises:
             As the port.
         """
-        self._power.order(guest, "start")
+        self._power.order(guest, "start", incarnation, not_after)
 
     def subscribe(self, wake: Callable[[], None]) -> None:
         """Have `wake` called when somebody nudges; Proxmox itself tells nobody anything."""

@@ -49,6 +49,7 @@ def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evide
         source="ha/status/manager_status",
         observed_at_s=look.began_s,
         proof=Proof.HA_RECOVERY,
+        witness=look.witness,
     )
 
 
@@ -63,6 +64,7 @@ def unknown(look: Look, guest: GuestRef, words: str) -> Evidence:
         raw=words,
         source="cluster/status, cluster/resources",
         observed_at_s=look.began_s,
+        witness=look.witness,
     )
 
 

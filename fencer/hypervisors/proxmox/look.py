@@ -48,6 +48,11 @@ class Look:
     began_s: float
     utc_s: float | None
 
+    @property
+    def witness(self) -> str:
+        """Who speaks here, by its own name: a cluster, or a host that is in none."""
+        return f"proxmox:{self.members.name or ','.join(sorted(self.members.online))}"
+
     def online(self, host: str) -> bool:
         """Whether corosync counts a host in."""
         return self.members.online.get(host, False)

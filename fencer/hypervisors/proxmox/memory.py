@@ -65,6 +65,19 @@ class Sighting:
     utc_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An order that was sent, and of which nobody heard again: it may be carried out at any time.
+
+    Attributes:
+        kind: Of its task.
+        utc_s: When it was given, by the cluster's clock.
+    """
+
+    kind: str
+    utc_s: float
+
+
 @dataclass(slots=True)
 class Known:
     """What is known of one guest.
@@ -82,6 +95,7 @@ class Known:
         read_s: When it was last read live.
         tried_s: When a sweep last wanted to read it live.
         nudged: Something is said to have happened to it.
+        lost: The last order for it that was lost.
     """
 
     uuid: str | None = None
@@ -98,6 +112,7 @@ class Known:
     read_s: float = float("-inf")
     tried_s: float = float("-inf")
     nudged: bool = False
+    lost: Lost | None = None
 
 
 @dataclass(slots=True)

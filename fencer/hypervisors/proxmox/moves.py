@@ -7,12 +7,14 @@ migrations, a recovery by HA, or a boot of the host where it ran.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencer.hypervisors.proxmox.errors import HostSilent
 from fencer.hypervisors.proxmox.ha import HaState, moved_from
 from fencer.hypervisors.proxmox.look import Look
 from fencer.hypervisors.proxmox.memory import Memory, Sighting
 from fencer.hypervisors.proxmox.parse import Task, read_log, read_uptime
-from fencer.hypervisors.proxmox.tasks import STARTS, migration_target
+from fencer.hypervisors.proxmox.tasks import MIGRATION, STARTS, left_by, migration_target
 
 CHAIN = 3
 """So many migrations in a row are followed back."""
@@ -48,6 +50,37 @@ def explained(look: Look, memory: Memory, vmid: int, host: str) -> tuple[str, ..
     return tuple(dict.fromkeys([*fenced, *moved]))
 
 
+def away(look: Look, vmid: int, host: str, here: Sequence[Task]) -> Task | None:
+    """Return the migration by which a guest has left for a place that is not known; None: it has not.
+
+    The last thing that is on record of it here is that it left, with its memory, and nothing has started it
+    since. `qm remote-migrate` leaves the configuration behind, for somebody to unlock; and one that left
+    within the cluster has its configuration there, unless a later migration, or somebody by hand, brought it
+    back.
+
+    Args:
+        look: At the endpoint.
+        vmid: The guest's number.
+        host: Where its configuration is, or was.
+        here: Its tasks there.
+
+    Raises:
+        HypervisorError: something could not be asked.
+    """
+    left = left_by(here)
+    if left is None:
+        return None
+    for task in _all_tasks(look, vmid):
+        back = (
+            task.kind == MIGRATION and task.ok and task.host != host and task.started_s >= (left.ended_s or 0)
+        )
+        if back:
+            log = look.api.get("nodes", task.host, "tasks", task.upid, "log", limit=LOG_LINES)
+            if migration_target(read_log(log.data)) == host:
+                return None
+    return left
+
+
 def _by_ha(ha: HaState, vmid: int, host: str, seen: Sighting | None) -> list[str]:
     recovery = moved_from(ha, f"vm:{vmid}", host)
     if recovery is None or (seen is not None and seen.host == recovery.left and seen.at_s > recovery.at_s):
@@ -62,7 +95,7 @@ def _by_migration(look: Look, vmid: int, host: str, seen: Sighting | None) -> li
     host itself is asked as well: the guest may have left it again, and been brought back by hand.
     """
     tasks = _all_tasks(look, vmid)
-    done = [task for task in tasks if task.kind == "qmigrate" and task.ok]
+    done = [task for task in tasks if task.kind == MIGRATION and task.ok]
     done.sort(key=lambda task: task.ended_s or 0, reverse=True)
     left: list[str] = []
     for task in done[:CHAIN]:

@@ -148,6 +148,12 @@ class Task:
         """It ended, and well."""
         return not self.runs and ended_well(self.status)
 
+    @property
+    def user(self) -> str:
+        """Who began it, a token with its name; empty where its UPID does not tell."""
+        found = _UPID.fullmatch(self.upid)
+        return found["user"] if found else ""
+
 
 def ended_well(status: str) -> bool:
     """Tell by a task's exit status whether it did what it was for."""

@@ -17,11 +17,11 @@ from fencer.hypervisors.proxmox.errors import NotThere, shown
 from fencer.hypervisors.proxmox.ha import moved_from
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
 from fencer.hypervisors.proxmox.memory import Memory, Run, Sighting
-from fencer.hypervisors.proxmox.moves import LOG_LINES, explained
+from fencer.hypervisors.proxmox.moves import LOG_LINES, away, explained
 from fencer.hypervisors.proxmox.parse import Config, Row, Status, Task, read_listing, read_log
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.states import PowerReading, read_power
-from fencer.hypervisors.proxmox.tasks import goes_on, last_start, off_token, reboots
+from fencer.hypervisors.proxmox.tasks import carried_out_late, goes_on, last_start, off_token, reboots
 
 HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
 """States of a service whose guest HA starts, as soon as its agent comes round to it."""
@@ -116,15 +116,20 @@ class Prover:
         if row.hastate is not None:
             look_at_ha(look, self.memory)
         moved = explained(look, self.memory, vmid, host)
+        with self.memory.lock:
+            recovery = moved_from(self.memory.ha, f"vm:{vmid}", host)
+        by_ha = recovery is not None and recovery.left in moved
+        if not by_ha and reading.settled and (left := away(look, vmid, host, tasks)) is not None:
+            raw = (
+                f"{reading.raw} on {host}, but the last that is on record there is that it left ({left.upid})"
+            )
+            return replace(unknown(look, guest, shown(raw)), away=True)
         again = read_listing(look.api.get("cluster", "resources", type="vm").data).rows.get(vmid)
         if again is None or (again.host, again.template) != (host, False):
             where = again.host if again else "nowhere"
             return unknown(look, guest, f"{reading.raw} on {host}, but its configuration is on {where} now")
         token = off_token(tasks, host)
         self.memory.is_off(vmid, PowerState.STOPPED, token, look.began_s)
-        with self.memory.lock:
-            recovery = moved_from(self.memory.ha, f"vm:{vmid}", host)
-        by_ha = recovery is not None and recovery.left in moved
         words = [f"{host} status/current: {reading.raw}", "quorate" if look.members.name else "standalone"]
         words.append("UUID equal")
         words.extend(f"moved here from {left}" for left in moved)
@@ -140,6 +145,24 @@ class Prover:
             observed_at_s=look.began_s,
             moved_from=moved,
             proof=Proof.HA_RECOVERY if by_ha else Proof.POWER,
+            witness=look.witness,
+            told=self._late_order(vmid, host, tasks),
+        )
+
+    def _late_order(self, vmid: int, host: str, tasks: tuple[Task, ...]) -> str:
+        """Tell of an order of ours that was given up, and that has cut off a later run; empty: of none."""
+        with self.memory.lock:
+            lost = self.memory.of(vmid).lost
+        if lost is None:
+            return ""
+        late = carried_out_late(tasks, lost.kind, self.settings.token_id, lost.utc_s)
+        if late is None:
+            return ""
+        order, start = late
+        return (
+            f"fencer's own order to {lost.kind.removeprefix('qm')} it was given up, {host} being mute, "
+            f"and carried out all the same, on a later run: {order.upid} hit what {start.upid} had started. "
+            "fencer does not start it again by itself. Look into why pvedaemon hung"
         )
 
     def _due(self, look: Look, vmid: int, status: Status, tasks: tuple[Task, ...]) -> str | None:
@@ -194,4 +217,5 @@ def evidence_of(look: Look, guest: GuestRef, reading: PowerReading, run: Run | N
         source="status/current",
         observed_at_s=look.began_s,
         io_error=reading.io_error,
+        witness=look.witness,
     )

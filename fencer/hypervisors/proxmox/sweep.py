@@ -165,6 +165,7 @@ class Sweeper:
             observed_at_s=look.began_s,
             conclusive=run is not None and reading.power_state is not PowerState.STOPPED,
             io_error=reading.io_error,
+            witness=look.witness,
             host_silent=reading.power_state is PowerState.UNKNOWN
             and host is not None
             and not look.online(host),

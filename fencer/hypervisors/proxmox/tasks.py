@@ -16,6 +16,8 @@ STARTS = frozenset({"qmstart", "qmrollback"})
 POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qmrollback", "qmdestroy"})
 
 BACKUP = "vzdump"
+MIGRATION = "qmigrate"
+"""Within a cluster, and out of it (`qm remote-migrate`). Source: facts of qemu-server."""
 _TARGET = re.compile(r"starting migration of VM \d+ to node '([^']+)'")
 _REBOOT_S = 120
 """After so long, a finished reboot starts its guest no more."""
@@ -52,6 +54,39 @@ def reboots(tasks: Sequence[Task], utc_s: float | None) -> bool:
 def last_start(tasks: Iterable[Task]) -> Task | None:
     """Return the task that last started a guest, or tried to."""
     return newest(task for task in tasks if task.kind in STARTS)
+
+
+def left_by(tasks: Iterable[Task]) -> Task | None:
+    """Return the migration by which a guest left a host; None: it has not, or was started there since.
+
+    Args:
+        tasks: Of the guest, on that host.
+    """
+    last = newest(task for task in tasks if task.kind in STARTS or (task.kind == MIGRATION and task.ok))
+    return last if last is not None and last.kind == MIGRATION else None
+
+
+def carried_out_late(
+    tasks: Iterable[Task], kind: str, user: str, given_utc_s: float
+) -> tuple[Task, Task] | None:
+    """Find an order of ours that was given up and carried out all the same, on a run that began after it.
+
+    Args:
+        tasks: Of the guest, on its host.
+        kind: Of the order's task: ``qmstop`` or ``qmshutdown``.
+        user: Who gave it, as UPIDs name them.
+        given_utc_s: When it was given, by the cluster's clock.
+
+    Returns:
+        The order's task, and the start of the run that it hit; None: there is no such thing.
+    """
+    known = list(tasks)
+    order = newest(task for task in known if task.kind == kind and task.user == user)
+    if order is None:
+        return None
+    start = last_start(task for task in known if task.started_s <= order.started_s)
+    hit = start is not None and given_utc_s < start.started_s
+    return (order, start) if start is not None and hit else None
 
 
 def off_token(tasks: Iterable[Task], host: str) -> str:

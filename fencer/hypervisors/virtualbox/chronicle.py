@@ -41,6 +41,7 @@ class Reading:
         cold_start: False: the run began with memory from disk. None: not known.
         raw: VirtualBox's words, escaped, and why they do not count where they do not.
         contradicted: The machine's log is younger than its state: this VBoxSVC does not know its runs.
+        away: It was teleported: it runs on elsewhere.
     """
 
     power_state: PowerState
@@ -49,6 +50,7 @@ class Reading:
     cold_start: bool | None
     raw: str
     contradicted: bool = False
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,7 @@ def _not_alive(machine: Machine, log: LogHead | None, seen_for_s: float) -> Read
         cold_start=None,
         raw=raw,
         contradicted=contradicted,
+        away=machine.state == "teleported",
     )
 
 

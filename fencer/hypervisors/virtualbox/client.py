@@ -19,13 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from fencer.core.identity import canonical
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.core.text import printable
-from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol
+from fencer.errors import GuestChanged, GuestNotFound, HypervisorError, HypervisorProtocol
 from fencer.hypervisors.virtualbox.chronicle import Chronicle
 from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed
 from fencer.hypervisors.virtualbox.run import Late
 from fencer.hypervisors.virtualbox.tool import Budget, Tool, VirtualBoxSettings
-from fencer.ports import EndpointInfo, StopSettings
+from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
 """Between two attempts to start a machine that its last run has not let go of yet."""
@@ -52,6 +52,8 @@ class VirtualBoxHypervisor:
         self._chronicle = Chronicle()
         self._silent_since_s: dict[str, float] = {}
         self._wakes: tuple[Callable[[], None], ...] = ()
+        # VirtualBox gives its registries no name; what an agent calls one by, another may call otherwise.
+        self._witness = "virtualbox"
 
     @property
     def endpoint(self) -> str:
@@ -104,7 +106,7 @@ class VirtualBoxHypervisor:
         """Return None: VirtualBox never stops a guest by itself."""
         return None
 
-    def shutdown(self, guest: GuestRef) -> None:
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Press the ACPI power button. VirtualBox reports success also where the guest does not care.
 
         Raises:
@@ -112,34 +114,40 @@ class VirtualBoxHypervisor:
         """
         uuid = self._uuid(guest)
         doing = f"shut down {printable(str(guest))}"
+        self._look_again(doing, guest, incarnation, not_after)
         self._tool.order(doing, uuid, self._settings.off_s, "controlvm", uuid, "acpipowerbutton")
 
-    def stop(self, guest: GuestRef) -> None:
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power; where that hangs, have VBoxSVC kill the machine's process.
+
+        The window that is left between the last look and the order is the start of a VBoxManage, 0.04 s;
+        where VBoxSVC hangs, VBoxManage is killed at the end of its time, and the order may have reached it or
+        not.
 
         Raises:
             As the port.
         """
         uuid, name = self._uuid(guest), printable(str(guest))
+        self._look_again(f"stop {name}", guest, incarnation, not_after)
         try:
             self._tool.order(f"stop {name}", uuid, self._settings.off_s, "controlvm", uuid, "poweroff")
         except Late:
             # Its process obeys no more, and only VBoxSVC can end it.
+            not_after.refuse_if_over(f"kill {name}")
             words = ("startvm", uuid, "--type", "emergencystop")
             self._tool.order(f"kill {name}, which does not obey", uuid, self._settings.kill_s, *words)
 
-    def discard(self, guest: GuestRef) -> None:
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Throw the machine's saved state away.
 
         Raises:
             As the port.
         """
-        uuid, off_s = self._uuid(guest), self._settings.off_s
-        self._tool.order(
-            f"discard the saved state of {printable(str(guest))}", uuid, off_s, "discardstate", uuid
-        )
+        uuid, doing = self._uuid(guest), f"discard the saved state of {printable(str(guest))}"
+        self._look_again(doing, guest, incarnation, not_after)
+        self._tool.order(doing, uuid, self._settings.off_s, "discardstate", uuid)
 
-    def start(self, guest: GuestRef) -> None:
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power on. A saved machine comes back with its old memory.
 
         Raises:
@@ -147,6 +155,7 @@ class VirtualBoxHypervisor:
         """
         uuid, until_s = self._uuid(guest), time.monotonic() + self._settings.start_s
         doing, words = f"start {printable(str(guest))}", ("startvm", uuid, "--type", "headless")
+        self._look_again(doing, guest, incarnation, not_after)
         while True:
             try:
                 self._tool.order(doing, uuid, until_s - time.monotonic(), *words)
@@ -170,6 +179,19 @@ class VirtualBoxHypervisor:
     def close(self) -> None:
         """End what runs. Later calls read unreachable."""
         self._tool.close()
+
+    def _look_again(self, doing: str, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Refuse what is meant for another run of the machine, or comes too late.
+
+        Raises:
+            GuestChanged: it is another run.
+            HypervisorError: it cannot be read, or it is too late.
+        """
+        if incarnation is not None and (now := self.read(guest).incarnation) != incarnation:
+            raise GuestChanged(
+                f"{printable(str(guest))}: {incarnation!r} was meant, it is {now!r} now; nothing was sent"
+            )
+        not_after.refuse_if_over(doing)
 
     def _reads_off(self, guest: GuestRef) -> bool:
         return self.read(guest).power_state in {PowerState.STOPPED, PowerState.STOPPING, PowerState.SAVED}
@@ -220,6 +242,8 @@ class VirtualBoxHypervisor:
             raw=reading.raw,
             source="VBoxManage showvminfo",
             observed_at_s=began_s,
+            witness=self._witness,
+            away=reading.away,
         )
 
     def _absent(self, guest: GuestRef, uuid: str, began_s: float, budget: Budget) -> Evidence | None:
@@ -243,6 +267,7 @@ class VirtualBoxHypervisor:
             observed_at_s=began_s,
             end_recorded=True,
             proof=Proof.ABSENCE,
+            witness=self._witness,
         )
 
     def _unknown(self, listed: Listed, why: str, began_s: float) -> Evidence:

@@ -1,4 +1,4 @@
-"""Guests that left with their memory, and whose old place has forgotten it: off there, and alive elsewhere."""
+"""Guests that left with their memory, where the old place forgot it: off there, and alive elsewhere."""
 
 from __future__ import annotations
 
@@ -12,19 +12,29 @@ FORGOTTEN_MIGRATION = Scenario(
     title="A VM has moved on, and its old host has forgotten that",
     story=(
         CLUSTER,
-        "The VM of k8s-2 is migrated from lab to lab-b, and its definition stays on lab: shut off (migrated).",
-        "Then the libvirtd of lab restarts, and calls it shut off. Its kubelet is heard all the time, so lab",
-        "is wrong, and fencer takes note of that on the Node. Half an hour could pass: lab-b is cut off now,",
-        "with the VM on it, which writes on. Nobody says anything but lab, and lab is not believed again.",
+        "The VM of k8s-2 is migrated from lab to lab-b, and its definition stays on lab: shut off",
+        "(migrated). Then the libvirtd of lab restarts, and calls it just shut off, as if it had ended",
+        "there. But fencer sees the VM run on lab-b while its kubelet is heard, and asks lab-b from then on.",
+        "Then lab-b is cut off, with the VM, which writes on. Only lab still answers, and says off; but lab",
+        "is not the one to ask any more. fencer refuses, and when lab-b is back, nothing has happened.",
     ),
     script=(
-        Fault(30.0, What.MOVE_OUT, "k8s-2", "somebody migrates the VM to lab-b", death=True),
-        Fault(90.0, What.DAEMON_RESTART, "lab", "the libvirtd of lab restarts, and has forgotten it"),
+        Fault(30.0, What.MOVE_OUT, "k8s-2", "somebody migrates the VM to lab-b"),
+        Fault(
+            90.0,
+            What.DAEMON_RESTART,
+            "lab",
+            "the libvirtd of lab restarts, and forgets the move: the VM is just shut off",
+        ),
         Fault(220.0, What.UNREACHABLE, "lab-b", "lab-b does not answer any more"),
-        Fault(221.0, What.NIC_OFF, "k8s-2", "nor can its guests be heard; they run on"),
+        Fault(
+            221.0, What.NIC_OFF, "k8s-2", "nor is its VM heard: it runs on, and its pods write", death=True
+        ),
+        Fault(400.0, What.TRUTHFUL, "lab-b", "lab-b is back"),
+        Fault(401.0, What.NIC_ON, "k8s-2", "and so is its VM"),
     ),
     fenced=(),
-    refused=Reason.WITNESS_CONTRADICTED,
+    refused=Reason.EVIDENCE_MISSING,
     duration_s=480.0,
     alone_s=480.0,
     alone_whole=True,
@@ -37,13 +47,18 @@ SAVED_TO_FILE = Scenario(
     story=(
         CLUSTER,
         "The VM of k8s-2 is saved with `virsh save FILE`: shut off (saved). fencer sees that, and takes note",
-        "of it on the Node. Then libvirtd restarts. It knows nothing of that file, and calls the VM shut off,",
-        "as any other that has ended. But its memory is on disk, mounts and all, and `virsh restore` brings",
-        "it back. fencer refuses until the VM has been started, one way or the other.",
+        "of it on the Node. Then libvirtd restarts. It knows nothing of that file, and calls the VM shut",
+        "off, as any other that has ended. But its memory is on disk, mounts and all, and `virsh restore`",
+        "brings it back. fencer reads its own note, and refuses until it sees the VM run again.",
     ),
     script=(
         Fault(30.0, What.SAVE_TO_FILE, "k8s-2", "somebody saves the VM to a file", death=True),
-        Fault(60.0, What.DAEMON_RESTART, "lab", "libvirtd restarts, and knows of no saved memory"),
+        Fault(
+            60.0,
+            What.DAEMON_RESTART,
+            "lab",
+            "libvirtd restarts, and knows of no saved memory: the VM is just shut off",
+        ),
         Fault(300.0, What.RESTORE, "k8s-2", "somebody restores it: it goes on where it stopped"),
     ),
     fenced=(),
@@ -59,17 +74,18 @@ REMOTE_MIGRATION = Scenario(
     story=(
         CLUSTER,
         "The VM of k8s-2 is moved to another Proxmox cluster, with `qm remote-migrate`, over the link that",
-        "its kubelet needs: nothing of it is heard. What it leaves is stopped, and locked. Somebody tidies up",
-        "with `qm unlock`. The last thing on record there is a migration that ended well: the VM runs on",
-        "elsewhere, where fencer cannot look. fencer refuses.",
+        "its kubelet needs: nothing of it is heard. What it leaves behind is stopped, and locked. Somebody",
+        "tidies up with `qm unlock`: stopped, as if it had ended there. But the last task on record is a",
+        "migration that ended well: the VM runs on elsewhere, where fencer cannot look. fencer refuses.",
     ),
     script=(
         Fault(30.0, What.NIC_OFF, "k8s-2", "the link is full: its kubelet is not heard any more", death=True),
         Fault(35.0, What.MOVE_OUT_LOCKED, "k8s-2", "for its VM is being moved to another cluster"),
-        Fault(120.0, What.UNLOCK, "k8s-2@home", "somebody unlocks what it has left"),
+        Fault(120.0, What.UNLOCK, "k8s-2@home", "somebody unlocks what it left behind: qm unlock"),
+        Fault(260.0, What.NIC_ON, "k8s-2", "the move is over: its kubelet is heard again"),
     ),
     fenced=(),
-    refused=Reason.GUEST_UNKNOWN,
+    refused=Reason.GUEST_LEFT,
     duration_s=360.0,
     alone_s=360.0,
     alone_whole=True,

@@ -32,6 +32,7 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
+from tests.support.deadlines import order
 from tests.support.pve import Pmxcfs
 
 OFF = {PowerState.STOPPED, PowerState.ABSENT}
@@ -88,7 +89,7 @@ def test_a_cold_start_is_never_called_restored(home):
 def test_no_token_can_discard_saved_memory(home):
     conf = home.guest()
     with pytest.raises(HypervisorDenied, match=f"qm unlock {conf.vmid}"):
-        home.hypervisor.discard(home.ref(conf))
+        order(home.hypervisor.discard, home.ref(conf))
 
 
 @pytest.mark.parametrize("word", ["paused", "io-error", "internal-error", "guest-panicked", "watchdog"])
@@ -132,6 +133,53 @@ def test_a_finished_remote_migration_is_never_final(home):
     assert home.read(conf).power_state is PowerState.STOPPED
     home.pve.clock.advance(1000)
     must_not_be_final(home, conf)
+
+
+def gone_to_another_cluster(home):
+    """Return a guest that runs elsewhere now, and whose place here was tidied up with `qm unlock`."""
+    conf = home.guest()
+    look(home, conf)
+    home.pve.qm.remote_migrate(conf.vmid).finish()
+    home.pve.set_lock(conf.vmid, None)
+    home.pve.clock.advance(30)
+    return conf
+
+
+def test_a_remote_migration_whose_source_was_unlocked_is_never_final(home):
+    conf = gone_to_another_cluster(home)
+    left = look(home, conf)
+    assert (left.power_state, left.away) == (PowerState.UNKNOWN, True)
+    assert "qmigrate" in left.raw
+    home.pve.clock.advance(3600)
+    assert not final(look(home, conf))
+
+
+def test_destroying_what_a_remote_migration_left_behind_is_no_end_of_the_guest(home):
+    conf = gone_to_another_cluster(home)
+    home.pve.qm.destroy(conf.vmid).finish()
+    with pytest.raises(GuestNotFound, match="after it had left"):
+        look(home, conf)
+
+
+def test_one_that_is_started_here_again_counts_as_any_other(home):
+    conf = gone_to_another_cluster(home)
+    home.pve.qm.start(conf.vmid).finish()
+    home.pve.clock.advance(5)
+    assert look(home, conf).power_state is PowerState.RUNNING
+    home.pve.qm.stop(conf.vmid).finish()
+    assert (look(home, conf).power_state, look(home, conf).away) == (PowerState.STOPPED, False)
+
+
+def test_one_that_left_within_the_cluster_and_came_back_is_not_away(home):
+    conf = home.guest()
+    look(home, conf)
+    for target in ("pve2", "pve1"):
+        home.pve.qm.migrate(conf.vmid, target).finish()
+        home.pve.clock.advance(5)
+        look(home, conf)
+    home.pve.qm.stop(conf.vmid).finish()
+    stopped = look(home, conf)
+    assert (stopped.power_state, stopped.away) == (PowerState.STOPPED, False)
 
 
 def test_a_remote_migration_that_deletes_its_source_leaves_no_proof(home):
@@ -570,9 +618,9 @@ def test_a_number_given_anew_is_another_guest(home):
         GuestNotFound
     ):  # whoever did not see the old one run cannot tell whose tasks these are
         home.agent().read(old)
-    for order in (home.hypervisor.stop, home.hypervisor.start, home.hypervisor.shutdown):
+    for method in (home.hypervisor.stop, home.hypervisor.start, home.hypervisor.shutdown):
         with pytest.raises(GuestNotFound, match="another one now"):
-            order(old)
+            order(method, old)
     assert home.pve.runs(new.vmid)
 
 

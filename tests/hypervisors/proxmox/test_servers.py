@@ -21,6 +21,7 @@ from fencer.hypervisors.proxmox.server import read_answer
 from fencer.hypervisors.proxmox.settings import Token
 from tests.controlplane.certificates import Authority
 from tests.hypervisors.proxmox.conftest import Home, serve
+from tests.support.deadlines import order
 from tests.support.pve import Daemon, PveCluster, PveServers
 
 READ = ["GET /cluster/status", "GET /cluster/resources"]
@@ -431,7 +432,7 @@ def test_a_host_that_hangs_does_not_hold_a_sweep_up(tmp_path):
 def test_an_order_is_sent_once(home):
     conf = home.guest()
     home.asked()
-    home.hypervisor.stop(home.ref(conf))
+    order(home.hypervisor.stop, home.ref(conf))
     assert [it for it in home.asked() if it.startswith("POST")] == [
         f"POST /nodes/pve1/qemu/{conf.vmid}/status/stop"
     ]
@@ -484,7 +485,7 @@ def test_an_order_is_not_sent_again_when_its_answer_is_lost(home, tmp_path):
         url = f"https://127.0.0.1:{server.server_address[1]}"
         agent = home.agent(servers=(url, url), ca_file=authority.ca_file)
         with pytest.raises(HypervisorUnreachable):
-            agent.stop(guest)
+            order(agent.stop, guest)
         agent.close()
         server.shutdown()
     assert HangsUp.orders == ["/api2/json/nodes/pve1/qemu/201/status/stop"]
@@ -496,7 +497,7 @@ def test_an_order_that_fails_later_is_said_to(home):
     with pytest.raises(
         HypervisorProtocol, match=r"stop of k8s-1 .* failed: VM is locked \(backup\).*qm unlock"
     ):
-        home.hypervisor.stop(home.ref(conf))
+        order(home.hypervisor.stop, home.ref(conf))
     assert home.read(conf).power_state is PowerState.RUNNING
 
 
@@ -505,7 +506,7 @@ def test_a_task_that_takes_long_is_left_to_itself(home):
     conf = home.guest()
     home.pve.deafen(conf.vmid)
     began_s = home.pve.clock.now_s()
-    home.hypervisor.shutdown(home.ref(conf))
+    order(home.hypervisor.shutdown, home.ref(conf))
     assert home.pve.clock.now_s() - began_s < 12
     assert home.read(conf).power_state is PowerState.RUNNING
 
@@ -514,17 +515,17 @@ def test_a_paused_guest_cannot_be_asked_to_shut_down(home):
     conf = home.guest()
     home.pve.qm.suspend(conf.vmid).finish()
     with pytest.raises(HypervisorProtocol, match="VM is paused"):
-        home.hypervisor.shutdown(home.ref(conf))
+        order(home.hypervisor.shutdown, home.ref(conf))
 
 
 def test_under_ha_an_order_is_queued_and_kept(home):
     conf = home.guest(ha="started")
     home.watch(30)
-    home.hypervisor.stop(home.ref(conf))
+    order(home.hypervisor.stop, home.ref(conf))
     assert home.read(conf).power_state is PowerState.RUNNING
     home.watch(40)
     assert (home.read(conf).power_state, home.read(conf).settled) == (PowerState.STOPPED, True)
-    home.hypervisor.start(home.ref(conf))
+    order(home.hypervisor.start, home.ref(conf))
     home.watch(40)
     assert home.read(conf).power_state is PowerState.RUNNING
 
@@ -534,7 +535,7 @@ def test_without_the_right_nothing_is_powered(home):
     home.pve.access.add_token("look@pve!tk", home.pve.secret, {"/": {"Sys.Audit", "VM.Audit"}})
     agent = home.agent(token_id="look@pve!tk", power=False)  # noqa: S106 - a name
     with pytest.raises(HypervisorDenied, match=r"VM\.PowerMgmt"):
-        agent.stop(home.ref(conf))
+        order(agent.stop, home.ref(conf))
     info = agent.describe()
     assert (info.can_power, info.problems) == (False, ())
 
@@ -543,8 +544,56 @@ def test_an_order_to_a_host_that_is_gone_is_not_sent_elsewhere(home):
     conf = home.guest(host="pve3")
     home.pve.set_daemon("pve3", "pvedaemon", Daemon.DEAD)
     with pytest.raises(HypervisorUnreachable):
-        home.hypervisor.stop(home.ref(conf))
+        order(home.hypervisor.stop, home.ref(conf))
     assert len([it for it in home.api.requests if it.method == "POST"]) == 1
+
+
+def lose_a_stop(home, conf):
+    """Have an order sent that nobody answers; the guest runs on, and what hung goes on."""
+    home.pve.set_daemon("pve1", "pvedaemon", Daemon.DEAD)
+    with pytest.raises(HypervisorUnreachable):
+        order(home.hypervisor.stop, home.ref(conf))
+    home.pve.set_daemon("pve1", "pvedaemon", Daemon.OK)
+    home.pve.clock.advance(60)
+
+
+def test_an_order_that_was_lost_and_hits_a_later_run_is_told(home):
+    """Somebody has restarted the guest meanwhile; then pvedaemon goes on with what it was asked for."""
+    conf = home.guest()
+    home.read(conf)
+    lose_a_stop(home, conf)
+    home.pve.qm.stop(conf.vmid).finish()
+    home.pve.clock.advance(5)
+    started = home.pve.qm.start(conf.vmid)
+    started.finish()
+    home.pve.clock.advance(30)
+    late = home.pve.qm.stop(conf.vmid, user=home.pve.token)
+    late.finish()
+    home.pve.clock.advance(30)
+    told = home.read(conf).told
+    assert late.upid in told
+    assert started.upid in told
+    assert "does not start it again" in told
+
+
+def test_one_that_hits_the_run_that_was_meant_is_only_late(home):
+    conf = home.guest()
+    home.read(conf)
+    lose_a_stop(home, conf)
+    home.pve.qm.stop(conf.vmid, user=home.pve.token).finish()
+    home.pve.clock.advance(30)
+    assert (home.read(conf).power_state, home.read(conf).told) == (PowerState.STOPPED, "")
+
+
+def test_what_others_stop_after_an_order_was_lost_is_their_own_business(home):
+    conf = home.guest()
+    home.read(conf)
+    lose_a_stop(home, conf)
+    home.pve.qm.reboot(conf.vmid).finish()
+    home.pve.clock.advance(30)
+    home.pve.qm.stop(conf.vmid).finish()
+    home.pve.clock.advance(30)
+    assert home.read(conf).told == ""
 
 
 # -- who it is --------------------------------------------------------------------------------------------

@@ -1,0 +1,153 @@
+"""Whether fencer may: who asked it to keep off, what the configuration admits, and how much at a time."""
+
+from __future__ import annotations
+
+from fencer.core.model import (
+    Alarm,
+    FenceMark,
+    Intent,
+    Observation,
+    Reason,
+    Unreadable,
+    Verdict,
+    Via,
+)
+from fencer.core.policy import Mode, Policy
+from fencer.core.rung import Answer, Objection, Passed, Subject
+from fencer.core.text import age
+
+
+def wanted(observation: Observation) -> Answer:
+    """Nobody asked fencer to keep its hands off, and what it wrote on the Node can be read."""
+    node = observation.node
+    if observation.fleet.paused_why is not None:
+        why = observation.fleet.paused_why or "no reason given"
+        return Objection(
+            Verdict.REFUSE,
+            Reason.FENCING_PAUSED,
+            f"fencing is paused for the whole cluster: {why}",
+            "annotation fencer.dev/pause taken off the namespace kube-system",
+        )
+    if node.excluded:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.NODE_EXCLUDED,
+            "the node carries the annotation fencer.dev/exclude",
+            "that annotation taken off",
+        )
+    return _readable(observation)
+
+
+def _readable(observation: Observation) -> Answer:
+    """What fencer has written on the Node can be read, and was written by fencer."""
+    node = observation.node
+    if isinstance(node.mark, Unreadable):
+        return Objection(
+            Verdict.REFUSE,
+            Reason.MARK_UNREADABLE,
+            f"annotation fencer.dev/mark cannot be read: {node.mark.text}",
+            "the fencer that wrote it, or a person who takes the annotation off",
+        )
+    adopted = observation.word.adopt_why is not None
+    if isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed and not adopted:
+        return _unsigned(observation, node.mark)
+    if isinstance(node.doubts, Unreadable):
+        return Objection(
+            Verdict.REFUSE,
+            Reason.DOUBTS_UNREADABLE,
+            f"annotation fencer.dev/doubts cannot be read: {node.doubts.text}",
+            "the fencer that wrote it, or a person who takes the annotation off",
+        )
+    if adopted and isinstance(node.mark, FenceMark) and not node.mark.signed:
+        return Passed(f"its mark is adopted, by the operator's word: {observation.word.adopt_why}")
+    return Passed("neither paused nor excluded")
+
+
+def _unsigned(observation: Observation, mark: FenceMark) -> Objection:
+    name = observation.node.name
+    seen = f"the mark of {mark.by} from {mark.fenced_at_utc} is not signed: a kubelet could have written it"
+    needs = (
+        f"its guest started by hand; and, once it has booted, if it was fencer that fenced it, "
+        f"`fencer unfence {name} --adopt WHY`"
+    )
+    if observation.intent is not Intent.WATCH:  # waiting would change nothing
+        return Objection(Verdict.REFUSE, Reason.MARK_UNSIGNED, seen, needs)
+    return Objection(
+        Verdict.FENCED, Reason.MARK_UNSIGNED, seen, needs, actions=(Alarm(f"{seen}. The way out: {needs}"),)
+    )
+
+
+def braked(subject: Subject, policy: Policy) -> Answer:
+    """Not too many nodes at once, and not all of them."""
+    fleet, why = subject.seen.fleet, subject.seen.word.over_brake_why
+    limit = policy.brake_at(fleet.nodes)
+    seen = f"{fleet.young_fences} of {limit} used"
+    if why is not None:
+        return Passed(f"{seen}; overridden: {why}")
+    if fleet.silent >= fleet.nodes:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.ALL_NODES_SILENT,
+            f"all {fleet.nodes} nodes are silent: the path to the API is the suspect",
+            "one node that is heard, or --over-brake WHY",
+        )
+    if fleet.young_fences >= limit:
+        return Objection(
+            Verdict.REFUSE, Reason.BRAKE, seen, "an older fence lifted or an hour old, or --over-brake WHY"
+        )
+    return Passed(seen)
+
+
+def armed(subject: Subject, policy: Policy) -> Answer:
+    """What `watch` starts needs ``mode: armed``; what a person types does not."""
+    watches = subject.seen.intent is Intent.WATCH
+    if watches and policy.mode is not Mode.ARMED:
+        return Objection(
+            Verdict.REFUSE, Reason.OBSERVE_MODE, "mode: observe", "mode: armed, or the same by hand"
+        )
+    return Passed("armed" if watches else "by hand")
+
+
+def may_power(subject: Subject, _policy: Policy) -> Answer:
+    """The configuration admits power actions on this guest, and the binding was seen, not only written."""
+    if not subject.candidate.power_admitted:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.NO_POWER_RIGHTS,
+            "the configuration admits no power action on this guest",
+            "its UUID in the endpoint's `power:`, or somebody who stops it by hand",
+        )
+    mapped = subject.candidate.via is Via.MAP
+    if subject.seen.intent is Intent.WATCH and mapped and not subject.seen_alive:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.BINDING_UNPROVEN,
+            "the map names the guest, but it was never seen running while the node's lease advanced",
+            "one look at the node alive: a power action needs more than the map",
+        )
+    return Passed("admitted by the configuration")
+
+
+def in_window(subject: Subject, policy: Policy) -> Answer:
+    """At most one power-off at a time."""
+    last_s = subject.seen.fleet.last_stop_age_s
+    needs = f"one power-off per {policy.power_window_s:g} s"
+    if last_s is not None and last_s < policy.power_window_s and subject.seen.word.over_brake_why is None:
+        left_s = policy.power_window_s - last_s
+        return Objection(Verdict.WAIT, Reason.POWER_WINDOW, f"another {age(last_s)} ago", needs, left_s)
+    return Passed("none lately" if last_s is None else f"last {age(last_s)} ago", needs)
+
+
+def quorate_without(subject: Subject, _policy: Policy) -> Answer:
+    """A control-plane node's guest is stopped only if etcd keeps its quorum without it."""
+    node = subject.node
+    if not node.control_plane:
+        return Passed("no control-plane node")
+    if node.name in subject.seen.fleet.quorum_without:
+        return Passed("etcd keeps its quorum without it")
+    return Objection(
+        Verdict.REFUSE,
+        Reason.QUORUM_AT_RISK,
+        "a control-plane node, and etcd might lose its quorum",
+        "more healthy control-plane nodes, or somebody who stops it by hand",
+    )

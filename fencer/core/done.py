@@ -1,0 +1,112 @@
+"""What became of an action, as values; and the one place where that is put into words.
+
+Nobody takes these words apart again: whoever wants to know more of it looks at the value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from fencer.core.model import GuestRef, PowerState
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something that is told in a sentence, and needs nothing more.
+
+    Attributes:
+        text: The sentence.
+        ok: It was done, as far as its call tells.
+    """
+
+    text: str
+    ok: bool = True
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class PodsCleared:
+    """What became of a batch of pods. Pods are named as kubectl names them.
+
+    Attributes:
+        gone: Those that are gone.
+        held: Those that have failed and are deleted, and what holds the object.
+        changed: Those that somebody changed meanwhile: they are looked at again.
+        failed: Those that could not be cleared, and why.
+    """
+
+    gone: tuple[str, ...] = ()
+    held: dict[str, str] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many pods it was about."""
+        return len(self.gone) + len(self.held) + len(self.changed) + len(self.failed)
+
+    @property
+    def ok(self) -> bool:
+        """Whether anything was done.
+
+        That a pod changed meanwhile is no failure: the taint eviction controller marks the same pods in the
+        same moment, and the next step looks again at once. Nor is it one that a finalizer holds what has
+        failed.
+        """
+        return len(self.failed) < self.count
+
+    @property
+    def cleared(self) -> str:
+        """How many are gone, and which."""
+        return f"{len(self.gone)} of {self.count}: {', '.join(self.gone) or 'none'}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of each that is not gone."""
+        again = (f"changed meanwhile, looking again: {', '.join(self.changed)}",) if self.changed else ()
+        return (
+            *(f"{pod}: {why}" for pod, why in self.held.items()),
+            *again,
+            *(f"{pod}: {why}" for pod, why in self.failed.items()),
+        )
+
+    def __str__(self) -> str:
+        """Tell all of it in a line."""
+        count, _, names = self.cleared.partition(": ")
+        return "; ".join([f"{count} pods cleared: {names}", *self.notes])
+
+
+@dataclass(frozen=True, slots=True)
+class GuestStopped:
+    """What became of a guest whose power was to be cut.
+
+    Attributes:
+        guest: Whom.
+        power_state: What it reads afterwards.
+        raw: The same in its hypervisor's words.
+        ok: It is gone.
+        error: What the order was answered; empty: nothing. It may have failed, and the guest be off.
+        sent: The order was sent. It is not where the guest is in another run than the order is for.
+    """
+
+    guest: GuestRef
+    power_state: PowerState
+    raw: str
+    ok: bool
+    error: str = ""
+    sent: bool = True
+
+    def __str__(self) -> str:
+        """Tell it in a sentence."""
+        if not self.sent:
+            return f"did not stop it: {self.error}. It reads {self.power_state} now: {self.raw}"
+        did = "stopped" if self.ok else "tried to stop"
+        said = f" (its answer was: {self.error})" if self.error else ""
+        return f"{did} {self.guest}; it reads {self.power_state} now: {self.raw}{said}"
+
+
+Done: TypeAlias = Happened | PodsCleared | GuestStopped

@@ -1,0 +1,174 @@
+"""When a hypervisor's "off" is not believed: it was proven wrong, or said just before that memory is left.
+
+A doubt stands on the Node, so that neither a restart nor another agent forgets it, until that hypervisor
+reads the guest RUNNING on that host again, or the node is bound to another guest. It makes the off readings
+of that one witness UNKNOWN: whatever else proves (an operator's word, HA's recovery) still proves. That its
+host has no power ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencer.core.history import LEASE_DURATION_S
+from fencer.core.identity import nothing_read
+from fencer.core.model import (
+    Binding,
+    Decision,
+    Doubt,
+    Doubted,
+    Evidence,
+    GuestHistory,
+    Intent,
+    NodeView,
+    Observation,
+    PowerState,
+    Proof,
+    RecordDoubts,
+    Unreadable,
+)
+from fencer.core.policy import Mode, Policy
+from fencer.core.proof import WITNESSED
+
+CONTRADICTIONS = 2
+"""So many signs of life after a guest read off prove its witness wrong. One may have been on its way: a
+kubelet has one renewal under way at a time, and those that it tries again carry one resourceVersion between
+them."""
+
+LOOK_EVERY_S = 4.0
+"""Between two looks at a guest that seems to be off while its node is heard: well within a kubelet's 10 s."""
+
+DOUBTFUL = WITNESSED | {Proof.HOST_POWER}
+"""Kinds of proof that a doubt may be about. An operator's word and HA's recovery know more than it does."""
+
+WORDS = {
+    Doubted.CONTRADICTED: "its node was heard after it had been called off",
+    Doubted.SAVED: "its memory was on disk before, and it was not started since",
+    Doubted.MIGRATED: "it had moved away before, and was not started here since",
+}
+
+
+def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) -> Evidence | None:
+    """Return a reading as it is to be believed.
+
+    Args:
+        evidence: As a hypervisor gave it.
+        node: For the doubts that stand on it.
+        history: For those that this agent has seen itself.
+    """
+    if evidence is None or not evidence.gone or evidence.proof not in DOUBTFUL:
+        return evidence
+    doubt = next((doubt for doubt in _standing(node) if doubt.means(evidence)), None)
+    if doubt is None and contradicted(history, evidence):
+        doubt = Doubt(Doubted.CONTRADICTED, evidence.guest, evidence.witness, by="", since_utc="")
+    if doubt is None:
+        return evidence
+    since = f" (noted at {doubt.since_utc})" if doubt.by else ""
+    return replace(
+        evidence,
+        power_state=PowerState.UNKNOWN,
+        raw=f"{evidence.raw}, which is not believed: {WORDS[doubt.kind]}{since}",
+        doubt=doubt,
+    )
+
+
+def contradicted(history: GuestHistory, evidence: Evidence) -> bool:
+    """Whether this agent has itself proven wrong whoever calls this guest off."""
+    heard = history.heard
+    if heard is None or heard.renewals < CONTRADICTIONS or evidence.proof not in WITNESSED:
+        return False
+    same = (heard.guest.key, heard.witness) == (evidence.guest.key, evidence.witness)
+    return same and heard.guest.shares_host(evidence.guest)
+
+
+def recorded(seen: Observation, policy: Policy, decision: Decision) -> Decision:
+    """Add what is to be written on the Node first, where its doubts have changed, or a look to find out."""
+    if isinstance(seen.node.doubts, Unreadable):
+        return decision
+    if seen.intent is Intent.WATCH and policy.mode is not Mode.ARMED:
+        return decision
+    doubts = due(seen)
+    if doubts == seen.node.doubts:
+        return replace(decision, look=True) if _worth_a_look(seen) else decision
+    if not _certain(seen, doubts):
+        return replace(decision, look=seen.looked_s >= LOOK_EVERY_S)
+    return replace(decision, actions=(RecordDoubts(doubts), *decision.actions))
+
+
+def _certain(seen: Observation, doubts: tuple[Doubt, ...]) -> bool:
+    """Whether what was read is enough to write it down. To lift a doubt takes a live look of our own."""
+    told = all(reading.conclusive or reading.power_state is PowerState.UNKNOWN for reading in _readings(seen))
+    return told and (seen.close or set(doubts).issuperset(_standing(seen.node)))
+
+
+def _worth_a_look(seen: Observation) -> bool:
+    """Whether a guest that seems to be off while its node is heard is to be looked at live, now and then.
+
+    Either it has just ended, or its hypervisor is wrong; and only live looks, one after the other, tell.
+    """
+    lately = seen.node.lease_age_s is not None and seen.node.lease_age_s < LEASE_DURATION_S
+    at_rest = seen.evidence is not None and seen.evidence.at_rest
+    return at_rest and lately and seen.looked_s >= LOOK_EVERY_S
+
+
+def due(seen: Observation) -> tuple[Doubt, ...]:
+    """Return the doubts that are to stand on the Node now."""
+    doubts = _standing(seen.node)
+    for reading in _readings(seen):
+        doubts = tuple(doubt for doubt in doubts if not doubt.lifted_by(reading))
+        kind = _kind(reading)
+        if kind is not None and not any(doubt.means(reading) for doubt in doubts):
+            doubts = (*doubts, Doubt(kind, reading.guest, reading.witness, seen.by, seen.utc))
+    left = _left_behind(seen)
+    if left is not None and not any(doubt.means(left) for doubt in doubts):
+        doubts = (*doubts, Doubt(Doubted.MIGRATED, left.guest, left.witness, seen.by, seen.utc))
+    return doubts
+
+
+def _readings(seen: Observation) -> tuple[Evidence, ...]:
+    """Return what was read of the guest that may be the node, and of the one that it is bound to."""
+    return tuple(reading for reading in (seen.evidence, seen.bound_reading) if reading is not None)
+
+
+def _left_behind(seen: Observation) -> Evidence | None:
+    """Return the reading of the bound guest, or one that knows nothing, where the guest now runs elsewhere.
+
+    Whether it was seen to leave or not: it did, and what its old place says later is not its end. That has to
+    stand on the Node before anybody forgets, silent node or not.
+    """
+    if not isinstance(seen.node.binding, Binding):
+        return None
+    guest = seen.node.binding.guest
+    if all(candidate.guest.key == guest.key for candidate in seen.candidates):
+        return None
+    first = PowerState.UNKNOWN if seen.evidence is None else seen.evidence.power_state
+    states = dict(zip(seen.candidates, (first, *seen.others), strict=False))
+    runs_elsewhere = any(
+        state is PowerState.RUNNING and candidate.guest.uuid == guest.uuid
+        for candidate, state in states.items()
+        if candidate.guest.key != guest.key
+    )
+    here = next((reading for reading in _readings(seen) if reading.guest.key == guest.key), None)
+    if not runs_elsewhere or (here is not None and here.power_state is PowerState.RUNNING):
+        return None
+    return here or nothing_read(guest, "")
+
+
+def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
+    """Return what stands once fencer itself has thrown a guest's saved memory away."""
+    standing = _standing(node)
+    return tuple(doubt for doubt in standing if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
+
+
+def _kind(evidence: Evidence) -> Doubted | None:
+    if evidence.away:
+        return Doubted.MIGRATED
+    if evidence.power_state is PowerState.SAVED:
+        return Doubted.SAVED
+    if evidence.doubt is not None and evidence.doubt.kind is Doubted.CONTRADICTED:
+        return Doubted.CONTRADICTED
+    return None
+
+
+def _standing(node: NodeView) -> tuple[Doubt, ...]:
+    return () if isinstance(node.doubts, Unreadable) else node.doubts

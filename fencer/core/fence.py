@@ -1,0 +1,266 @@
+"""From a node that falls silent to the taint: what is asked besides the proof, and how a sound node reads."""
+
+from __future__ import annotations
+
+from fencer.core.history import LEASE_DURATION_S, renewals_in_run
+from fencer.core.identity import canonical, new_binding
+from fencer.core.model import (
+    Action,
+    Alarm,
+    Binding,
+    BindNode,
+    FenceMark,
+    ForgetMark,
+    GuestRef,
+    Intent,
+    NodeView,
+    Observation,
+    PowerState,
+    Proof,
+    Reason,
+    TaintNode,
+    Verdict,
+)
+from fencer.core.pods import bound_to_node, clearable, parse_utc, seconds_between
+from fencer.core.policy import Mode, Policy
+from fencer.core.recover import settling
+from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.text import age
+
+SILENT_PERIODS = 1.5
+"""By hand, so many lease periods without a renewal are silence: the next one is overdue by half of one."""
+
+
+ALIVE_RENEWALS = 2
+"""So many are no longer one that was on its way when its guest fell."""
+
+_NOT_READY = "Ready to be Unknown or False, some 50 s after its last sign of life"
+"""Source: kubernetes pkg/controller/nodelifecycle, the default of --node-monitor-grace-period since 1.32."""
+
+
+def heard(subject: Subject, policy: Policy) -> bool:
+    """Whether the node's kubelet is heard, so that there is nothing to do but to note who is who.
+
+    Where silence alone is enough for a fence, a guest that reads off is judged at once.
+    """
+    node = subject.node
+    if node.ready is not True or node.lease_age_s is None:
+        return False
+    if node.lease_age_s >= (policy.lease_silent_s or LEASE_DURATION_S):
+        return False
+    return policy.require_not_ready or not subject.evidence.gone
+
+
+def heard_of(subject: Subject, _policy: Policy) -> Answer:
+    """The kubelet is heard: its stage says so."""
+    return Passed(heard_last(subject.seen))
+
+
+def silent(subject: Subject, policy: Policy) -> Answer:
+    """The kubelet is not heard. By hand, a shorter silence is enough, and is waited for."""
+    node, seen = subject.node, heard_last(subject.seen)
+    if node.lease_age_s is None and subject.evidence.proof is Proof.OPERATOR:
+        return Passed(f"{seen}; silent by the operator's word")
+    if node.lease_age_s is None:
+        return Objection(Verdict.WAIT, Reason.LEASE_UNSEEN, seen, "a lease in kube-node-lease", policy.poll_s)
+    if subject.seen.intent is Intent.FENCE:
+        return _silent_by_hand(subject, policy)
+    if node.ready and policy.require_not_ready:
+        return Objection(Verdict.WAIT, Reason.NODE_READY, seen, _NOT_READY, policy.poll_s)
+    return _silent_for(subject, policy.lease_silent_s)
+
+
+def _silent_by_hand(subject: Subject, policy: Policy) -> Answer:
+    node, seen = subject.node, heard_last(subject.seen)
+    overdue_s = SILENT_PERIODS * policy.lease_period_s
+    if subject.power_state is PowerState.RUNNING:
+        if not node.ready:
+            return Passed(seen)  # its silence is asked about once its guest is off
+        needs = f"its guest off; to empty the node: `fencer shutdown {node.name}`"
+        if told_age_s(subject.seen) >= overdue_s:
+            needs = f"its guest off, or {_NOT_READY}; then the same again"
+        return Objection(Verdict.REFUSE, Reason.NODE_READY, seen, needs)
+    times = renewals_in_run(subject.history, node)
+    if times >= ALIVE_RENEWALS and subject.power_state is not PowerState.PAUSED:  # that one may be stopped
+        seen = f"{seen}; {times} times since its guest was read {subject.power_state}: it lives"
+        needs = f"its kubelet silent; to empty the node: `fencer drain {node.name}`"
+        return Objection(Verdict.REFUSE, Reason.SILENCE_TOO_SHORT, seen, needs)
+    if node.ready and not subject.proven:
+        # Of a guest that a person has named, or that a hook saw end, it only has to be waited for.
+        verdict = Verdict.WAIT if subject.seen.word.guest else Verdict.REFUSE
+        return Objection(verdict, Reason.NODE_READY, seen, _NOT_READY, policy.poll_s)
+    return _silent_for(subject, overdue_s)
+
+
+def silent_if_unproven(subject: Subject, policy: Policy) -> Answer:
+    """Of a guest that was never seen alive with its node, equal UUIDs say little while that node is heard."""
+    if subject.proven:
+        return Passed("its guest was seen alive with it")
+    return _silent_for(subject, SILENT_PERIODS * policy.lease_period_s)
+
+
+def _silent_for(subject: Subject, limit_s: float) -> Answer:
+    seen, needs = heard_last(subject.seen), f"limit {limit_s:g} s"
+    left_s = limit_s - (subject.node.lease_age_s or 0.0)
+    if left_s > 0:
+        return Objection(Verdict.WAIT, Reason.SILENCE_TOO_SHORT, seen, needs, left_s)
+    return Passed(seen, needs)
+
+
+def unmarked(subject: Subject, _policy: Policy) -> Answer:
+    """No taint of somebody else, and no fence that an operator took back (and did not ask for again)."""
+    node, by_hand = subject.node, subject.seen.intent is Intent.FENCE
+    if node.out_of_service is not None and not node.fenced:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.FOREIGN_TAINT,
+            "the node carries an out-of-service taint that fencer did not set",
+            "whoever set it to take it off; fencer neither adds to it nor removes it",
+        )
+    if isinstance(node.mark, FenceMark) and node.mark.boot_id == node.boot_id and not by_hand:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.TAINT_TAKEN_OFF,
+            f"somebody took the taint off that {node.mark.by} set at {node.mark.fenced_at_utc}",
+            "the node to boot anew, or `fencer fence` by hand: an operator's word is not undone",
+        )
+    return Passed("no taint and no mark")
+
+
+def proven(subject: Subject, policy: Policy) -> Answer:
+    """It is certain which guest the node is: seen, configured, or typed by a person."""
+    typed, guest = subject.seen.word.guest, subject.guest
+    if typed and not is_named(guest, typed):
+        seen = f"{guest} is the node, not {typed}"
+        return Objection(Verdict.REFUSE, Reason.GUEST_REPLACED, seen, f"--guest {guest.endpoint}/{guest.id}")
+    if subject.proven:
+        return Passed("seen running while the node's lease advanced" if subject.seen_alive else "by the map")
+    if subject.seen.intent is Intent.WATCH:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.BINDING_UNPROVEN,
+            "never seen running while the node's lease advanced",
+            "one look at the node alive, the node in the configuration's `nodes:`, or a fence by hand",
+        )
+    return _proven_by_hand(subject, policy)
+
+
+def _proven_by_hand(subject: Subject, policy: Policy) -> Answer:
+    """Where something may be given away, a person has to name the guest; elsewhere equal UUIDs are enough."""
+    guest = subject.guest
+    if _will_be_proven(subject):
+        seen = f"{guest} was not seen running yet while the node's lease advanced"
+        return Objection(Verdict.WAIT, Reason.BINDING_UNPROVEN, seen, "its next renewal", policy.poll_s)
+    if subject.seen.intent is not Intent.FENCE:
+        return Passed("by hand: equal UUIDs are enough")
+    if is_named(guest, subject.seen.word.guest):
+        return Passed(f"by hand: {subject.seen.word.guest}")
+    return Objection(
+        Verdict.REFUSE,
+        Reason.BINDING_UNPROVEN,
+        f"{guest} was never seen alive with the node; it may be a copy, and the node's guest run elsewhere",
+        f"--guest {guest.endpoint}/{guest.id}, if you are sure that this guest is the node",
+    )
+
+
+def is_named(guest: GuestRef, typed: str) -> bool:
+    """Whether a person has named this guest: ``ENDPOINT/ID``, or by its UUID or name instead of the id."""
+    endpoint, _, name = typed.partition("/")
+    if endpoint != guest.endpoint or not name:
+        return False
+    called = name == guest.name and not name.isdecimal()  # a guest may be *named* like another's number
+    return called or name == guest.id or canonical(name) == guest.uuid
+
+
+def _will_be_proven(subject: Subject) -> bool:
+    """Whether a planned end only has to wait for it: what it leaves behind may have to be cleared."""
+    planned = subject.seen.intent is Intent.SHUTDOWN and subject.seen.asked_s is None
+    heard = subject.node.lease_age_s is not None and subject.node.lease_age_s < LEASE_DURATION_S
+    return planned and heard and subject.power_state is PowerState.RUNNING
+
+
+def fall_seen(subject: Subject, policy: Policy) -> Answer:
+    """Without any wait for silence, only a fall that this agent saw counts."""
+    running_seen = subject.history.running_seen
+    if subject.seen.intent is Intent.FENCE or policy.lease_silent_s > 0 or running_seen:
+        return Passed("seen running before" if running_seen else "silence was waited for")
+    return Objection(
+        Verdict.REFUSE,
+        Reason.FALL_UNSEEN,
+        "first seen off",
+        "a guest seen running before (lease_silent_s: 0)",
+    )
+
+
+def needed(subject: Subject, _policy: Policy) -> Answer:
+    """There is something to clear: more than a drain leaves behind."""
+    return left_to_clear(subject.seen)
+
+
+def left_to_clear(observation: Observation) -> Answer:
+    """Say what there is to clear on a node; an objection: nothing that counts."""
+    pods, attachments = clearable(observation.pods or ()), observation.attachments or ()
+    if not attachments and all(bound_to_node(pod) for pod in pods):
+        seen = "no pod to clear and no volume attached" if not pods else "only pods of DaemonSets, no volume"
+        return Objection(Verdict.REFUSE, Reason.NOTHING_TO_CLEAR, seen, "nothing")
+    return Passed(f"{len(pods)} pods to clear, {len(attachments)} volumes attached")
+
+
+def taint(subject: Subject, _policy: Policy) -> Ending:
+    """Fence: the guest is proven gone."""
+    seen, evidence = subject.seen, subject.evidence
+    mark = FenceMark(
+        incident=seen.incident,
+        fenced_at_utc=seen.utc,
+        boot_id=seen.node.boot_id,
+        guest=subject.guest,
+        by=seen.by,
+        proof=Proof.ABSENCE if evidence.power_state is PowerState.ABSENT else evidence.proof,
+        incarnation=evidence.incarnation,
+        pods=len(clearable(seen.pods or ())),
+    )
+    return Ending(Verdict.FENCE, Reason.PROVEN_OFF, (TaintNode(mark),))
+
+
+def sound(subject: Subject, policy: Policy) -> Ending:
+    """The node is heard: note who is who, and take off what a fence of old has left."""
+    actions: tuple[Action, ...] = ()
+    if policy.mode is Mode.ARMED:
+        node, binding = subject.node, new_binding(subject)
+        actions = (BindNode(binding),) if binding else ()
+        if isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id:
+            actions = (*actions, ForgetMark())
+        actions = (*actions, *_alarm_of_older_boot(node))
+    return settling(subject, policy, Ending(Verdict.HEALTHY, Reason.NODE_HEALTHY, actions))
+
+
+def heard_last(seen: Observation) -> str:
+    """Say when the node was last heard, in words."""
+    node = seen.node
+    condition = {True: "True", False: "False", None: "Unknown"}[node.ready]
+    if node.lease_age_s is None:
+        return f"Ready={condition}; the node has no lease that can be read"
+    watches = seen.intent is Intent.WATCH  # a person's command has seen nothing of what went before
+    since = f" for {age(node.not_ready_s)}" if node.not_ready_s and watches else ""
+    return f"Ready={condition}{since}; lease last renewed {age(told_age_s(seen))} ago"
+
+
+def told_age_s(seen: Observation) -> float:
+    """Return the lease's age as people are to be told of it: the API's own word where nothing was seen yet.
+
+    Never to be judged by: it is held against the node's clock.
+    """
+    node = seen.node
+    counted_s = node.lease_age_s or 0.0
+    if node.lease_renewals or parse_utc(node.renewed_utc) == parse_utc(""):
+        return counted_s
+    return max(counted_s, seconds_between(node.renewed_utc, seen.utc))
+
+
+def _alarm_of_older_boot(node: NodeView) -> tuple[Alarm, ...]:
+    """Old memory may come back after a fence was lifted, too: by a snapshot of an earlier boot."""
+    earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
+    if node.boot_id not in earlier:
+        return ()
+    text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"
+    return (Alarm(f"{text}. Restart its guest cold."),)

@@ -1,0 +1,313 @@
+"""The whole state machine on a page: who asks, where the node stands, what its guest reads, and what follows.
+
+A ladder is a row of rungs, asked in order; the first objection decides, and where there is none, its ending
+does. `LADDERS` says which ladder is climbed. Every one of them begins with `wanted` and `bound`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from functools import cache
+from types import MappingProxyType
+from typing import TypeAlias
+
+from fencer.core import consent, fence, identity, proof, recover, shutdown, start, stop
+from fencer.core.model import Check, Decision, GuestRef, Intent, Observation, Outcome, PowerState
+from fencer.core.policy import PausedGuest, Policy, SavedGuest, UnresponsiveGuest
+from fencer.core.proof import PROOF
+from fencer.core.rung import Ending, Objection, Rungs, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Rungs, and what follows when all of them hold."""
+
+    rungs: Rungs
+    ending: Callable[[Subject, Policy], Ending]
+
+
+class Stage(StrEnum):
+    """Where a node stands, for the one who asks."""
+
+    HEARD = auto()
+    """Its kubelet is heard: nothing is to be done but to note who is who."""
+    SILENT = auto()
+    """Neither heard nor fenced."""
+    FENCED = auto()
+    """It carries our taint and our mark."""
+    ASKED = auto()
+    """Its guest was asked to shut down, and is waited for."""
+    OVERDUE = auto()
+    """The same, for too long."""
+
+
+# --- the parts of ladders
+
+
+APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("proven", fence.proven))
+"""From a node that falls silent to its guest."""
+
+ENTRY: Rungs = (("needed", fence.needed), ("brake", consent.braked), ("armed", consent.armed))
+"""What is asked once, before the taint."""
+
+POWER: Rungs = (
+    ("nobody else's", stop.nobody_elses),
+    ("settled", proof.settled),
+    ("no stall", stop.no_stall),
+    ("power rights", consent.may_power),
+    ("quorum", consent.quorate_without),
+    ("looked closely", proof.looked_closely),
+    *ENTRY[:2],
+    ("power window", consent.in_window),
+    *ENTRY[2:],
+)
+"""From a guest that could write on to its power-off; the fence follows from what is read then."""
+
+
+# --- the ladders
+
+
+FENCE = Ladder((*APPROACH, *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fence.taint)
+FENCE_TRUSTING = Ladder(
+    (*APPROACH, ("no stall", stop.no_stall), *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fence.taint
+)
+STOP_PAUSED = Ladder((*APPROACH, ("fresh", proof.fresh), ("paused", stop.paused_long), *POWER), stop.stop)
+STOP_RUNNING = Ladder(
+    (*APPROACH, ("fresh", proof.fresh), ("unresponsive", stop.unresponsive), *POWER), stop.stop
+)
+DISCARD_SAVED = Ladder((*APPROACH, ("fresh", proof.fresh), ("saved", stop.saved), *POWER), stop.discard)
+SOUND = Ladder((("heard", fence.heard_of),), fence.sound)
+
+CLEAR = Ladder((("same guest", recover.same_guest), *PROOF, ("armed", consent.armed)), recover.clear)
+CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear)
+RETURN = Ladder(
+    (
+        ("same guest", recover.same_guest),
+        ("running", recover.running),
+        ("booted anew", recover.booted_anew),
+        ("renewed", recover.renewed),
+        ("looked closely", recover.looked_closely),
+        ("pods gone", recover.pods_gone),
+        ("volumes gone", recover.volumes_gone),
+        ("armed", consent.armed),
+    ),
+    recover.unfence,
+)
+"""All of it must hold before a fence is lifted. Not Ready: a network add-on may wait for the untaint."""
+TAKE_BACK = Ladder(
+    (
+        ("looked closely", recover.looked_closely),
+        ("nothing given away", recover.nothing_given_away),
+        ("armed", consent.armed),
+    ),
+    recover.take_back,
+)
+"""The boot that was fenced is heard: where nothing came of the fence yet, it is lifted at once."""
+STOP_OLD_MEMORY = Ladder(
+    (
+        ("same guest", recover.same_guest),
+        ("nobody else's", stop.nobody_elses),
+        ("power rights", consent.may_power),
+        ("quorum", consent.quorate_without),
+        ("looked closely", proof.looked_closely),
+        ("armed", consent.armed),
+    ),
+    recover.stop_again,
+)
+"""A guest that came back with its old memory is stopped again at once, where the operator wants that."""
+
+KNOWN: Rungs = (("proven", fence.proven), ("fresh", proof.fresh))
+ASK = Ladder(
+    (
+        *KNOWN,
+        ("running", shutdown.running),
+        ("power rights", consent.may_power),
+        ("quorum", consent.quorate_without),
+        ("not asked", shutdown.not_asked),
+        ("settled", proof.settled),
+    ),
+    shutdown.ask,
+)
+CUT = Ladder(
+    (
+        *KNOWN,
+        ("running", shutdown.running),
+        ("nobody else's", stop.nobody_elses),
+        ("power rights", consent.may_power),
+        ("quorum", consent.quorate_without),
+        ("hanging", shutdown.hanging),
+        ("looked closely", proof.looked_closely),
+    ),
+    shutdown.cut,
+)
+CONFIRM = Ladder((("proven", fence.proven), ("silent", fence.silent_if_unproven), *PROOF), shutdown.confirmed)
+
+UP: Rungs = (
+    *KNOWN,
+    ("startable", start.startable),
+    ("silent", fence.silent_if_unproven),
+    ("not started", start.not_started),
+    ("power rights", consent.may_power),
+    ("settled", proof.settled),
+)
+POWER_ON = Ladder((("unfenced", start.unfenced), *UP), start.power_on)
+CLEAR_AND_START = Ladder((*UP, *CLEAR.rungs), recover.clear)
+"""A fenced node: what is left is cleared first, by the same proof."""
+WELCOME = Ladder(
+    (
+        ("fresh", proof.fresh),
+        ("unfenced", start.unfenced),
+        ("reported", start.reported),
+        ("rested", start.rested),
+    ),
+    start.welcome,
+)
+
+
+# --- which of them
+
+
+Choice: TypeAlias = PausedGuest | SavedGuest | UnresponsiveGuest
+Row: TypeAlias = Mapping[PowerState, Ladder | Mapping[Choice, Ladder]]
+
+_BEFORE: Row = {
+    PowerState.RUNNING: {UnresponsiveGuest.REFUSE: FENCE, UnresponsiveGuest.STOP: STOP_RUNNING},
+    PowerState.PAUSED: {
+        PausedGuest.STOP: STOP_PAUSED,
+        PausedGuest.TRUST: FENCE_TRUSTING,
+        PausedGuest.REFUSE: FENCE,
+    },
+    PowerState.SAVED: {SavedGuest.REFUSE: FENCE, SavedGuest.DISCARD: DISCARD_SAVED},
+    **dict.fromkeys((PowerState.STOPPING, PowerState.STOPPED, PowerState.ABSENT, PowerState.UNKNOWN), FENCE),
+}
+_AFTER: Row = {
+    PowerState.PAUSED: {
+        PausedGuest.STOP: RETURN,
+        PausedGuest.TRUST: CLEAR_TRUSTING,
+        PausedGuest.REFUSE: RETURN,
+    },
+    **dict.fromkeys((PowerState.STOPPED, PowerState.ABSENT), CLEAR),
+    **dict.fromkeys((PowerState.RUNNING, PowerState.SAVED, PowerState.STOPPING, PowerState.UNKNOWN), RETURN),
+}
+_DOWN: Row = {
+    PowerState.STOPPED: CONFIRM,
+    **dict.fromkeys(set(PowerState) - {PowerState.STOPPED}, ASK),
+}
+_UP: Row = {
+    PowerState.RUNNING: WELCOME,
+    **dict.fromkeys(set(PowerState) - {PowerState.RUNNING}, POWER_ON),
+}
+
+LADDERS: Mapping[tuple[Intent, Stage], Row] = MappingProxyType(
+    {
+        (Intent.WATCH, Stage.HEARD): dict.fromkeys(PowerState, SOUND),
+        (Intent.WATCH, Stage.SILENT): _BEFORE,
+        (Intent.WATCH, Stage.FENCED): _AFTER,
+        (Intent.FENCE, Stage.SILENT): _BEFORE,
+        (Intent.FENCE, Stage.FENCED): _AFTER,
+        (Intent.UNFENCE, Stage.FENCED): dict.fromkeys(PowerState, RETURN),
+        (Intent.SHUTDOWN, Stage.SILENT): _DOWN,
+        (Intent.SHUTDOWN, Stage.ASKED): _DOWN,
+        (Intent.SHUTDOWN, Stage.OVERDUE): {**_DOWN, PowerState.RUNNING: CUT},
+        (Intent.START, Stage.SILENT): _UP,
+        (Intent.START, Stage.FENCED): {**_AFTER, PowerState.STOPPED: CLEAR_AND_START},
+    }
+)
+"""Intent and stage, then what the guest reads, then, where the policy leaves a choice, what it chose."""
+
+
+USUAL: Mapping[Intent, Ladder] = MappingProxyType(
+    {
+        Intent.WATCH: FENCE,
+        Intent.FENCE: FENCE,
+        Intent.UNFENCE: RETURN,
+        Intent.SHUTDOWN: ASK,
+        Intent.START: POWER_ON,
+    }
+)
+"""What is climbed where nothing is known of the guest."""
+
+
+def ladder_for(subject: Subject, policy: Policy) -> Ladder:
+    """Find the ladder that a node is to climb."""
+    state = PowerState.STOPPED if subject.evidence.gone else subject.power_state
+    found = LADDERS[subject.seen.intent, stage_of(subject, policy)][state]
+    return found if isinstance(found, Ladder) else found[_chosen(subject, policy, state)]
+
+
+def _chosen(subject: Subject, policy: Policy, state: PowerState) -> Choice:
+    """Say what the policy, or the person at the keyboard, has chosen for a guest in this state."""
+    if state is PowerState.PAUSED:
+        return policy.paused_guest
+    if state is PowerState.SAVED:
+        return policy.saved_guest
+    if subject.seen.intent is Intent.FENCE:
+        return UnresponsiveGuest.STOP if subject.seen.word.stop_guest else UnresponsiveGuest.REFUSE
+    return policy.unresponsive_guest
+
+
+def stage_of(subject: Subject, policy: Policy) -> Stage:
+    """Say where a node stands."""
+    node, intent = subject.node, subject.seen.intent
+    if intent is Intent.SHUTDOWN:
+        if subject.seen.asked_s is None:
+            return Stage.SILENT
+        return Stage.OVERDUE if shutdown.overdue(subject) else Stage.ASKED
+    if node.fenced:
+        return Stage.FENCED
+    return Stage.HEARD if intent is Intent.WATCH and fence.heard(subject, policy) else Stage.SILENT
+
+
+def climb(ladder: Ladder, subject: Subject, opening: tuple[Check, ...], policy: Policy) -> Decision:
+    """Ask the rungs in order, and stop at the first objection.
+
+    Args:
+        ladder: Which.
+        subject: Who.
+        opening: What was asked before: see `begin`.
+        policy: How careful to be.
+    """
+    checks = list(opening)
+    for index, (name, rung) in enumerate(ladder.rungs):
+        answer = rung(subject, policy)
+        if isinstance(answer, Objection):
+            rest = (later for later, _ in ladder.rungs[index + 1 :])
+            return _objected(answer, name, checks, rest, subject.guest)
+        checks.append(Check(name, Outcome.PASSED, answer.seen, answer.needs))
+    end = ladder.ending(subject, policy)
+    return Decision(end.verdict, end.reason, tuple(checks), end.actions, end.recheck_s, subject.guest)
+
+
+def begin(observation: Observation) -> tuple[Subject, tuple[Check, ...]] | Decision:
+    """Ask what every ladder begins with: whether fencer may at all, and which guest the node is."""
+    answer = consent.wanted(observation)
+    if isinstance(answer, Objection):
+        return _objected(answer, "wanted", [], _rest("bound", observation), None)
+    checks = [Check("wanted", Outcome.PASSED, answer.seen)]
+    found = identity.bound(observation)
+    if isinstance(found, Objection):
+        return _objected(found, "bound", checks, _rest("", observation), None)
+    subject, seen = found
+    return subject, (*checks, Check("bound", Outcome.PASSED, seen))
+
+
+def _rest(first: str, observation: Observation) -> tuple[str, ...]:
+    """Name what is not asked any more, of the ladder that it would most likely have been."""
+    names = (name for name, _ in USUAL[observation.intent].rungs)
+    return (first, *names) if first else tuple(names)
+
+
+def _objected(
+    answer: Objection, name: str, before: list[Check], rest: Iterable[str], guest: GuestRef | None
+) -> Decision:
+    failed = Check(name, Outcome.FAILED, answer.seen, answer.needs)
+    checks = (*before, failed, *map(_not_asked, rest))
+    return Decision(answer.verdict, answer.reason, checks, answer.actions, answer.recheck_s, guest)
+
+
+@cache
+def _not_asked(name: str) -> Check:
+    """One object for all nodes: most checks of a big fleet are these."""
+    return Check(name, Outcome.NOT_ASKED)

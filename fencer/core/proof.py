@@ -1,0 +1,246 @@
+"""The proof that a guest is gone: asked before the taint, after it, and before all that follows from it.
+
+One tuple, `PROOF`, in every ladder that gives something away or rests on the guest's end. It is a positive
+list: whatever is not in it objects.
+"""
+
+from __future__ import annotations
+
+from fencer.core.history import renewals_in_run
+from fencer.core.model import Binding, Doubted, Evidence, GuestRef, PowerState, Proof, Reason, Verdict
+from fencer.core.policy import PausedGuest, Policy
+from fencer.core.rung import Answer, Objection, Passed, Rungs, Subject
+from fencer.core.text import age
+
+NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
+    PowerState.RUNNING: (
+        Verdict.REFUSE,
+        Reason.GUEST_RUNNING,
+        ": the node may only be cut off",
+        ", or stopped by fencer (--stop-guest, or unresponsive_guest: stop)",
+    ),
+    PowerState.PAUSED: (
+        Verdict.REFUSE,
+        Reason.GUEST_PAUSED,
+        ": a resume would write on",
+        ", or paused_guest: stop",
+    ),
+    PowerState.SAVED: (
+        Verdict.REFUSE,
+        Reason.GUEST_SAVED,
+        ": a restore would write on",
+        ", or `saved_guest: discard`",
+    ),
+    PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", ", or --confirm-guest-off WHY"),
+    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", ""),
+    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", ""),
+}
+"""Verdict, reason, what it means and what else would do, for each state in which a guest may write again."""
+
+DOUBTED: dict[Doubted, tuple[Reason, str]] = {
+    Doubted.CONTRADICTED: (
+        Reason.WITNESS_CONTRADICTED,
+        "the guest seen running there again, or --confirm-guest-off WHY: its word was proven wrong",
+    ),
+    Doubted.SAVED: (
+        Reason.GUEST_SAVED,
+        "the guest started or restored, or --confirm-guest-off WHY: its memory may lie in a file",
+    ),
+    Doubted.MIGRATED: (
+        Reason.GUEST_LEFT,
+        "the guest found where it went, or --confirm-guest-off WHY: it may run on elsewhere",
+    ),
+}
+"""Reason, and what would help, for each doubt."""
+
+
+def fresh(subject: Subject, policy: Policy) -> Answer:
+    """There is a reading of the guest, and it is not old."""
+    evidence = subject.evidence
+    if not evidence.read:
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, evidence.raw, "an answer of the hypervisor")
+    old_s = subject.seen.now_s - evidence.observed_at_s
+    limit = f"limit {policy.evidence_max_age_s:g} s"
+    if old_s > policy.evidence_max_age_s:
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_STALE, f"read {age(old_s)} ago", limit)
+    return Passed(f"read {age(old_s)} ago", limit)
+
+
+def off(subject: Subject, policy: Policy) -> Answer:
+    """The hypervisor says that no process holds this guest's memory."""
+    return reads_off(subject.evidence, policy)
+
+
+def reads_off(evidence: Evidence, policy: Policy) -> Answer:
+    """The same, of any reading."""
+    state, raw = evidence.power_state, evidence.raw
+    if evidence.gone:
+        return Passed(f"{raw}; its end was recorded" if state is PowerState.ABSENT else raw)
+    if state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST:
+        return Passed(f"{raw}; trusted not to be resumed (paused_guest: trust)")
+    if state is PowerState.ABSENT and not evidence.conclusive:
+        return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, raw, "a live reading of the guest", 0.0)
+    doubted = not_believed(evidence)
+    if doubted is not None:
+        return doubted
+    if state is PowerState.UNKNOWN and evidence.host_silent:
+        return _host_silent(evidence)
+    verdict, reason, meaning, way = NOT_GONE[state]
+    needs = f"its guest stopped, or deleted with a record of its end{way}"
+    recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
+    return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
+
+
+def not_believed(evidence: Evidence) -> Objection | None:
+    """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
+    doubted = Doubted.MIGRATED if evidence.away else evidence.doubt and evidence.doubt.kind
+    if not doubted:
+        return None
+    reason, needs = DOUBTED[doubted]
+    return Objection(Verdict.REFUSE, reason, evidence.raw, needs)
+
+
+def not_renewed(subject: Subject, policy: Policy) -> Answer:
+    """No sign of life came after the guest was first read off."""
+    node, evidence, run = subject.node, subject.evidence, subject.history.run
+    if node.lease_age_s is None and not node.gone and evidence.proof is not Proof.OPERATOR:
+        return Objection(
+            Verdict.WAIT,
+            Reason.LEASE_UNSEEN,
+            "the node has no lease that can be read, so nobody can say whether it is silent",
+            "a lease in kube-node-lease",
+            policy.poll_s,
+        )
+    if evidence.guest.endpoint in subject.seen.fleet.contradicted_endpoints and evidence.proof in WITNESSED:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.WITNESS_CONTRADICTED,
+            f"{evidence.guest.endpoint} called several guests off whose nodes were heard",
+            "its guests seen running again: until then nothing that it calls off is believed",
+        )
+    # From afar it may not have been read off yet: then there is nothing to renew after.
+    if run is not None and stands_still(run.power_state, policy) and renewals_in_run(subject.history, node):
+        return Objection(
+            Verdict.REFUSE,
+            Reason.LEASE_RENEWED,
+            "the node's lease was renewed after the guest was first read off",
+            "60 s of silence while off: a kubelet lives",
+        )
+    return Passed("no renewal since the first off reading")
+
+
+def in_place(subject: Subject, _policy: Policy) -> Answer:
+    """The guest is off where it was last seen running: as the Node has it, and as this agent remembers it."""
+    evidence, now = subject.evidence, subject.evidence.guest
+    moved = ""
+    for ran in _ran(subject):
+        if now.shares_host(ran):
+            continue
+        if ran.host not in evidence.moved_from:
+            return Objection(
+                Verdict.REFUSE,
+                Reason.HOST_CHANGED,
+                f"last seen running on {_place(ran, now)}, read off on {_place(now, ran)}",
+                f"the guest seen running again, or an explained move: it may still run on {_place(ran, now)}",
+            )
+        moved = f"on {now.host}, moved there from {ran.host}: {evidence.raw}"
+    return Passed(moved or (f"on {now.host}, where it ran" if now.host else "its endpoint is one host"))
+
+
+def settled(subject: Subject, policy: Policy) -> Answer:
+    """No lock, task or job is in the way."""
+    if subject.evidence.settled:
+        return Passed("no lock or task in the way")
+    return Objection(
+        Verdict.WAIT,
+        Reason.GUEST_UNSETTLED,
+        subject.evidence.raw,
+        "the lock or task to end",
+        recheck_s=policy.poll_s,
+    )
+
+
+def looked_closely(subject: Subject, _policy: Policy) -> Answer:
+    """Node, lease, guest, pods and attachments were read live, just now, for this node alone."""
+    if subject.seen.close and subject.evidence.conclusive:
+        return Passed(f"guest, node, lease, pods and volumes read live: {subject.evidence.raw}")
+    return Objection(
+        Verdict.WAIT,
+        Reason.CLOSER_LOOK,
+        "seen from afar only",
+        "a live reading of guest and node",
+        recheck_s=0.0,
+    )
+
+
+def held(subject: Subject, policy: Policy) -> Answer:
+    """The guest was read off, again and again, for long enough, in the same incarnation."""
+    run = subject.history.run
+    if subject.evidence.proof is Proof.OPERATOR:
+        return Passed("by the operator's word")
+    limit_s = policy.paused_for_s if subject.power_state is PowerState.PAUSED else policy.confirm_s
+    if _may_have_been_killed(subject):
+        limit_s = max(limit_s, policy.killed_hold_s)
+    needs = f"two readings at least, {limit_s:g} s apart"
+    if run is None or not stands_still(run.power_state, policy):
+        return Objection(Verdict.WAIT, Reason.NOT_HELD, "no off reading yet", needs, policy.poll_s)
+    held_s = run.last_s - run.since_s
+    seen = "read off once" if run.readings == 1 else f"read off {run.readings} times over {age(held_s)}"
+    if run.readings < 2 or held_s < limit_s:  # noqa: PLR2004 - once more than once
+        return Objection(Verdict.WAIT, Reason.NOT_HELD, seen, needs, max(0.0, limit_s - held_s))
+    return Passed(seen, needs)
+
+
+PROOF: Rungs = (
+    ("fresh", fresh),
+    ("off", off),
+    ("no renewal", not_renewed),
+    ("in place", in_place),
+    ("settled", settled),
+    ("looked closely", looked_closely),
+    ("held", held),
+)
+"""That the guest is gone. Never a part of it."""
+
+WITNESSED = frozenset({Proof.POWER, Proof.ABSENCE})
+"""Kinds of proof that rest on the word of the guest's hypervisor alone."""
+
+
+def stands_still(state: PowerState, policy: Policy) -> bool:
+    """Whether a proof may rest on a run of readings of this state (an end on record reads STOPPED)."""
+    trusted = state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST
+    return state is PowerState.STOPPED or trusted
+
+
+def _ran(subject: Subject) -> list[GuestRef]:
+    """Return the guest as it was last seen running: as the Node has it, and as this agent remembers it."""
+    binding, history = subject.node.binding, subject.history
+    found = []
+    if isinstance(binding, Binding) and binding.guest.key == subject.guest.key:
+        found.append(binding.guest)
+    if history.ran_as is not None and history.guest == subject.guest.key:
+        found.append(history.ran_as)
+    return found
+
+
+def _place(guest: GuestRef, other: GuestRef) -> str:
+    """Name a host, so that it can be told from the other's."""
+    if guest.host == other.host:
+        return f"{guest.host} ({guest.host_uuid})"
+    return str(guest.host)
+
+
+def _host_silent(evidence: Evidence) -> Objection:
+    """Refuse, and name the ways out in what is told everywhere: the host's hypervisor died with it."""
+    host = evidence.guest.host or "its host"
+    ways = f"{host} back, a power witness that reads it off (host_power), or --confirm-guest-off WHY"
+    seen = f"{evidence.raw}. That does not prove the guest off. What would: {ways}"
+    return Objection(Verdict.REFUSE, Reason.HOST_SILENT, seen, ways)
+
+
+def _may_have_been_killed(subject: Subject) -> bool:
+    """A stop that somebody claimed for this incident, and nobody here remembers, may have needed SIGKILL."""
+    claim, incident = subject.node.claim, subject.seen.incident
+    if subject.seen.killed is None:
+        return bool(incident) and claim.startswith(incident)
+    return subject.seen.killed

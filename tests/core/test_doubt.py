@@ -1,0 +1,256 @@
+"""Whose "off" is not believed: what raises a doubt, whom it means, and what lifts it."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.doubt import LOOK_EVERY_S, believe, recorded
+from fencer.core.host_power import by_host_power
+from fencer.core.model import (
+    Candidate,
+    Doubted,
+    GuestHistory,
+    Heard,
+    HostReading,
+    Intent,
+    PowerState,
+    Proof,
+    Reason,
+    RecordDoubts,
+    TaintNode,
+    Unreadable,
+    Verdict,
+    Via,
+    Word,
+)
+from fencer.core.policy import Policy
+from tests.core.build import (
+    ARMED,
+    GUEST,
+    NOW_S,
+    NOW_UTC,
+    OTHER,
+    changed,
+    doubt,
+    evidence,
+    healthy,
+    in_state,
+    node,
+    observation,
+)
+
+NOTHING = GuestHistory()
+OFF = evidence()
+HERE = replace(GUEST, host="lab-1", host_uuid="uuid-1")
+
+
+def written(seen, policy=ARMED):
+    """Return what is to be written of doubts; None: nothing."""
+    first = next(iter(decide(seen, policy).actions), None)
+    return first.doubts if isinstance(first, RecordDoubts) else None
+
+
+class TestBelief:
+    @pytest.mark.parametrize("kind", list(Doubted))
+    @pytest.mark.parametrize("state", [PowerState.STOPPED, PowerState.ABSENT])
+    def test_an_off_reading_of_a_doubted_witness_says_nothing(self, kind, state):
+        off = evidence(state, end_recorded=True)
+        found = believe(off, node(doubts=(doubt(kind),)), NOTHING)
+        assert (found.power_state, found.doubt.kind) == (PowerState.UNKNOWN, kind)
+        assert off.raw in found.raw
+        assert "noted at 2026-11-20" in found.raw
+
+    @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.STOPPED])
+    def test_whatever_else_it_says_is_taken_as_it_is(self, state):
+        reading = evidence(state)
+        assert believe(reading, node(doubts=(doubt(),)), NOTHING) == reading
+
+    @pytest.mark.parametrize(
+        "reading",
+        [
+            evidence(witness="another hypervisor"),
+            evidence(guest=replace(HERE, host="lab-2", host_uuid="uuid-2")),
+            evidence(guest=replace(HERE, uuid="99999999-0000-4000-8000-000000000001")),
+            evidence(proof=Proof.HOST_POWER),
+            evidence(proof=Proof.HA_RECOVERY),
+            evidence(proof=Proof.OPERATOR),
+        ],
+        ids=["witness", "host", "guest", "power witness", "HA", "operator"],
+    )
+    def test_it_means_one_guest_on_one_host_by_one_witness_and_no_other_kind_of_proof(self, reading):
+        doubted = node(doubts=(doubt(guest=HERE),))
+        assert believe(evidence(guest=HERE), doubted, NOTHING).doubt is not None
+        assert believe(reading, doubted, NOTHING) == reading
+
+    def test_an_endpoint_under_another_name_is_the_same_witness(self):
+        """Whoever renames an endpoint, or watches it through another address, is not rid of a doubt."""
+        renamed = evidence(guest=replace(GUEST, endpoint="lab-again"))
+        assert believe(renamed, node(doubts=(doubt(),)), NOTHING).doubt is not None
+
+    def test_what_this_agent_heard_itself_counts_before_it_is_written(self):
+        heard = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", NOW_UTC, renewals=2))
+        assert believe(OFF, node(), heard).doubt.kind is Doubted.CONTRADICTED
+        once = GuestHistory(heard=replace(heard.heard, renewals=1))
+        assert believe(OFF, node(), once) == OFF
+        assert believe(evidence(witness="another"), node(), heard).doubt is None
+
+    def test_a_person_who_gives_their_word_is_believed(self):
+        seen = believe(OFF, node(doubts=(doubt(),)), NOTHING)
+        spoken = observation(
+            intent=Intent.FENCE, evidence=seen, history=NOTHING, word=Word(guest_off_why="seen it dark")
+        )
+        assert isinstance(decide(spoken, ARMED).actions[-1], TaintNode)
+
+    def test_a_host_without_power_is_believed(self):
+        lost = evidence(PowerState.UNKNOWN, guest=replace(GUEST, host="lab-1"), host_silent=True)
+        doubted = node(binding=None, doubts=(doubt(),))
+        ran = GuestHistory(guest=GUEST.key, ran_as=lost.guest)
+        dark = by_host_power(lost, HostReading(off=True, words="off", observed_at_s=NOW_S), doubted, ran)
+        assert believe(dark, doubted, ran).gone
+
+    @pytest.mark.parametrize("kind", [Doubted.SAVED, Doubted.MIGRATED])
+    def test_but_power_says_nothing_of_memory_that_is_on_disk_or_elsewhere(self, kind):
+        dark = evidence(guest=HERE, proof=Proof.HOST_POWER, witness="")
+        assert believe(dark, node(doubts=(doubt(kind, guest=HERE),)), NOTHING).doubt.kind is kind
+        elsewhere = replace(dark, guest=replace(HERE, host="lab-2", host_uuid="uuid-2"))
+        assert believe(elsewhere, node(doubts=(doubt(kind, guest=HERE),)), NOTHING) == elsewhere
+
+    def test_one_that_was_noted_while_its_endpoint_was_silent_means_all_that_this_one_says(self):
+        doubted = node(doubts=(doubt(Doubted.MIGRATED, witness=""),))
+        assert believe(OFF, doubted, NOTHING).doubt is not None
+        other = evidence(guest=replace(GUEST, endpoint="lab-2"))
+        assert believe(other, doubted, NOTHING) == other
+
+
+class TestLeftBehind:
+    """The bound guest runs elsewhere: that is noted of its old place, before anybody forgets."""
+
+    HERE_AND_THERE = (Candidate(GUEST, Via.UUID), Candidate(OTHER, Via.UUID))
+
+    @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.RUNNING])
+    def test_though_nobody_saw_it_leave_and_its_node_is_silent(self, state):
+        seen = in_state(state, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
+        assert Doubted.MIGRATED in {entry.kind for entry in written(seen)} or state is PowerState.SAVED
+        assert {entry.guest for entry in written(seen)} == {GUEST}
+
+    def test_though_its_old_place_cannot_be_asked(self):
+        seen = observation(evidence=None, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
+        assert written(seen) == (doubt(Doubted.MIGRATED, witness=""),)
+
+    def test_though_the_new_place_is_asked_first(self):
+        there = tuple(reversed(self.HERE_AND_THERE))
+        running = evidence(PowerState.RUNNING, guest=OTHER, witness="test:home")
+        seen = healthy(
+            candidates=there, evidence=running, others=(PowerState.STOPPED,), bound_reading=evidence()
+        )
+        assert written(seen) == (doubt(Doubted.MIGRATED),)
+
+    def test_not_while_it_runs_here_or_no_copy_of_it_runs(self):
+        for both in (PowerState.RUNNING, PowerState.STOPPED):
+            seen = in_state(both, candidates=self.HERE_AND_THERE, others=(both,))
+            assert written(seen) is None
+        replacement = Candidate(replace(OTHER, uuid="99999999-0000-4000-8000-000000000001"), Via.UUID)
+        seen = observation(candidates=(self.HERE_AND_THERE[0], replacement), others=(PowerState.RUNNING,))
+        assert written(seen) is None
+
+
+class TestRecording:
+    @pytest.mark.parametrize(
+        ("reading", "kind"),
+        [
+            (evidence(PowerState.SAVED), Doubted.SAVED),
+            (evidence(PowerState.STOPPED, away=True), Doubted.MIGRATED),
+            (evidence(PowerState.UNKNOWN, away=True), Doubted.MIGRATED),
+            (evidence(PowerState.UNKNOWN, doubt=doubt(by="", since_utc="")), Doubted.CONTRADICTED),
+        ],
+        ids=["saved", "migrated", "migrated, unknown", "contradicted"],
+    )
+    def test_the_last_word_before_off_is_written_on_the_node(self, reading, kind):
+        [written_down] = written(observation(evidence=reading))
+        assert written_down == doubt(kind)
+
+    def test_it_is_written_while_the_node_is_heard_too(self):
+        seen = healthy(evidence=evidence(PowerState.STOPPED, away=True))
+        assert [entry.kind for entry in written(seen)] == [Doubted.MIGRATED]
+
+    def test_once_and_beside_what_stands(self):
+        other = doubt(Doubted.CONTRADICTED, guest=HERE, witness="another")
+        saved = in_state(PowerState.SAVED)
+        assert written(changed(saved, node=node(doubts=(doubt(Doubted.SAVED),)))) is None
+        assert written(changed(saved, node=node(doubts=(other,)))) == (other, doubt(Doubted.SAVED))
+
+    @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.RUNNING])
+    def test_nothing_but_running_lifts_it(self, state):
+        standing = node(doubts=(doubt(),))
+        assert written(in_state(state, node=standing)) in (None, (doubt(), doubt(Doubted.SAVED)))
+
+    def test_running_there_lifts_it_and_running_elsewhere_does_not(self):
+        standing = replace(healthy().node, doubts=(doubt(guest=HERE),))
+        running = evidence(PowerState.RUNNING, guest=HERE)
+        assert written(healthy(node=standing, evidence=running)) == ()
+        for elsewhere in (
+            replace(running, witness="another"),
+            replace(running, guest=replace(HERE, host="lab-2", host_uuid="uuid-2")),
+            replace(running, guest=replace(HERE, host="lab-2")),  # boards are sold with equal UUIDs
+        ):
+            assert written(healthy(node=standing, evidence=elsewhere)) is None
+
+    def test_only_a_look_of_our_own_lifts_it(self):
+        """A slow sweep could be older than what another agent has just noted."""
+        standing = replace(healthy().node, doubts=(doubt(),))
+        far = healthy(node=standing, close=False)
+        assert written(far) is None
+        assert decide(far, ARMED).look
+
+    def test_a_copy_that_runs_on_the_same_host_lifts_nothing(self):
+        standing = replace(healthy().node, doubts=(doubt(),))
+        copy = evidence(PowerState.RUNNING, guest=replace(GUEST, id="copy"))
+        assert written(healthy(node=standing, evidence=copy)) is None
+
+    def test_from_afar_nothing_is_written_and_a_look_is_asked_for_now_and_then(self):
+        far = in_state(PowerState.SAVED, evidence=evidence(PowerState.SAVED, conclusive=False))
+        assert written(far) is None
+        assert decide(far, ARMED).look
+        assert not decide(changed(far, looked_s=LOOK_EVERY_S / 2), ARMED).look
+
+    def test_watching_without_arms_writes_nothing(self):
+        assert written(in_state(PowerState.SAVED), Policy()) is None
+
+    def test_what_cannot_be_read_is_not_written_over(self):
+        unreadable = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))
+        decision = decide(observation(), ARMED)
+        assert recorded(unreadable, ARMED, decision) == decision
+
+    def test_what_cannot_be_read_is_left_alone(self):
+        seen = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))
+        assert decide(seen, ARMED).actions == ()
+        assert decide(seen, ARMED).reason is Reason.DOUBTS_UNREADABLE
+
+    def test_a_guest_that_reads_off_while_its_node_is_heard_is_looked_at_now_and_then(self):
+        off = healthy(evidence=OFF)
+        assert decide(off, ARMED).look
+        assert not decide(changed(off, looked_s=1.0), ARMED).look
+        silent = changed(off, node=replace(off.node, lease_age_s=50.0))
+        assert not decide(silent, ARMED).look
+
+
+@pytest.mark.parametrize("intent", [Intent.WATCH, Intent.FENCE, Intent.SHUTDOWN, Intent.START])
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (Doubted.CONTRADICTED, Reason.WITNESS_CONTRADICTED),
+        (Doubted.SAVED, Reason.GUEST_SAVED),
+        (Doubted.MIGRATED, Reason.GUEST_LEFT),
+    ],
+)
+def test_every_way_of_asking_refuses_with_the_reason_and_a_way_out(intent, kind, reason):
+    seen = observation(
+        intent=intent, evidence=believe(OFF, node(doubts=(doubt(kind),)), NOTHING), asked_s=5.0
+    )
+    decision = decide(seen, ARMED)
+    if intent is Intent.START and kind is Doubted.SAVED:  # a cold start is what ends that doubt
+        assert decision.reason is Reason.AWAITING_BOOT
+        return
+    assert (decision.verdict, decision.reason) == (Verdict.REFUSE, reason)
+    assert "--confirm-guest-off" in decision.objection.needs

@@ -1,0 +1,51 @@
+"""What a newcomer must not miss in a story that is told to people."""
+
+import pytest
+
+from fencer.cli.tale import ASIDE, ending, is_aside
+from fencer.simulation.scenarios import SCENARIOS
+from fencer.simulation.stage import Stage
+from fencer.simulation.timeline import StageEvent
+from tests.scenarios.recipes import real_agent
+
+
+def played(name):
+    stage = Stage(SCENARIOS[name], real_agent)
+    return list(stage.play()), stage.summary()
+
+
+@pytest.mark.parametrize("reason", sorted(ASIDE))
+def test_a_refusal_is_no_aside_whatever_its_reason(reason):
+    def decided(verdict):
+        return is_aside(StageEvent(0.0, "fencer", "k8s-2", "", {"verdict": verdict, "reason": reason.value}))
+
+    assert (decided("wait"), decided("refuse")) == (True, False)
+
+
+def test_who_fences_a_ready_node_is_shown_the_refusal():
+    events, _ = played("fence-ready-node")
+    assert [event.text for event in events if event.actor == "fencer" and not is_aside(event)] == [
+        "refuses: the node is still Ready (Ready=True; lease last renewed 1.9 s ago)"
+    ]
+
+
+def test_a_taint_of_somebody_else_is_not_told_as_fencers():
+    events, summary = played("forged-mark")
+    (last,) = ending(summary)
+    assert "left somebody else's taint alone, because its mark cannot be read" in last
+    assert (summary.foreign_taint, summary.seconds_to_fence) == (True, None)
+    assert events[-1].data["what"] == "taint-stays"
+
+
+def test_it_is_told_when_one_agent_ends_and_another_begins():
+    events, _ = played("two-agents")
+    turns = [(event.t_s, event.data["what"]) for event in events if event.data["what"].startswith("agent-")]
+    assert turns == [(180.0, "agent-ends"), (181.0, "agent-begins")]
+
+
+def test_an_order_for_another_run_is_told_as_not_given():
+    events, _ = played("frozen-agent")
+    whats = [event.data["what"] for event in events]
+    (order,) = [event for event in events if event.data.get("action") == "StopGuest"]
+    assert order.text.startswith("did not stop it: ")
+    assert whats.index("agent-freezes") < whats.index("agent-goes-on") < events.index(order)
