@@ -58,11 +58,13 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
     """
     if evidence is None or not evidence.gone or evidence.proof not in DOUBTFUL:
         return evidence
-    doubt = next((doubt for doubt in _standing(node) if doubt.means(evidence)), None)
-    if doubt is None and contradicted(history, evidence):
-        doubt = Doubt(Doubted.CONTRADICTED, evidence.guest, evidence.witness, by="", since_utc="")
-    if doubt is None:
+    doubts = [doubt for doubt in _standing(node) if doubt.means(evidence)]
+    if contradicted(history, evidence):
+        doubts.append(Doubt(Doubted.CONTRADICTED, evidence.guest, evidence.witness, by="", since_utc=""))
+    if not doubts:
         return evidence
+    # One that says that it lives elsewhere goes before one that a cold start would end.
+    doubt = min(doubts, key=lambda doubt: doubt.kind is Doubted.SAVED)
     since = f" (noted at {doubt.since_utc})" if doubt.by else ""
     return replace(
         evidence,
@@ -117,12 +119,17 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     for reading in _readings(seen):
         doubts = tuple(doubt for doubt in doubts if not doubt.lifted_by(reading))
         kind = _kind(reading)
-        if kind is not None and not any(doubt.means(reading) for doubt in doubts):
+        if kind is not None and not _stands(kind, reading, doubts):
             doubts = (*doubts, Doubt(kind, reading.guest, reading.witness, seen.by, seen.utc))
     left = _left_behind(seen)
-    if left is not None and not any(doubt.means(left) for doubt in doubts):
+    if left is not None and not _stands(Doubted.MIGRATED, left, doubts):
         doubts = (*doubts, Doubt(Doubted.MIGRATED, left.guest, left.witness, seen.by, seen.utc))
     return doubts
+
+
+def _stands(kind: Doubted, reading: Evidence, doubts: tuple[Doubt, ...]) -> bool:
+    """Whether this is noted already. Of another kind does not count: each is ended by something else."""
+    return any(doubt.kind is kind and doubt.means(reading) for doubt in doubts)
 
 
 def _readings(seen: Observation) -> tuple[Evidence, ...]:

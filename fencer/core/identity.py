@@ -354,7 +354,9 @@ def new_binding(subject: Subject) -> Binding | None:
 def moved_binding(observation: Observation) -> Binding | None:
     """Return the binding with the place where the guest runs now; None: it is where it was, or not known."""
     binding, evidence = observation.node.binding, observation.evidence
-    if not isinstance(binding, Binding) or evidence is None or evidence.power_state is not PowerState.RUNNING:
+    if not isinstance(binding, Binding) or not binding.signed:  # nothing that a kubelet wrote is signed by us
+        return None
+    if evidence is None or evidence.power_state is not PowerState.RUNNING:
         return None
     if evidence.guest.key != binding.guest.key or evidence.guest.shares_host(binding.guest):
         return None

@@ -51,6 +51,9 @@ from fencer.runtime.observe import API, Observer, World
 
 T = TypeVar("T")
 
+TRIES = 5
+"""Of a note that others' writes may get in the way of."""
+
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
 
@@ -225,11 +228,13 @@ class Executor:
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""
         node, evidence, cluster = observation.node, observation.evidence, self._world.cluster
-        while evidence is not None and (left := without_saved(node, evidence)) != node.doubts:
+        for _ in range(TRIES):  # nobody else knows that it is gone: this has to be written
+            if evidence is None or (left := without_saved(node, evidence)) == node.doubts:
+                break
             try:
                 self._observer.api(partial(cluster.record_doubts, node, left))
                 break
-            except ClusterConflict:  # nobody else knows that it is gone: this has to be written
+            except ClusterConflict:
                 node = self._observer.api(partial(cluster.fact, node.name)).node
         return Happened(f"threw the saved memory of {guest} away")
 

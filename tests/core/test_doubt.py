@@ -131,7 +131,7 @@ class TestLeftBehind:
     @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.RUNNING])
     def test_though_nobody_saw_it_leave_and_its_node_is_silent(self, state):
         seen = in_state(state, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
-        assert Doubted.MIGRATED in {entry.kind for entry in written(seen)} or state is PowerState.SAVED
+        assert Doubted.MIGRATED in {entry.kind for entry in written(seen)}
         assert {entry.guest for entry in written(seen)} == {GUEST}
 
     def test_though_its_old_place_cannot_be_asked(self):
@@ -145,6 +145,24 @@ class TestLeftBehind:
             candidates=there, evidence=running, others=(PowerState.STOPPED,), bound_reading=evidence()
         )
         assert written(seen) == (doubt(Doubted.MIGRATED),)
+
+    @pytest.mark.parametrize("standing", [Doubted.SAVED, Doubted.CONTRADICTED])
+    def test_though_another_doubt_stands_which_something_else_ends(self, standing):
+        """A cold start ends the first, a host without power the second; neither says that it is not there."""
+        doubted = node(doubts=(doubt(standing),))
+        seen = observation(node=doubted, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
+        assert written(seen) == (doubt(standing), doubt(Doubted.MIGRATED))
+
+    def test_then_a_guest_that_was_saved_before_is_not_started_here(self):
+        moved = node(doubts=(doubt(Doubted.SAVED), doubt(Doubted.MIGRATED)))
+        seen = observation(intent=Intent.START, node=moved, evidence=believe(OFF, moved, NOTHING))
+        assert (decide(seen, ARMED).verdict, decide(seen, ARMED).reason) == (
+            Verdict.REFUSE,
+            Reason.GUEST_LEFT,
+        )
+        heard = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", NOW_UTC, renewals=2))
+        saved = node(doubts=(doubt(Doubted.SAVED),))
+        assert believe(OFF, saved, heard).doubt.kind is Doubted.CONTRADICTED
 
     def test_not_while_it_runs_here_or_no_copy_of_it_runs(self):
         for both in (PowerState.RUNNING, PowerState.STOPPED):

@@ -225,6 +225,8 @@ class TestWhoseItIs:
         assert moved_binding(seen) == Binding(there, (BOOT,))
         assert BindNode(Binding(there, (BOOT,))) in decide(seen, ARMED).actions
         assert moved_binding(observation(node=ran, evidence=evidence(guest=there))) is None
+        unsigned = replace(ran, binding=replace(ran.binding, schema=1))  # we would sign what a kubelet wrote
+        assert moved_binding(replace(seen, node=unsigned)) is None
 
 
 def test_a_guest_that_is_named_like_anothers_number_is_not_that_one():
