@@ -259,7 +259,7 @@ def stage() -> Iterator[tuple[Lab, Operator]]:
             running_control_plane(folder / "cluster", timing=Timing(), flags=flags) as cluster,
             running_lab(cluster, SPEED) as lab,
         ):
-            yield lab, Operator(lab, folder / "fencer", {})
+            yield lab, Operator(lab, folder / "fencer", {}, speed=1.0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

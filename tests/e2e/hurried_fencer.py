@@ -1,6 +1,7 @@
 """fencer by a clock that runs faster: ``python hurried_fencer.py SPEED watch …``, all else as it is.
 
-Only so can a test wait for what takes Proxmox minutes: the stand-in cluster's clock runs as fast.
+So tests have the policy that users have, and wait for a part of it; and for what takes Proxmox minutes: the
+clock of the stand-in cluster runs as fast.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator)
         assert "by hand" in json.loads(lab.annotations(name)["fencer.dev/mark"])["by"]
         lab.wait_elsewhere(name)
 
-        too_early = operator.run("unfence", name, "--yes", "--timeout", "1", "-c", str(config))
+        too_early = operator.run("unfence", name, "--yes", "--timeout", "4", "-c", str(config))
         assert too_early.returncode == 1, too_early
         assert lab.is_fenced(name), "its guest is off: what came off now would come back with nothing proven"
 

@@ -42,7 +42,7 @@ def test_a_drain_never_goes_below_its_budget_and_start_takes_it_back(lab: Lab, o
     name = lab.busiest()
     with budget(lab.cluster, NAMESPACE, "db", DATABASE, minAvailable=DATABASE_PODS - 1):
         with pods_watched(lab.cluster, NAMESPACE, DATABASE) as watched:
-            done = operator.run("drain", name, "--yes", "--timeout", "150", "-c", str(config))
+            done = operator.run("drain", name, "--yes", "--timeout", "600", "-c", str(config))
         assert done.returncode == 0, done
         assert watched.lowest == DATABASE_PODS - 1
     look = lab.look()
@@ -62,11 +62,11 @@ def test_what_no_budget_will_ever_allow_is_said_and_the_cordon_taken_back(
     name = lab.busiest()
     with budget(lab.cluster, NAMESPACE, "all-of-it", DATABASE, minAvailable=DATABASE_PODS):
         with pods_watched(lab.cluster, NAMESPACE, DATABASE) as watched:
-            stuck = operator.run("drain", name, "--yes", "--timeout", "6", "-c", str(config))
+            stuck = operator.run("drain", name, "--yes", "--timeout", "24", "-c", str(config))
             assert (stuck.returncode, "budget all-of-it needs 8" in stuck.stdout) == (1, True), stuck
             assert not lab.is_cordoned(name)
             with budget(lab.cluster, NAMESPACE, "once-more", DATABASE, minAvailable=1):
-                twice = operator.run("drain", name, "--yes", "--timeout", "150", "-c", str(config))
+                twice = operator.run("drain", name, "--yes", "--timeout", "600", "-c", str(config))
             assert (twice.returncode, "more than one budget" in twice.stdout) == (1, True), twice
             assert not lab.is_cordoned(name)
         assert watched.lowest == DATABASE_PODS
@@ -78,7 +78,7 @@ def test_a_node_that_was_drained_and_shut_down_leaves_nothing_to_fence(lab: Lab,
     with operator.watching(config):
         name = lab.busiest()
         began = len(operator.journal(name))
-        done = operator.run("shutdown", name, "--yes", "--timeout", "150", "-c", str(config))
+        done = operator.run("shutdown", name, "--yes", "--timeout", "600", "-c", str(config))
         assert (done.returncode, "proven off" in done.stdout) == (0, True), done
         assert lab.nodes[name].guest.pid is None
         wait_until(lambda: lab.ready_status(name) == "Unknown", f"silence of {name}")
@@ -86,7 +86,7 @@ def test_a_node_that_was_drained_and_shut_down_leaves_nothing_to_fence(lab: Lab,
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=2.0)
         assert {"TaintNode", "ClearPods", "StopGuest"}.isdisjoint(operator.story(name)[began:])
 
-        back = operator.run("start", name, "--yes", "--timeout", "150", "-c", str(config))
+        back = operator.run("start", name, "--yes", "--timeout", "600", "-c", str(config))
         assert back.returncode == 0, back
         assert lab.is_ready(name)
         assert not lab.is_cordoned(name)
@@ -101,19 +101,19 @@ def test_a_shutdown_that_hangs_is_cut_off_after_its_time_and_what_is_left_fenced
     name = lab.busiest()
     afterwards.callback(lab.bring_back, name)
     lab.nodes[name].guest.hang_inside()
-    alone = operator.run("shutdown", name, "--yes", "--drain", "none", "--timeout", "4", "-c", str(config))
+    alone = operator.run("shutdown", name, "--yes", "--drain", "none", "--timeout", "16", "-c", str(config))
     assert (alone.returncode, "asked to shut down" in alone.stdout) == (1, True), alone
     assert lab.nodes[name].guest.pid is not None
     assert not lab.is_fenced(name)
 
-    words = ("--drain", "none", "--stop-after", "3", "--timeout", "150")
+    words = ("--drain", "none", "--stop-after", "12", "--timeout", "600")
     done = operator.run("shutdown", name, "--yes", *words, "-c", str(config))
     assert (done.returncode, "left over" in done.stdout) == (0, True), done
     assert lab.nodes[name].guest.pid is None
     assert lab.is_fenced(name)
     lab.wait_elsewhere(name)
 
-    back = operator.run("start", name, "--yes", "--timeout", "150", "-c", str(config))
+    back = operator.run("start", name, "--yes", "--timeout", "600", "-c", str(config))
     assert back.returncode == 0, back
     assert (lab.is_fenced(name), lab.is_cordoned(name)) == (False, False)
     wait_until(lambda: not lab.missing(), "whole cluster")

@@ -36,7 +36,7 @@ def wait_for_renewal(lab: Lab, name: str) -> None:
 @pytest.mark.usefixtures("sound")
 def test_the_seconds_recipe_does_not_wait_for_kubernetes(lab: Lab, operator: Operator) -> None:
     """A fall that was seen is enough: the pods are given away while Kubernetes still calls the node Ready."""
-    policy = {"require_not_ready": False, "lease_silent_s": 0, "confirm_s": 1}
+    policy = {"require_not_ready": False, "lease_silent_s": 0}
     [seen] = measure(lab, operator, Recipe("seconds", policy, wait_for_renewal), 1, "seconds")
     assert seen.fenced_s is not None
     assert seen.gone_s is not None

@@ -72,7 +72,7 @@ def pods(debian_node: DebianNode, request: pytest.FixtureRequest) -> Iterator[Dr
 @pytest.fixture(scope="module")
 def operator(debian_node: DebianNode, tmp_path_factory: pytest.TempPathFactory) -> Operator:
     """fencer, installed outside; nothing of it runs yet."""
-    return Operator(debian_node, tmp_path_factory.mktemp("fencer"), POLICY)
+    return Operator(debian_node, tmp_path_factory.mktemp("fencer"), POLICY, speed=1.0)
 
 
 def test_check_is_right_about_this_node_and_uninstall_leaves_nothing(node: DebianNode) -> None:

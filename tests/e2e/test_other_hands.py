@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.gate import Gate, running_gate
 from tests.e2e.lab import OUT_OF_SERVICE, UNREACHABLE, Lab, stays
-from tests.e2e.operator import Operator
+from tests.e2e.operator import SPEED, Operator
 from tests.e2e.storage import ATTACHMENTS
 from tests.support import PATIENCE_S, wait_until
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 WATCHED_S = 4.0
 """How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
-PATIENT_S = PATIENCE_S
+PATIENT_S = SPEED * PATIENCE_S
 """A deadline for requests that a gate holds."""
 
 

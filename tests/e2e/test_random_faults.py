@@ -71,8 +71,8 @@ TROUBLES: Mapping[str, Callable[[Lab], AbstractContextManager[None]]] = {
 
 POLICIES: Sequence[Mapping[str, Any]] = [
     {},
-    {"call_deadline_s": 2.0},
-    {"unresponsive_guest": "stop", "unresponsive_after_s": 4.0, "killed_hold_s": 3.0},
+    {"call_deadline_s": 5.0},
+    {"unresponsive_guest": "stop", "unresponsive_after_s": 60.0},
 ]
 
 

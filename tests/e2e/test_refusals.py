@@ -20,6 +20,10 @@ WATCHED_S = 4.0
 """How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
 
 
+CONFLICT = 409
+"""The kubelet was quicker; the same write follows on what is there then."""
+
+
 @pytest.mark.parametrize(
     ("cut_off", "mend"),
     [
@@ -53,8 +57,14 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         wait_until(lambda: terminating(lab, name), "Kubernetes marking the pods for deletion")
         assert untouched()
         assert len(operator.writes()) == writes
-        explained = json.loads(operator.run("explain", name, "-c", str(config), "-o", "json").stdout)
-        assert (explained["verdict"], explained["reason"]) == ("refuse", "guest_running")
+
+        def explained() -> tuple[str, str]:
+            told = json.loads(operator.run("explain", name, "-c", str(config), "-o", "json").stdout)
+            return told["verdict"], told["reason"]
+
+        # A single look has only the API server's clock to tell by, and that runs as any.
+        wait_until(lambda: explained() != ("wait", "silence_too_short"), "as much silence by the API's clock")
+        assert explained() == ("refuse", "guest_running")
         told = operator.run("explain", name, "-c", str(config))
         assert told.stdout.startswith(f"{name} is not fenced: its guest runs")
         assert "--stop-guest" in told.stdout
@@ -81,7 +91,8 @@ def test_a_saved_guest_is_not_fenced(lab: Lab, operator: Operator, afterwards: E
         guest.start()
         wait_until(lambda: lab.is_ready(name), "Ready node")
         wait_until(lambda: DOUBTS not in lab.annotations(name), "belief")
-        assert len(operator.writes()) == writes + 2
+        written = [it for it in operator.writes()[writes:] if it["responseStatus"]["code"] != CONFLICT]
+        assert len(written) == 2, written  # the doubt, and its end
 
 
 def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(
@@ -105,7 +116,7 @@ def test_nothing_is_fenced_while_the_hypervisor_does_not_answer(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
     """A dead guest behind a hung libvirtd: not known is not off. Once libvirtd answers, the fence comes."""
-    with operator.watching(operator.configure(call_deadline_s=2.0)):
+    with operator.watching(operator.configure()):
         name = lab.busiest()
         lab.wait_settled()
         guest = lab.nodes[name].guest
