@@ -20,7 +20,9 @@ HOUR_S = 3600
     short_help="Print the manifest; make a kubeconfig of its own.",
     epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
     "  fencer setup kubernetes --admission-policy | kubectl apply -f -\n"
-    "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig",
+    "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
+    "  fencer setup kubernetes --kubeconfig k3s.yaml --server https://192.168.1.21:6443 \\\n"
+    "      --output /etc/fencer/kubeconfig",
 )
 @click.option(
     "--namespace",
@@ -56,7 +58,10 @@ HOUR_S = 3600
 )
 @click.option("--context", metavar="NAME", help="Which of its contexts. Otherwise its current one.")
 @click.option(
-    "--server", metavar="URL", help="The API server's URL for fencer, where it is not the administrator's."
+    "--server",
+    metavar="URL",
+    help="The API server's URL for fencer, where it is not the administrator's; asked, too, where that does "
+    "not answer. A kubeconfig of k3s (https://127.0.0.1:6443) needs it on any other machine.",
 )
 @click.option(
     "--hours",
@@ -102,17 +107,24 @@ def kubernetes(
 def _make(
     output: Path, admin: Path, context: str | None, namespace: str, server: str | None, hours: int
 ) -> None:
-    from fencer.cluster.account import issue_token  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.account import issue_token, leads_here  # noqa: PLC0415 - the client is heavy
     from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
     from fencer.setup.files import write_private  # noqa: PLC0415
     from fencer.setup.kubernetes import kubeconfig  # noqa: PLC0415
 
-    issued = issue_token(ClusterSettings(str(admin), context), namespace, hours * HOUR_S, time.sleep)
-    text = kubeconfig(server or issued.server, issued.token, issued.ca_pem, issued.tls_server_name)
+    settings = ClusterSettings(str(admin), context, (server,) if server else ())
+    issued = issue_token(settings, namespace, hours * HOUR_S, time.sleep)
+    url = server or issued.server
+    text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
     missing = _tried(text)
     write_private(output, text)
-    say(f"{printable(str(output))}: written, for {clean(server or issued.server)}")
+    say(f"{printable(str(output))}: written, for {clean(url)}")
     say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
+    if leads_here(url):
+        complain(
+            f"{clean(url)} leads to this machine alone: if fencer runs on another one, the same again with "
+            "--server https://ADDRESS:6443 --replace"
+        )
     for right in missing:
         complain(f"the account may not {right}: `{granting(f'system:serviceaccount:{namespace}:fencer')}`")
     if missing:

@@ -11,7 +11,7 @@ from fencer.cli.trials import guest_of
 from fencer.core.model import GuestRef, Observation
 from fencer.errors import FencerError
 from fencer.ports import StopSettings
-from fencer.setup.hook import NAME as HOOK
+from fencer.setup.copies import NAME as HOOK
 
 DRAIN_INSIDE_S = 150
 """A drain by `fencer-guest` may take so long. Source: TimeoutStopSec of its unit in systemd/."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from fencer.core.text import printable
@@ -25,9 +24,14 @@ def packaged(name: str) -> bytes:
     Raises:
         ConfigError: the installation is not whole.
     """
+    return place_of(name).read_bytes()
+
+
+def place_of(name: str) -> Path:
+    """Return where one of them lies; `packaged` says what it takes and raises."""
     for folder in _FOLDERS:
-        with suppress(FileNotFoundError):
-            return (folder / name).read_bytes()
+        if (folder / name).is_file():
+            return folder / name
     raise ConfigError(f"{name}: is not there. It comes with fencer: install fencer anew")
 
 

@@ -1,138 +1,148 @@
 """Installs the hookscript on a Proxmox cluster, so that no guest is ever left without it.
 
 A guest whose hookscript is missing, or not executable, on the host where it is to run cannot be started
-there, nor migrate there, nor be recovered there. So everything is looked at before anything is changed.
+there, nor migrate there, nor be recovered there. So everything is looked at before anything is changed, and
+no guest is given the script before it runs on every host.
 
-Source: facts of pve-guest-common, GuestHelpers::check_hookscript; qemu-server, phase pre-start.
+A running guest has it at once: Proxmox applies a hookscript without a restart, and reads the configuration
+anew whenever it runs one.
+
+Source: pve-guest-common, GuestHelpers::check_hookscript; qemu-server, QemuServer.pm, `$fast_plug_option` and
+phase pre-start; pve-manager, PVE/CLI/pvesh.pm, proxy_handler: pvesh asks another host by Proxmox' own ssh.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import shlex
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencer.core.text import printable
-from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol
+from fencer.errors import ConfigError, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 from fencer.setup import tools
-from fencer.setup.files import HOOK, packaged
+from fencer.setup.copies import NAME, Script
+from fencer.setup.files import HOOK, place_of
+from fencer.setup.guests import Guest, find_guests, read_guest, refuse_locked, refuse_others
+from fencer.setup.hosts import ETC_PVE, Host, read_hosts
+from fencer.setup.tools import NOTHING
 
-NAME = "fencer-hook"
-_MODE = 0o755
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One guest that is to have the hookscript.
-
-    Attributes:
-        vmid: Its number.
-        host: Where it is.
-        here: That is this host.
-        before: The hookscript that it has; empty: none.
-    """
-
-    vmid: int
-    host: str
-    here: bool
-    before: str
+_AGAIN = "The same command again goes on from there"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, after everything was looked at.
+    """What is to be done, after everything was looked at. In this order, and nothing after a failure.
 
     Attributes:
         volume: What guests call the script: ``STORAGE:snippets/fencer-hook``.
-        file: Where it lies.
-        shared: Every host sees that file.
-        wishes: Guests that do not have it yet.
-        script: What is to lie there.
+        script: What is to lie where.
+        puts: Hosts where it is put in place.
+        sharers: The others, where they share what was put here. It has to be seen running there, too.
+        guests: Those that do not have it yet.
     """
 
     volume: str
-    file: Path
-    shared: bool
-    wishes: tuple[Wish, ...]
-    script: bytes
+    script: Script
+    puts: tuple[Host, ...]
+    sharers: tuple[Host, ...]
+    guests: tuple[Guest, ...]
 
-    def commands(self) -> Iterator[tuple[str, ...]]:
-        """Return what gives the guests their script."""
-        for wish in self.wishes:
-            words = ("qm", "set", str(wish.vmid), "--hookscript", self.volume)
-            yield words if wish.here else tools.on(wish.host, *words)
+    @property
+    def looks(self) -> tuple[Host, ...]:
+        """Return the sharers that can be asked."""
+        return tuple(host for host in self.sharers if host.online)
+
+    @property
+    def unseen(self) -> tuple[Host, ...]:
+        """Return the sharers that cannot: they see the script by the storage's word only."""
+        return tuple(host for host in self.sharers if not host.online)
+
+    def giving(self, guest: Guest) -> tuple[str, ...]:
+        """Return what gives a guest the script; root's alone, no token may."""
+        return ("pvesh", "set", guest.path, "--hookscript", self.volume)
 
     def lines(self) -> Iterator[str]:
         """Return the plan as a person would type it."""
-        yield f"install the hookscript of this fencer, mode 0755, as {shlex.quote(str(self.file))}"
-        for words in self.commands():
-            yield shlex.join(words)
+        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure."
+        for host in self.puts:
+            yield _typed(host.command(self.script.put()), self.script.source)
+        for host in self.looks:
+            yield _typed(host.command(self.script.look()), NOTHING)
+        for guest in self.guests:
+            yield _typed(self.giving(guest), NOTHING)
 
 
-def make_plan(vmids: Sequence[int], storage: str, *, replace: bool) -> Plan:
-    """Look at storage, hosts and guests, and change nothing.
+def make_plan(
+    vmids: Sequence[int],
+    storage: str,
+    *,
+    replace: bool = False,
+    copy: bool = False,
+    etc_pve: Path = ETC_PVE,
+) -> Plan:
+    """Look at storage, guests and hosts, and change nothing.
 
     Args:
         vmids: The guests.
         storage: The storage's name.
         replace: Guests may lose another hookscript.
+        copy: On a storage that is not shared, the script may be put on other hosts, too.
+        etc_pve: The cluster's file system.
 
     Raises:
         ConfigError: it would not be safe, or not what was meant; with what would make it so.
-        HypervisorError: something could not be read.
+        HypervisorError: something could not be read, or a host does not let root in.
     """
-    config = _object(tools.read(f"/storage/{storage}"), f"/storage/{storage}")
-    hosts = _hosts()
-    file = _file(storage, config)
+    config = tools.read_object(f"/storage/{storage}")
+    source = place_of(HOOK)
+    script = Script(source, hashlib.sha256(source.read_bytes()).hexdigest(), _folder(storage, config))
+    hosts = read_hosts(etc_pve)
+    _refuse_unserved(storage, config, hosts)
+    places = find_guests(vmids, hosts)
+    puts = [host for host in hosts.values() if host.here and host.run(script.look())]
+    neighbours = [host for host in hosts.values() if not host.here]
     shared = str(config.get("shared", "0")) == "1"
-    _refuse_where_missing(storage, config, hosts, file, shared=shared)
+    if shared:
+        _refuse_unmounted(storage, script, neighbours)
+    else:
+        puts += _lacking(storage, script, neighbours, copy=copy)
     volume = f"{storage}:snippets/{NAME}"
-    wishes = [_wish(vmid, place, hosts) for vmid, place in _places(vmids)]
-    others = [wish for wish in wishes if wish.before not in {"", volume}]
-    if others and not replace:
-        listed = ", ".join(f"{wish.vmid} has {printable(wish.before)}" for wish in others)
-        raise ConfigError(f"another hookscript is in the way: {listed}. --replace takes it away from them")
-    wanting = tuple(wish for wish in wishes if wish.before != volume)
-    return Plan(volume, file, shared, wanting, packaged(HOOK))
+    guests = [read_guest(vmid, host) for vmid, host in places.items()]
+    wanting = tuple(guest for guest in guests if guest.hookscript != volume)
+    refuse_locked(wanting)
+    if not replace:
+        refuse_others(wanting)
+    return Plan(volume, script, tuple(puts), tuple(neighbours) if shared else (), wanting)
 
 
-def carry_out(plan: Plan) -> None:
-    """Install the file, give it to the guests, and read back that they have it.
+def carry_out(plan: Plan) -> Iterator[str]:
+    """Put the script in place everywhere, then give it to the guests, and read back that they have it.
+
+    Yields:
+        What was done, when it was done.
 
     Raises:
-        ConfigError: the file cannot be made executable there.
-        HypervisorError: a guest did not take it.
+        ConfigError: the script is not in place somewhere; no guest was given it.
+        HypervisorError: a host does not let root in; or a guest did not take it, and it says which have it.
     """
-    _install(plan.file, plan.script)
-    for wish, words in zip(plan.wishes, plan.commands(), strict=True):
-        tools.run(*words)
-        seen = _hookscript(wish.vmid, wish.host)
-        if seen != plan.volume:
-            raise HypervisorProtocol(
-                f"{wish.vmid}: its hookscript reads {printable(seen)!r} after it was set"
-            )
+    for host in plan.puts:
+        _insist(plan, host, plan.script.put(), plan.script.source)
+        yield f"{host}: {plan.script.file} installed"
+    for host in plan.looks:
+        _insist(plan, host, plan.script.look(), NOTHING)
+    for guest in plan.guests:
+        try:
+            _give(plan, guest)
+        except HypervisorError as error:
+            raise HypervisorProtocol(f"{guest.vmid}: {error}\n{_standing(plan)}. {_AGAIN}") from error
+        yield f"{guest.vmid}: has it"
 
 
-def _hosts() -> Mapping[str, bool]:
-    """Return all hosts by name, with whether it is this one."""
-    rows = tools.read("/cluster/status")
-    if not isinstance(rows, list):
-        raise HypervisorProtocol("/cluster/status: no list")
-    nodes = [_object(row, "/cluster/status") for row in rows]
-    hosts = {
-        str(row["name"]): str(row.get("local", "0")) == "1" for row in nodes if row.get("type") == "node"
-    }
-    if sum(hosts.values()) != 1:
-        raise HypervisorProtocol("/cluster/status: does not say which host this is")
-    return hosts
-
-
-def _file(storage: str, config: Mapping[str, Any]) -> Path:
-    """Return where the script is to lie on that storage."""
+def _folder(storage: str, config: Mapping[str, Any]) -> Path:
+    """Return the storage's folder, if hookscripts can lie there."""
     content = str(config.get("content", "")).split(",")
     if "snippets" not in content:
         wanted = ",".join([*filter(None, content), "snippets"])
@@ -146,87 +156,90 @@ def _file(storage: str, config: Mapping[str, Any]) -> Path:
         raise ConfigError(f"{storage}: has its snippets elsewhere (content-dirs): name another storage")
     if not config.get("path"):
         raise ConfigError(f"{storage}: is of type {config.get('type')}, without files. Name one with a path")
-    return Path(str(config["path"])) / "snippets" / NAME
+    return Path(str(config["path"]))
 
 
-def _refuse_where_missing(
-    storage: str, config: Mapping[str, Any], hosts: Mapping[str, bool], file: Path, *, shared: bool
-) -> None:
-    """Make sure that every host has the storage, and the script on it."""
+def _refuse_unserved(storage: str, config: Mapping[str, Any], hosts: Mapping[str, Host]) -> None:
+    """Make sure that every host has the storage."""
     served = set(str(config.get("nodes") or ",".join(hosts)).split(","))
     if unserved := sorted(hosts.keys() - served):
         raise ConfigError(
             f"{storage}: does not exist on {', '.join(unserved)}: guests could not start there any more. "
             f"`pvesm set {storage} --delete nodes` lets every host have it"
         )
-    if shared:
-        return
-    others = [host for host, here in hosts.items() if not here]
-    # Without arguments it does nothing and succeeds, if it is there, may be executed, and finds its Python.
-    if missing := [host for host in others if not tools.succeeds(*tools.on(host, str(file)))]:
+
+
+def _refuse_unmounted(storage: str, script: Script, hosts: Iterable[Host]) -> None:
+    """Make sure that what is put here can be looked at on the hosts that share it."""
+    absent = _ask([host for host in hosts if host.online], script.reach())
+    if absent:
+        listed = ", ".join(map(str, absent))
+        raise ConfigError(f"{storage}: is shared, but {listed} has no {script.folder}. Mount it there first")
+
+
+def _lacking(storage: str, script: Script, hosts: Sequence[Host], *, copy: bool) -> list[Host]:
+    """Return where the script has to be put first, if that is wanted."""
+    if offline := [host.name for host in hosts if not host.online]:
         raise ConfigError(
-            f"{storage} is not shared, and {file} cannot be executed on {', '.join(missing)} (tried by ssh "
-            "as root): guests could not start there any more. Copy it there first, executable, or name a "
-            "shared storage"
+            f"{storage} is not shared, and {', '.join(offline)} cannot be looked at, being offline: without "
+            "the script no guest could start there. Once it is back, again; or name a shared storage"
         )
+    lacking = _ask(hosts, script.look())
+    if lacking and not copy:
+        found = "\n".join(f"{host}: {script.file} {why}" for host, why in lacking.items())
+        raise ConfigError(
+            f"{storage} is not shared, and this fencer's script does not run on every host: guests could not "
+            f"start there any more. Nothing was changed\n{found}\n--copy puts it there, by ssh as root; or "
+            "name a shared storage"
+        )
+    return list(lacking)
 
 
-def _places(vmids: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Return on which host each guest is."""
-    rows = tools.read("/cluster/resources", "--type", "vm")
-    if not isinstance(rows, list):
-        raise HypervisorProtocol("/cluster/resources: no list")
-    guests = [_object(row, "/cluster/resources") for row in rows]
-    kinds = {str(row.get("vmid")): (str(row.get("type", "")), str(row.get("node"))) for row in guests}
-    for vmid in dict.fromkeys(vmids):
-        kind, host = kinds.get(str(vmid), ("", ""))
-        if not kind:
-            raise ConfigError(f"{vmid}: no such guest. `qm list` lists those of a host")
-        if kind != "qemu":
-            raise ConfigError(f"{vmid}: is a container: fencer looks after virtual machines")
-        yield vmid, host
-
-
-def _wish(vmid: int, host: str, hosts: Mapping[str, bool]) -> Wish:
-    return Wish(vmid, host, hosts.get(host, False), _hookscript(vmid, host))
-
-
-def _hookscript(vmid: int, host: str) -> str:
-    path = f"/nodes/{host}/qemu/{vmid}/config"
-    return str(_object(tools.read(path), path).get("hookscript", ""))
-
-
-def _install(file: Path, script: bytes) -> None:
-    """Put the script in place as a whole: a guest may be starting at this moment."""
-    try:
-        file.parent.mkdir(exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{NAME}.")
+def _ask(hosts: Iterable[Host], question: str) -> dict[Host, str]:
+    """Return which hosts say no, and why; all of them have to answer."""
+    noes, silent = {}, []
+    for host in hosts:
         try:
-            with os.fdopen(descriptor, "wb") as written:
-                written.write(script)
-            Path(draft).chmod(_MODE)
-            _refuse_unless_it_runs(draft, file.parent)
-            Path(draft).replace(file)
-        finally:
-            Path(draft).unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
+            if why := host.run(question):
+                noes[host] = why
+        except HypervisorUnreachable as error:
+            silent.append(str(error))
+    if silent:
+        raise HypervisorUnreachable("\n".join([*silent, "nothing was changed"]))
+    return noes
 
 
-def _refuse_unless_it_runs(draft: str, folder: Path) -> None:
-    """Start it as Proxmox would, without anything to do: mounted noexec, or without its Python, it cannot."""
+def _insist(plan: Plan, host: Host, script: str, stdin: Path) -> None:
+    """Run it there, and go no further where it fails."""
     try:
-        runs = tools.succeeds(draft)
-    except (ConfigError, HypervisorDenied):
-        runs = False
-    if not runs:
+        why = host.run(script, stdin=stdin)
+    except HypervisorUnreachable as error:
+        raise HypervisorUnreachable(f"{error}\nNo guest was given the script now. {_AGAIN}") from error
+    if why:
         raise ConfigError(
-            f"{folder}: what lies there cannot be executed, or its Python is missing here (named in the "
-            "script's first line). No guest could start with such a hookscript"
+            f"{host}: {plan.script.file} {why}. With it no guest could start there, so none was given it "
+            f"now. {_AGAIN}"
         )
 
 
-def _object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise HypervisorProtocol(f"{place}: no object, but {printable(repr(value)[:80])}")
-    return value
+def _give(plan: Plan, guest: Guest) -> None:
+    tools.run(*plan.giving(guest))
+    seen = read_guest(guest.vmid, guest.host).hookscript
+    if seen != plan.volume:
+        raise HypervisorProtocol(f"its hookscript reads {printable(seen)!r} after it was set")
+
+
+def _standing(plan: Plan) -> str:
+    """Read every guest once more, and say which has the script: an order that failed may have been heard."""
+    said = []
+    for guest in plan.guests:
+        try:
+            has = read_guest(guest.vmid, guest.host).hookscript == plan.volume
+            said.append(f"{guest.vmid} {'has it' if has else 'does not have it'}")
+        except HypervisorError:
+            said.append(f"{guest.vmid} cannot be read on {printable(guest.host)}")
+    return ", ".join(said)
+
+
+def _typed(words: Sequence[str], stdin: Path) -> str:
+    return f"{shlex.join(words)} < {shlex.quote(str(stdin))}"

@@ -1,10 +1,12 @@
 """The `pveum` lines for fencer's own user and token on Proxmox VE, with no right too many. Pure.
 
 A token with privilege separation has the rights that its user *and* itself have, so each grant is made twice.
-A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone.
+A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone. Run
+again, the lines bring about what is asked for now; a secret is kept, as Proxmox shows it only once.
 
-Source: facts of Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens). The right
-VM.Monitor is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
+Source: facts of Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
+refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. The right VM.Monitor is gone since
+libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ from fencer.errors import ConfigError
 AUDIT = "FencerAudit"
 POWER = "FencerPower"
 
-PRIVILEGES = {AUDIT: ("Sys.Audit", "VM.Audit"), POWER: ("VM.PowerMgmt",)}
-"""Role → privileges. The same on 8 and 9: what was renamed in between is nothing that fencer uses."""
+PRIVILEGES = {AUDIT: ("Sys.Audit", "VM.Audit", "Pool.Audit"), POWER: ("VM.PowerMgmt",)}
+"""Role → privileges. The same on 8 and 9: what was renamed in between is nothing that fencer uses.
+
+Pool.Audit is for `power: {pool: NAME}`: without it no guest is told to be in a pool.
+"""
 
 NOT_NEEDED = {
     8: "VM.Monitor is not among them: it would open every guest's monitor, and is gone in 9.",
@@ -62,15 +67,15 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         raise ConfigError(f"--pool: {account.pool!r} cannot be the name of a pool")
     roles = (AUDIT, POWER) if account.power else (AUDIT,)
     return (
-        f"# Proxmox VE {account.version}: once, as root, on any host; pasted, or piped into `sh -e`.",
+        f"# Proxmox VE {account.version}: as root, on any host; pasted, or piped into `sh -e`, also again.",
         f"# {NOT_NEEDED[account.version]}",
-        *(f"pveum role add {role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}" for role in roles),
-        f"pveum user add {shlex.quote(user)} --comment 'fencer, no password'",
+        *(_made("role", f"{role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}") for role in roles),
+        _made("user", f"{shlex.quote(user)} --comment 'fencer, no password'"),
         "# The secret is shown only now: it goes straight into the file, and nobody else may read that.",
         *_token_lines(user, token, account.token_file),
         "# A token has only rights that its user has as well: every grant is made to both.",
         *_grants("/", (AUDIT,), user, account.token_id),
-        *(_power_lines(account, user) if account.power else ()),
+        *_power_lines(account, user),
         "# What it may do in the end:",
         f"pveum user token permissions {shlex.quote(user)} {shlex.quote(token)}",
         "# To take all of it back: "
@@ -87,18 +92,45 @@ def _parts(token_id: str) -> tuple[str, str]:
     return parts[1], parts[2]
 
 
+def _made(kind: str, words: str) -> str:
+    """Set what is there, or make it: `add` refuses what is there."""
+    return f"pveum {kind} modify {words} 2>/dev/null || pveum {kind} add {words}"
+
+
 def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
-    # No jq on a fresh host; in this JSON the secret is the only UUID.
+    # No jq on a fresh host; in this JSON, which has no spaces, the secret is the only UUID.
     uuid = r"[0-9a-f]\{8\}-[0-9a-f-]\{27\}"
     target, draft = shlex.quote(str(file)), shlex.quote(f"{file}.new")
+    whom = f"{shlex.quote(user)} {shlex.quote(token)}"
+    known = (
+        f'pveum user token list {shlex.quote(user)} --output-format json | grep -qF \'"tokenid":"{token}"\''
+    )
     yield f"install -d -m 0755 {shlex.quote(str(file.parent))}"
-    yield f"( umask 077; pveum user token add {shlex.quote(user)} {shlex.quote(token)} --privsep 1 \\"
-    yield f"    --output-format json | grep -o '{uuid}' > {draft} && mv {draft} {target} )"
+    yield f"if [ -s {target} ] && {known}; then"
+    yield f"    echo {shlex.quote(f'{file} is kept: its token is there')}"
+    yield "else"
+    yield f"    ( umask 077; pveum user token add {whom} --privsep 1 --output-format json \\"
+    yield f"        | grep -o '{uuid}' > {draft} && mv {draft} {target} ) || {{"
+    hint = (
+        "if the token exists: its secret was shown once. Copy the file from where that was, or "
+        f"`pveum user token delete {whom}` and all of this again"
+    )
+    yield f"        rm -f {draft}; echo {shlex.quote(hint)} >&2; false; }}"
+    yield "fi"
     yield "# Then give the file to the user that fencer runs as; on another machine, copy it there first:"
     yield f"#     chown fencer: {target}"
 
 
 def _power_lines(account: Account, user: str) -> Iterator[str]:
+    if not account.power or account.pool is not None:
+        yield "# Nothing stays of an earlier run that gave power over all guests:"
+        yield (
+            f"pveum acl delete /vms --users {shlex.quote(user)} --tokens {shlex.quote(account.token_id)} "
+            f"--roles {AUDIT},{POWER} 2>/dev/null || true"
+        )
+        yield "# (Power over a pool that is not meant any more: the same, with /pool/NAME instead of /vms.)"
+    if not account.power:
+        return
     path = "/vms" if account.pool is None else f"/pool/{account.pool}"
     yield f"# On {path} these roles replace what is inherited from /: the first one must be named again."
     yield from _grants(path, (AUDIT, POWER), user, account.token_id)

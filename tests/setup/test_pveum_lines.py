@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -17,13 +18,51 @@ SECRET = "12345678-90ab-cdef-1234-567890abcdef"  # noqa: S105 - of no token
 
 PVEUM = f"""#!{sys.executable} -IS
 import json, os, sys
-with open(os.environ["BOOKS"], "a") as books:
-    books.write(json.dumps(sys.argv[1:]) + "\\n")
-if sys.argv[1:4] == ["user", "token", "add"]:
-    assert sys.argv[-2:] == ["--output-format", "json"], sys.argv
-    name = "!".join(sys.argv[4:6])
-    print(json.dumps({{"full-tokenid": name, "info": {{"privsep": "1"}}, "value": "{SECRET}"}}))
-sys.exit(os.environ.get("FAIL") in sys.argv)
+
+words, file = sys.argv[1:], os.environ["BOOKS"]
+books = json.load(open(file))
+books["calls"].append(words)
+
+def finish(error=""):
+    with open(file, "w") as kept:
+        json.dump(books, kept)
+    sys.exit(error or 0)
+
+def option(name):
+    return words[words.index(name) + 1]
+
+if os.environ.get("FAIL") in words:
+    finish("cluster not ready - no quorum?")
+kind, verb, subject = words[:3]
+if words[:2] == ["user", "token"]:
+    kind, verb, subject = "token", words[2], "!".join(words[3:5])
+known = books.get(kind, dict())
+if (kind, verb) == ("token", "list"):
+    names = [name.split("!") for name in known]
+    rows = [dict(privsep="1", tokenid=token) for user, token in names if user == words[3]]
+    print(json.dumps(rows, separators=(",", ":")))
+elif (kind, verb) == ("token", "add"):
+    if subject in known:
+        finish("400 Parameter verification failed." + chr(10) + "tokenid: Token already exists.")
+    assert option("--output-format") == "json", words
+    secret = known[subject] = "{SECRET}"[:-2] + "%02d" % len(books["calls"])
+    print(json.dumps({{"full-tokenid": subject, "info": {{"privsep": "1"}}, "value": secret}}))
+elif (kind, verb) == ("token", "delete"):
+    del known[subject]
+elif kind in ("role", "user") and verb in ("add", "modify"):
+    if (verb == "add") == (subject in known):
+        finish(f"{{kind}} '{{subject}}' " + ("already exists" if verb == "add" else "does not exist"))
+    known[subject] = words[4].split()
+elif kind == "acl":
+    roles = option("--roles").split(",")
+    for role in roles:
+        if role not in books["role"]:
+            finish(f"ACL update failed: role '{{role}}' does not exist")
+    for flag in {{"--users", "--tokens"}} & set(words):
+        granted = books["acl"].setdefault(option(flag), dict()).setdefault(subject, [])
+        granted[:] = [role for role in granted if role not in roles]
+        granted += roles if verb == "modify" else []
+finish()
 """
 
 
@@ -38,7 +77,7 @@ class Host:
 
     def __init__(self, folder: Path):
         self._books = folder / "books"
-        self._books.touch()
+        self._books.write_text(json.dumps({"calls": [], "role": {}, "user": {}, "token": {}, "acl": {}}))
         (folder / "pveum").write_text(PVEUM)
         (folder / "pveum").chmod(0o755)
         self._env = {"PATH": f"{folder}:{os.environ['PATH']}", "BOOKS": str(self._books)}
@@ -54,20 +93,19 @@ class Host:
         )
 
     @property
+    def books(self):
+        return json.loads(self._books.read_text())
+
+    @property
     def calls(self):
-        return [json.loads(line) for line in self._books.read_text().splitlines()]
+        return self.books["calls"]
 
     def rights(self, whom, path):
         """Return the privileges there, with the deepest grant replacing those above it, as pveum has it."""
-        roles = {call[2]: call[4].split() for call in self.calls if call[:2] == ["role", "add"]}
-        grants = {
-            call[2]: call[6].split(",")
-            for call in self.calls
-            if call[:2] == ["acl", "modify"] and whom in call[4]
-        }
+        grants = {where: roles for where, roles in self.books["acl"][whom].items() if roles}
         while path not in grants:
             path = path.rpartition("/")[0] or "/"
-        return {privilege for role in grants[path] for privilege in roles[role]}
+        return {privilege for role in grants[path] for privilege in self.books["role"][role]}
 
 
 @pytest.fixture
@@ -84,7 +122,7 @@ def run_on(host, tmp_path, *words):
 
 def test_the_secret_lands_in_a_file_of_root_alone_and_nowhere_else(host, tmp_path):
     file = run_on(host, tmp_path)
-    assert file.read_text() == f"{SECRET}\n"
+    assert file.read_text().startswith(SECRET[:-2])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -96,7 +134,7 @@ def test_the_rights_are_what_check_wants_and_nothing_else(host, tmp_path, pve, p
         rights = {
             path: dict.fromkeys(host.rights(whom, path), True) for path in ("/", "/nodes", "/vms", "/vms/101")
         }
-        verdict = compare(rights, power=power)
+        verdict = compare(rights)
         assert (verdict.missing, verdict.excess, verdict.can_power) == ((), (), power)
 
 
@@ -116,15 +154,62 @@ def test_no_role_has_a_privilege_that_one_of_the_versions_refuses(host, tmp_path
 def test_the_lines_stop_where_one_fails(host, tmp_path):
     done = host.run(printed("--token-file", str(tmp_path / "token")), FAIL="role")
     assert done.returncode != 0
-    assert [call[0] for call in host.calls] == ["role"]
+    assert {call[0] for call in host.calls} == {"role"}
 
 
 def test_a_secret_from_before_survives_lines_that_fail(host, tmp_path):
-    file = run_on(host, tmp_path)
+    file = tmp_path / "token"
     file.write_text("the old one\n")
     script = printed("--token-file", str(file)).replace("--output-format json", "--output-format text")
     assert host.run(script).returncode != 0
     assert file.read_text() == "the old one\n"
+
+
+def test_a_second_run_keeps_the_secret_and_the_rights(host, tmp_path):
+    """`pveum` adds nothing twice: roles, user and token are there already."""
+    file = run_on(host, tmp_path, "--power")
+    secret, before = file.read_text(), host.books
+    run_on(host, tmp_path, "--power")
+    assert (file.read_text(), host.books["acl"]) == (secret, before["acl"])
+    assert host.books["role"] == before["role"]
+
+
+def test_a_second_run_takes_back_what_is_not_wanted_any_more(host, tmp_path):
+    run_on(host, tmp_path, "--power")
+    run_on(host, tmp_path)
+    for whom in ("fencer@pve", "fencer@pve!agent"):
+        assert host.rights(whom, "/vms/101") == {"Sys.Audit", "VM.Audit", "Pool.Audit"}
+    run_on(host, tmp_path, "--power")
+    run_on(host, tmp_path, "--power", "--pool", "k8s")
+    assert "VM.PowerMgmt" not in host.rights("fencer@pve!agent", "/vms/101")
+    assert "VM.PowerMgmt" in host.rights("fencer@pve!agent", "/pool/k8s")
+
+
+def test_a_role_that_somebody_changed_is_set_right(host, tmp_path):
+    host.run("pveum role add FencerAudit --privs VM.Clone")
+    run_on(host, tmp_path)
+    assert host.rights("fencer@pve!agent", "/") == {"Sys.Audit", "VM.Audit", "Pool.Audit"}
+
+
+def test_a_token_whose_secret_is_lost_stops_the_lines_and_says_what_to_do(host, tmp_path):
+    file = run_on(host, tmp_path)
+    file.unlink()
+    script = printed("--token-file", str(file))
+    done = host.run(script)
+    assert done.returncode != 0
+    assert "Token already exists" in done.stderr
+    [advice] = re.findall(r"`(pveum user token delete [^`]*)`", done.stderr)
+    assert not file.exists()
+    assert host.run(f"{advice}\n{script}").returncode == 0
+    assert file.read_text().startswith(SECRET[:-2])
+
+
+def test_a_secret_of_a_token_that_is_gone_is_replaced(host, tmp_path):
+    file = run_on(host, tmp_path)
+    old = file.read_text()
+    host.run("pveum user token delete fencer@pve agent")
+    run_on(host, tmp_path)
+    assert file.read_text() != old
 
 
 @pytest.mark.parametrize(
@@ -140,4 +225,4 @@ def test_an_odd_file_name_is_quoted_for_the_shell(host, tmp_path):
     file = tmp_path / "a folder'; touch owned;" / "token"
     done = host.run(printed("--token-file", str(file)))
     assert done.returncode == 0, done.stderr
-    assert file.read_text() == f"{SECRET}\n"
+    assert file.read_text().startswith(SECRET[:-2])

@@ -7,6 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from fencer.cli.main import cli
+from fencer.cluster.account import leads_here
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
@@ -133,6 +134,52 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert run(*words, "--replace", "--hours", "1").exit_code == 0
     assert yaml.safe_load(file.read_text())["users"][0]["user"]["token"] != token
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def copied_from_elsewhere(bare_api, folder):
+    """An administrator's kubeconfig of another machine: it leads to loopback, where nobody answers here."""
+    admin = folder / "k3s.yaml"
+    content = yaml.safe_load(bare_api.kubeconfig().read_text())
+    for cluster in content["clusters"]:
+        cluster["cluster"]["server"] = "https://127.0.0.1:1"
+    admin.write_text(yaml.safe_dump(content))
+    return admin
+
+
+def test_a_kubeconfig_that_leads_nowhere_from_here_works_with_the_servers_address(bare_api, tmp_path):
+    applied(bare_api, "wards")
+    admin, file = copied_from_elsewhere(bare_api, tmp_path), tmp_path / "kubeconfig"
+    words = ("--namespace", "wards", "--output", file, "--kubeconfig", admin)
+    result = run(*words)
+    assert (result.exit_code, file.exists()) == (3, False)
+    assert f"{admin} leads to the machine that it is on, as k3s writes it" in result.stderr
+    assert "--server https://ADDRESS:6443" in result.stderr
+    result = run(*words, "--server", bare_api.url)
+    assert result.exit_code == 0, result.output
+    assert yaml.safe_load(file.read_text())["clusters"][0]["cluster"]["server"] == bare_api.url
+
+
+def test_a_kubeconfig_for_this_machine_alone_is_said_to_be(bare_api, tmp_path):
+    applied(bare_api, "keepers")
+    words = ("--namespace", "keepers", "--output", tmp_path / "out", "--kubeconfig", bare_api.kubeconfig())
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert f"{bare_api.url} leads to this machine alone" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://127.9.9.9", True),
+        ("https://[::1]:6443", True),
+        ("https://localhost:6443", True),
+        ("https://192.168.1.21:6443", False),
+        ("https://k8s.home.arpa", False),
+    ],
+)
+def test_loopback_is_known_by_any_name(url, here):
+    assert leads_here(url) is here
 
 
 def test_without_the_account_it_is_said_how_to_make_it(bare_api, tmp_path):

@@ -1,0 +1,64 @@
+"""The script's copies on the hosts: lines of shell that look at one, and that put one in place. Pure.
+
+The same line does it here and by ssh, so that what is printed for a person is what is done.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "fencer-hook"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The hookscript, and where it is to lie on every host.
+
+    Attributes:
+        source: The file that came with this fencer.
+        digest: Its SHA-256, in hexadecimal digits.
+        folder: The storage's folder, the same on every host.
+    """
+
+    source: Path
+    digest: str
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        """Where Proxmox looks for it."""
+        return self.folder / "snippets" / NAME
+
+    def look(self) -> str:
+        """Return what fails, and says why, unless the same script lies there and runs.
+
+        Without arguments it does nothing and succeeds, if it may be executed and finds its Python. What is
+        another one is not run.
+        """
+        return (
+            f"file={shlex.quote(str(self.file))}; "
+            'test -e "$file" || { echo is not there; exit 1; }; '
+            f'sha256sum < "$file" | grep -q ^{self.digest} || {{ echo is another version; exit 1; }}; '
+            '"$file" || { echo cannot be executed; exit 1; }'
+        )
+
+    def put(self) -> str:
+        """Return what puts the script that it reads in place, as a whole, if it arrived whole and runs there.
+
+        A guest may be starting at this moment: the name never stands for half a script, nor for one that
+        cannot be executed (on a file system mounted noexec, or without its Python).
+        """
+        return (
+            f"set -e; cd {shlex.quote(str(self.folder))}; mkdir -p snippets; cd snippets; "
+            f'draft=$(mktemp .{NAME}.XXXXXX); trap "rm -f $draft" EXIT; cat > "$draft"; '
+            f'sha256sum < "$draft" | grep -q ^{self.digest} || {{ echo did not arrive whole; exit 1; }}; '
+            'chmod 0755 "$draft"; "./$draft" || { echo could not be executed there, '
+            "or the Python of its first line is missing; exit 1; }; "
+            f'mv -f "$draft" {NAME}'
+        )
+
+    def reach(self) -> str:
+        """Return what fails where the storage's folder is not there."""
+        return f"cd {shlex.quote(str(self.folder))}"
