@@ -44,6 +44,7 @@ class EndpointInfo:
         can_power: Our rights suffice for power actions. None: cannot be told beforehand.
         problems: What keeps it from being relied on, one sentence each. Empty: nothing.
         remarks: What should be mended all the same, one sentence each.
+        power_only: The ids of the guests that `can_power` is about; None: all.
     """
 
     kind: str
@@ -52,6 +53,11 @@ class EndpointInfo:
     can_power: bool | None
     problems: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    power_only: frozenset[str] | None = None
+
+    def may_power(self, guest: str) -> bool:
+        """Whether our rights suffice to power the guest with this id, as far as can be told."""
+        return self.can_power is not False and (self.power_only is None or guest in self.power_only)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
+from fencer.cli.admissions import power_findings
 from fencer.cli.findings import (
     Finding,
     Level,
@@ -50,6 +52,7 @@ class Inspection:
     user: str = ""
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     answering: set[str] = field(default_factory=set)
+    infos: dict[str, EndpointInfo] = field(default_factory=dict)
 
     def findings(self) -> Iterator[Finding]:
         """Look, row by row."""
@@ -123,15 +126,11 @@ class Inspection:
                 unbuilt[endpoint.name] = error
         calls = {name: port.describe for name, port in self.hypervisors.items()}
         answers = self.asker.ask_all(calls, self.config.policy.call_deadline_s)
-        self.answering = {
-            name
-            for name, answer in answers.items()
-            if not isinstance(answer, FencerError) and not answer.problems
-        }
+        self.infos = {name: info for name, info in answers.items() if isinstance(info, EndpointInfo)}
+        self.answering = {name for name, info in self.infos.items() if not info.problems}
         for endpoint in self.config.endpoints:
             yield _endpoint(endpoint, {**answers, **unbuilt})
-        kinds = {name: info.kind for name, info in answers.items() if isinstance(info, EndpointInfo)}
-        yield from unread_finding(kinds)
+        yield from unread_finding({name: info.kind for name, info in self.infos.items()})
 
     def _nodes(self) -> Iterator[Finding]:
         if self.cluster is None:
@@ -152,7 +151,9 @@ class Inspection:
             yield from stop_findings(tried, self._stop_settings)
         if known:
             yield from witness_findings(self.config, known, self._ask_witnesses())
-        yield from node_findings(self.config, seen, self.wiring.wall())
+        yield from power_findings(self.config, known, seen, self.infos)
+        since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)  # the API server told its time then
+        yield from node_findings(self.config, seen, self.wiring.wall() - since)
 
     def _read(self, guest: GuestRef) -> Evidence:
         """Read one guest live.
@@ -225,8 +226,7 @@ def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerErr
         return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
     about = f"{answer.kind}: {answer.version}"
     remarks = list(answer.remarks)
-    admitted = endpoint.power.mapped or endpoint.power.uuids
-    if admitted and answer.can_power is False:
+    if not endpoint.power.nobody and answer.can_power is False:
         way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
         remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
     points = (*answer.problems, *remarks)

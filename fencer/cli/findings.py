@@ -1,4 +1,4 @@
-"""What `fencer check` makes of what it was told: cluster, guests, bindings, power, brake, clock."""
+"""What `fencer check` makes of what it was told: cluster, guests, bindings, brake, clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
 from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
 from fencer.core.pods import parse_utc
-from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.rung import Objection
 from fencer.ports import ClusterInfo
 from fencer.runtime.reconcile import Pass
@@ -106,16 +105,14 @@ def guests_finding(config: Config, answering: Collection[str], seen: Pass) -> Fi
 
 
 def node_findings(config: Config, seen: Pass, wall: datetime) -> Iterator[Finding]:
-    """Judge what could not be stopped or read, and what keeps fencer from acting.
+    """Judge what could not be read, and what keeps fencer from acting.
 
     Args:
         config: What is wanted.
         seen: One look.
         wall: The time of day here.
     """
-    observations, known = _observations(seen), known_nodes(seen)
-    if known:
-        yield from _powerless(config.policy, known)
+    observations = _observations(seen)
     if seen.scene.malformed:
         text = "; ".join(seen.scene.malformed)
         yield Finding("unreadable", count(len(seen.scene.malformed), "node"), Level.WARN, text)
@@ -143,28 +140,6 @@ def _guests(all_: Sequence[Observation], known: Sequence[Observation], silent: S
     text = listing([f"{name}: {why.seen}" for name, why in found.items() if isinstance(why, Objection)])
     tries = ("name the guest in the configuration: `nodes: {NODE: ENDPOINT/GUEST}`",)
     return Finding("guests", about, Level.WARN if known else Level.FAIL, text, tries)
-
-
-def _powerless(policy: Policy, known: Sequence[Observation]) -> Iterator[Finding]:
-    """Name the guests that the policy wants to stop and the configuration does not admit."""
-    wishes = {
-        "paused": policy.paused_guest is PausedGuest.STOP,
-        "running but unheard": policy.unresponsive_guest is UnresponsiveGuest.STOP,
-        "back with old memory": policy.resumed_guest is ResumedGuest.STOP,
-    }
-    wanted = [state for state, wish in wishes.items() if wish]
-    subjects = filter(None, map(subject_of, known))
-    held = {one.node.name: one.guest for one in subjects if not one.candidate.power_admitted}
-    about = f"{len(known) - len(held)} of {count(len(known), 'guest')} may be stopped"
-    if not held or not wanted:
-        yield Finding("power", about)
-        return
-    states = " or ".join(wanted)
-    text = f"{listing(list(held))}: if {states}, fencer may not stop them, and leaves the node alone"
-    uuids = listing([guest.uuid for guest in held.values()])
-    yield Finding(
-        "power", about, Level.WARN, text, (f"under that hypervisor: `power: {{uuids: [{uuids}]}}`",)
-    )
 
 
 def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:

@@ -61,7 +61,9 @@ parallel_option: Decorator = click.option(
     help="How many nodes at a time. Budgets hold all the same; control-plane nodes go one at a time.",
 )
 host_option: Decorator = click.option(
-    "--host", metavar="HOST", help="All nodes whose guests are on this host, instead of nodes by name."
+    "--host",
+    metavar="HOST",
+    help="All nodes whose guests are on this host (or ENDPOINT/HOST), instead of nodes by name.",
 )
 
 
@@ -251,19 +253,30 @@ def _reporters(parts: Parts, way: Way, *, act: bool) -> Iterator[Reporter]:
 def _on_host(looker: Agent, scene: Scene, host: str) -> tuple[str, ...]:
     """Return the nodes whose guests are on a host; a guest that could not be read may be missed, and is said.
 
+    Args:
+        looker: Who looks.
+        scene: What there is.
+        host: Its name, or ``ENDPOINT/HOST``.
+
     Raises:
-        ConfigError: there is none, or an endpoint did not answer.
+        ConfigError: there is none, or more than one, or an endpoint did not answer.
     """
     if scene.errors:
         name, why = next(iter(scene.errors.items()))
         raise ConfigError(f"{name}: not all guests of {host} can be known: {why}")
-    found, hosts = [], set()
+    endpoint, _, place = host.rpartition("/")
+    found: dict[str, list[str]] = {}
+    hosts = set()
     for name, node in scene.nodes.items():
         observation = looker.observer.observation(scene, node)
-        at = observation.evidence.guest.host if observation.evidence else None
-        hosts.add(at or "(not told)")
-        if at == host:
-            found.append(name)
+        guest = observation.evidence.guest if observation.evidence else None
+        hosts.add(guest.host if guest is not None and guest.host else "(not told)")
+        if guest is not None and guest.host == place and endpoint in {"", guest.endpoint}:
+            found.setdefault(guest.endpoint, []).append(name)
     if not found:
         raise ConfigError(f"{host}: no node's guest is there. Hosts: {', '.join(sorted(hosts))}")
-    return tuple(sorted(found))
+    if len(found) > 1:
+        ways = " or ".join(f"--host {one}/{place}" for one in sorted(found))
+        raise ConfigError(f"{host}: {' and '.join(sorted(found))} each have a host of that name: {ways}")
+    [names] = found.values()
+    return tuple(sorted(names))

@@ -27,7 +27,7 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
         read: Reads a guest live; raises `FencerError`.
     """
     lost: set[str] = set()
-    wrong: list[str] = []
+    wrong, unread = list[str](), list[str]()
     for observation in known:
         guest = guest_of(observation)
         if guest.endpoint in lost:
@@ -41,11 +41,15 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
             wrong.append(f"{observation.node.name}: {error}")
         else:
             wrong.extend(_objections(observation, reading))
+            if reading.power_state is PowerState.UNKNOWN:
+                unread.append(f"{observation.node.name}: {reading.raw}")
     subjects = filter(None, map(subject_of, known))
     unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(known) - len(unproven)} of {len(known)} proven"
     if wrong:
         yield Finding("bindings", about, Level.FAIL, "read live, they do not hold", points=tuple(wrong))
+    elif unread:
+        yield Finding("bindings", about, Level.WARN, "not all of them can be told", points=tuple(unread))
     elif unproven:
         text = (
             f"{listing(unproven)}: not yet seen running while the node's lease advanced; an armed "

@@ -143,7 +143,9 @@ class Wiring:
                     endpoint.token_file,
                     endpoint.ca_file,
                     endpoint.fingerprints,
-                    power=bool(endpoint.power.mapped or endpoint.power.uuids),
+                    quorum_device=endpoint.quorum_device,
+                    power=not endpoint.power.nobody,
+                    groups=endpoint.power.groups,
                 )
                 return ProxmoxHypervisor(settings, clock.now_s)
             case _:

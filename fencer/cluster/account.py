@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from fencer.cluster.answers import Answer
 from fencer.cluster.client import Connection, build_apis
 from fencer.cluster.settings import ClusterSettings
-from fencer.errors import ClusterNotFound, ClusterProtocol, ConfigError
+from fencer.errors import ClusterNotFound, ClusterProtocol, ClusterUnreachable, ConfigError
 
 ACCOUNT = "fencer"
 """The service account's name in ``config/kubernetes/rbac.yaml``."""
@@ -43,7 +46,8 @@ def issue_token(
     because the right to make tokens would be the right never to lose access.
 
     Args:
-        settings: The administrator's kubeconfig.
+        settings: The administrator's kubeconfig, and as a further server the one that fencer shall ask: it is
+            asked here, too, where the first does not answer.
         namespace: Where the account is.
         duration_s: For how long it shall be good, in seconds; the API server may grant less.
         sleep: Pauses between two tries of a read.
@@ -61,17 +65,14 @@ def issue_token(
             "there would get fencer's token. Name the CA in it (certificate-authority)"
         )
     try:
-        answer = Connection(settings, sleep).write(
-            f"create a token for {namespace}/{ACCOUNT}",
-            lambda apis: apis.core.create_namespaced_service_account_token,
-            name=ACCOUNT,
-            namespace=namespace,
-            body={
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": duration_s},
-            },
-        )
+        answer = _asked_for(Connection(settings, sleep), settings, namespace, duration_s)
+    except ClusterUnreachable as error:
+        if settings.servers or not leads_here(configuration.host):
+            raise
+        raise ClusterUnreachable(
+            f"{error}. {settings.kubeconfig} leads to the machine that it is on, as k3s writes it: copied "
+            "from there, it needs --server https://ADDRESS:6443 of a control-plane node"
+        ) from error
     except ClusterNotFound as error:
         raise ConfigError(
             f"{error}. Make the account first: `fencer setup kubernetes --namespace {namespace} | "
@@ -83,6 +84,33 @@ def issue_token(
         server=configuration.host,
         ca_pem=_ca(configuration.ssl_ca_cert),
         tls_server_name=getattr(configuration, "tls_server_name", None),
+    )
+
+
+def leads_here(url: str) -> bool:
+    """Whether a URL leads nowhere but to the machine that it is used on. Pure."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _asked_for(connection: Connection, settings: ClusterSettings, namespace: str, duration_s: int) -> Answer:
+    if settings.servers:  # a read finds the one that answers, a write does not look for it
+        connection.read(
+            "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
+        )
+    return connection.write(
+        f"create a token for {namespace}/{ACCOUNT}",
+        lambda apis: apis.core.create_namespaced_service_account_token,
+        name=ACCOUNT,
+        namespace=namespace,
+        body={
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": duration_s},
+        },
     )
 
 

@@ -25,6 +25,7 @@ from fencer.cluster.answers import UNAUTHORIZED, Answer, Garbled, Late, Unanswer
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.fields import shown
 from fencer.cluster.settings import ClusterSettings
+from fencer.cluster.tls import believe_own_ca, plainly
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 
 READ_TRIES = 3
@@ -32,7 +33,7 @@ READ_TRIES = 3
 FIRST_PAUSE_S = 0.1
 _CHUNK = 1 << 16  # bytes
 # What urllib3 puts before its words: the server, which we have named already.
-_WRAPPING = re.compile(r"^HTTPS?Connection(Pool)?\(host='[^']*', port=\d+\): ")
+_WRAPPING = re.compile(r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): ")
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
 _QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
 
@@ -267,6 +268,7 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
         _lead_to(configuration, url)
     _require_url(configuration.host, settings)
     api = client.ApiClient(configuration)
+    believe_own_ca(api)
     api.user_agent = f"fencer/{importlib.metadata.version('fencer')}"
     return Apis(
         url=configuration.host,
@@ -334,4 +336,4 @@ def _body(response: Any, deadline_s: float) -> bytes:
 
 
 def _no_answer(where: str, why: object) -> str:
-    return f"{where}: no answer: {_WRAPPING.sub('', ' '.join(str(why).split()))}"
+    return f"{where}: no answer: {plainly(_WRAPPING.sub('', ' '.join(str(why).split())))}"

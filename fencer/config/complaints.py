@@ -89,12 +89,13 @@ def _sentence(error: ErrorDetails, place: Place, document: Document) -> str:
 
 def _known(place: Place, document: Document) -> str:
     word = str(place[-1])
-    sections = sections_at(place[:-1], document.at((*place[:-1], "type")))
+    sections = sections_at(place[:-1], lambda at: document.at((*at, "type")))
     here = [name for section in sections for name in section.model_fields]
     if hint := near(word, here):
         return hint
-    if others := [section for section in sections_at(place[:-1]) if word in section.model_fields]:
-        return f"; it is of type {' or '.join(map(type_of, others))}"
+    others = [section for section in sections_at(place[:-1]) if word in section.model_fields]
+    if types := [type_ for section in others if (type_ := type_of(section))]:
+        return f"; it is of type {' or '.join(types)}"
     homes: list[Place] = [(), *((name,) for name in File.model_fields)]
     for home in homes:
         if any(word in section.model_fields for section in sections_at(home)):

@@ -46,7 +46,7 @@ class PolicySection(Section):
         float, seconds("How often every hypervisor and the node leases are read.", example=3)
     ] = DEFAULTS.poll_s
     evidence_max_age_s: Annotated[
-        float, seconds("An older reading counts as no reading. Two polls at least.", example=15)
+        float, seconds("An older reading counts as no reading. Two polls at least, and 4 s.", example=15)
     ] = DEFAULTS.evidence_max_age_s
     lease_period_s: Annotated[
         float,

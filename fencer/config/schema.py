@@ -6,6 +6,7 @@ the JSON Schema follow by themselves.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args
 
@@ -15,6 +16,7 @@ from fencer.config.document import Place
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import Section, choice, key, seconds, sections_in
 from fencer.config.policy_section import PolicySection
+from fencer.config.power_section import PowerSection, ProxmoxPowerSection
 from fencer.config.settings import (
     HookSettings,
     KubernetesSettings,
@@ -24,8 +26,16 @@ from fencer.config.settings import (
     ProxmoxEndpoint,
     VirtualBoxEndpoint,
 )
-from fencer.config.texts import AbsolutePath, EndpointName, Guest, LibvirtUri, NodeName, Server, Uuid, Word
-from fencer.core.identity import Admission
+from fencer.config.texts import (
+    AbsolutePath,
+    EndpointName,
+    Guest,
+    LibvirtUri,
+    NodeName,
+    ProxmoxServer,
+    Server,
+    Word,
+)
 from fencer.core.policy import Mode
 
 HOST_POWER = {"host": "pve1", "agent": "fence_ipmilan", "options": {"ip": "10.0.0.5"}, "never_sleeps": True}
@@ -63,25 +73,6 @@ class KubernetesSection(Section):
     def settings(self) -> KubernetesSettings:
         """Return the section as the rest of fencer takes it."""
         return KubernetesSettings(Path(self.kubeconfig), self.context, tuple(self.servers or ()))
-
-
-class PowerSection(Section):
-    """Which guests of this hypervisor fencer may power off or on. Absent: none."""
-
-    mapped: Annotated[
-        bool, key("The guests of this hypervisor that `nodes` names, at the file's end.", example=True)
-    ] = False
-    uuids: Annotated[
-        list[Uuid] | None,
-        key(
-            "The guests with these UUIDs: what `virsh domuuid GUEST` prints, or VBoxManage as hardwareuuid.",
-            example=["6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2"],
-        ),
-    ] = None
-
-    def admission(self) -> Admission:
-        """Return the section as the rest of fencer takes it."""
-        return Admission(self.mapped, frozenset(self.uuids or ()))
 
 
 class LibvirtSection(Section):
@@ -151,11 +142,11 @@ class ProxmoxSection(Section):
     ]
     type: Annotated[Literal["proxmox"], key("The kind of hypervisor.", example="proxmox")]
     servers: Annotated[
-        list[Server],
+        list[ProxmoxServer],
         Field(min_length=1),
         key(
             "API hosts of the cluster, tried in turn: so that the death of one does not blind fencer.",
-            example=["https://pve1:8006", "https://pve2:8006"],
+            example=["https://192.168.1.11:8006", "https://192.168.1.12:8006"],
         ),
     ]
     cluster: Annotated[
@@ -166,6 +157,14 @@ class ProxmoxSection(Section):
             example="home",
         ),
     ]
+    quorum_device: Annotated[
+        bool,
+        key(
+            "The cluster has a quorum device (`pvecm status` shows Qdevice; most versions do not tell it "
+            "through the API). Without one, half of the hosts prove nothing about the other half.",
+            example=True,
+        ),
+    ] = False
     token_id: Annotated[Word, key("The API token, USER@REALM!ID.", example="fencer@pve!agent")]
     token_file: Annotated[
         AbsolutePath,
@@ -177,20 +176,23 @@ class ProxmoxSection(Section):
     ca_file: Annotated[
         AbsolutePath | None,
         key(
-            "CA that signed the servers' certificates. Absent: the usual public ones, or fingerprints.",
-            example="/etc/pve/pve-root-ca.pem",
+            "CA that signed the servers' certificates, or several: a copy of a host's "
+            "/etc/pve/pve-root-ca.pem. Where hosts show a certificate of their own (pveproxy-ssl.pem: ACME, "
+            "or uploaded), the CA of that. Absent: the usual public ones, or fingerprints.",
+            example="/etc/fencer/pve-root-ca.pem",
         ),
     ] = None
     fingerprints: Annotated[
         list[Word] | None,
         key(
-            "Instead of a CA: the SHA-256 of each server's certificate, in the order of servers.",
+            "Where there is no CA: the SHA-256 of each server's certificate, in the order of servers. Each "
+            "renewal breaks them, which Proxmox does within two years; a ca_file outlives it.",
             example=[":".join(["87"] * 32), ":".join(["9D"] * 32)],
         ),
     ] = None
     power: Annotated[
-        PowerSection | None,
-        key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),
+        ProxmoxPowerSection | None,
+        key("Which guests fencer may power off or on. Absent: none.", example={"tag": "fencer"}),
     ] = None
     host_power: Annotated[
         list[HostPowerSection] | None,
@@ -210,8 +212,9 @@ class ProxmoxSection(Section):
             Path(self.token_file),
             Path(self.ca_file) if self.ca_file else None,
             tuple(self.fingerprints or ()),
-            (self.power or PowerSection()).admission(),
+            (self.power or ProxmoxPowerSection()).admission(),
             _witnesses(self.host_power),
+            self.quorum_device,
         )
 
 
@@ -287,20 +290,23 @@ class File(Section):
     ] = None
 
 
-def sections_at(place: Place, type_: object = None) -> list[type[Section]]:
+def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: None) -> list[type[Section]]:
     """Return the sections that may stand at a place; empty where none may.
 
     Args:
         place: Of the document.
-        type_: The `type` that is written there, where one is: sections of another type are left out.
+        type_at: The `type` that is written at a place on the way, where one is: sections of another type, and
+            what may stand in them, are left out.
     """
     sections: list[type[Section]] = [File]
-    for part in place:
+    for depth, part in enumerate(place, 1):
         if isinstance(part, str):
             fields = (section.model_fields[part] for section in sections if part in section.model_fields)
             found = [section for known in fields for section in sections_in(known.annotation)]
             sections = list(dict.fromkeys(found))
-    return [section for section in sections if type_of(section) == type_] or sections
+        written = type_at(place[:depth])
+        sections = [section for section in sections if type_of(section) == written] or sections
+    return sections
 
 
 def type_of(section: type[Section]) -> str:

@@ -118,6 +118,7 @@ class ProxmoxEndpoint:
         fingerprints: SHA-256 of each server's certificate, in the order of `servers`.
         power: Which of its guests power actions may touch.
         host_power: Who reads the power of its hosts.
+        quorum_device: The cluster has a quorum device.
     """
 
     name: str
@@ -129,6 +130,7 @@ class ProxmoxEndpoint:
     fingerprints: tuple[str, ...] = ()
     power: Admission = field(default_factory=Admission)
     host_power: tuple[PowerWitness, ...] = ()
+    quorum_device: bool = False
 
     @property
     def one_host(self) -> bool:

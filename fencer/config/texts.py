@@ -15,6 +15,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NODE = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _URI = re.compile(r"[a-z][a-z0-9]*(\+[a-z0-9]+)?://\S*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+.-]*")
+_POOL = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}")
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 OURS = {
     "action": "fencer only ever asks for the status",
@@ -49,11 +51,15 @@ def _name(text: str) -> str:
     return text
 
 
-def _server(text: str) -> str:
+def _server(text: str, port: int = 6443) -> str:
     if not _is_server(text):
         shown = quoted(_PASSWORD.sub("", text))
-        raise ValueError(f"must be like https://10.0.0.11:6443, not {shown}")
+        raise ValueError(f"must be like https://10.0.0.11:{port} or https://[fd00::11]:{port}, not {shown}")
     return text
+
+
+def _proxmox_server(text: str) -> str:
+    return _server(text, 8006)
 
 
 def _is_server(text: str) -> bool:
@@ -98,6 +104,18 @@ def _uuid(text: str) -> str:
     if plain in MEANINGLESS:
         raise ValueError(f"{plain} is what firmware says that has no UUID: it names no guest")
     return plain
+
+
+def _tag(text: str) -> str:
+    if not _TAG.fullmatch(text):
+        raise ValueError(f"{quoted(text)} cannot be a tag of Proxmox: one, like fencer")
+    return text
+
+
+def _pool(text: str) -> str:
+    if not _POOL.fullmatch(text):
+        raise ValueError(f"{quoted(text)} cannot be a pool of Proxmox: one, like k8s or k8s/lab")
+    return text
 
 
 def is_node_name(text: str) -> bool:
@@ -149,9 +167,12 @@ def _promise(given: bool) -> bool:  # noqa: FBT001 - pydantic hands it over so
 AbsolutePath: TypeAlias = Annotated[str, AfterValidator(_path)]
 EndpointName: TypeAlias = Annotated[str, AfterValidator(_name)]
 Server: TypeAlias = Annotated[str, AfterValidator(_server)]
+ProxmoxServer: TypeAlias = Annotated[str, AfterValidator(_proxmox_server)]
 Word: TypeAlias = Annotated[str, AfterValidator(_word)]
 LibvirtUri: TypeAlias = Annotated[str, AfterValidator(_libvirt_uri)]
 Uuid: TypeAlias = Annotated[str, AfterValidator(_uuid)]
+Tag: TypeAlias = Annotated[str, AfterValidator(_tag)]
+Pool: TypeAlias = Annotated[str, AfterValidator(_pool)]
 NodeName: TypeAlias = Annotated[str, AfterValidator(_node_name)]
 Guest: TypeAlias = Annotated[str, AfterValidator(_guest)]
 OptionName: TypeAlias = Annotated[str, AfterValidator(_option_name)]

@@ -115,7 +115,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.NO_POWER_RIGHTS,
             "the configuration admits no power action on this guest",
-            "its UUID in the endpoint's `power:`, or somebody who stops it by hand",
+            "the guest in the endpoint's `power:`, or somebody who stops it by hand",
         )
     mapped = subject.candidate.via is Via.MAP
     if subject.seen.intent is Intent.WATCH and mapped and not subject.seen_alive:
@@ -125,7 +125,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             "the map names the guest, but it was never seen running while the node's lease advanced",
             "one look at the node alive: a power action needs more than the map",
         )
-    return Passed("admitted by the configuration")
+    return Passed(f"admitted by the configuration: {', '.join(subject.candidate.admitted_by)}")
 
 
 def in_window(subject: Subject, policy: Policy) -> Answer:

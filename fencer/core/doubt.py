@@ -2,8 +2,8 @@
 
 A doubt stands on the Node, so that neither a restart nor another agent forgets it, until that hypervisor
 reads the guest RUNNING on that host again, or the node is bound to another guest. It makes the off readings
-of that one witness UNKNOWN: whatever else proves (an operator's word, HA's recovery) still proves. That its
-host has no power ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
+of that one witness UNKNOWN: an operator's word still proves. That its host has no power, or was fenced by HA,
+ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ them."""
 LOOK_EVERY_S = 4.0
 """Between two looks at a guest that seems to be off while its node is heard: well within a kubelet's 10 s."""
 
-DOUBTFUL = WITNESSED | {Proof.HOST_POWER}
-"""Kinds of proof that a doubt may be about. An operator's word and HA's recovery know more than it does."""
+DOUBTFUL = WITNESSED | {Proof.HOST_POWER, Proof.HA_RECOVERY}
+"""Kinds of proof that a doubt may be about. An operator's word knows more than it does."""
 
 WORDS = {
     Doubted.CONTRADICTED: "its node was heard after it had been called off",

@@ -83,7 +83,7 @@ def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
 
 
 def remember(
-    before: GuestHistory, node: NodeView, evidence: Evidence | None, now_s: float, max_age_s: float
+    before: GuestHistory, node: NodeView, evidence: Evidence | None, now_s: float, apart_s: float
 ) -> GuestHistory:
     """Take in one reading of the node's guest, together with the node as it was read *after* it.
 
@@ -94,7 +94,7 @@ def remember(
         node: The node, with lease data.
         evidence: The reading; None or an inconclusive one changes nothing about the guest.
         now_s: The agent's clock.
-        max_age_s: A gap between readings longer than this breaks a run.
+        apart_s: A gap between readings longer than this breaks a run; see `Policy.apart_s`.
     """
     history = before
     if node.boot_id != history.boot_id:
@@ -111,18 +111,16 @@ def remember(
     if evidence.power_state is PowerState.RUNNING and not known:
         # Whoever reads it running is believed again.
         history = replace(history, ran_as=evidence.guest, heard=None)
-    history = _with_reading(history, node, evidence, max_age_s)
+    history = _with_reading(history, node, evidence, apart_s)
     if not history.proven and proven_running(history, node):
         history = replace(history, proven=True)
     return history
 
 
-def _with_reading(
-    history: GuestHistory, node: NodeView, evidence: Evidence, max_age_s: float
-) -> GuestHistory:
+def _with_reading(history: GuestHistory, node: NodeView, evidence: Evidence, apart_s: float) -> GuestHistory:
     """Continue the present run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
-    if run is None or _breaks(run, evidence, state, node, max_age_s):
+    if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
         fresh = Run(
             state,
@@ -184,10 +182,10 @@ def proven_running(history: GuestHistory, node: NodeView) -> bool:
     )
 
 
-def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, max_age_s: float) -> bool:
+def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, apart_s: float) -> bool:
     if run.power_state is not state or run.incarnation != evidence.incarnation:
         return True
-    if evidence.observed_at_s - run.last_s > max_age_s:
+    if evidence.observed_at_s - run.last_s > apart_s:
         return True
     if state is PowerState.RUNNING:
         return run.boot_id != node.boot_id

@@ -50,10 +50,29 @@ class Admission:
     Attributes:
         mapped: Those that the configuration's map names.
         uuids: And these.
+        groups: And those that the hypervisor counts among one of these, see `Evidence.groups`.
     """
 
     mapped: bool = False
     uuids: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def nobody(self) -> bool:
+        """Whether it admits power actions on no guest at all."""
+        return not (self.mapped or self.uuids or self.groups)
+
+    def admits(self, guest: GuestRef, via: Via, groups: frozenset[str]) -> tuple[str, ...]:
+        """Return the words by which power actions on a guest are admitted; none: they are not.
+
+        Args:
+            guest: The guest.
+            via: How it became the candidate of a node.
+            groups: What its newest reading counts it among.
+        """
+        mapped = ("mapped",) if self.mapped and via is Via.MAP else ()
+        listed = ("uuids",) if guest.uuid in self.uuids else ()
+        return (*mapped, *listed, *sorted(self.groups & groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,7 @@ class Directory:
         nodes: Every node.
         rules: The configuration.
         endpoints: All that are configured: a binding to a guest of another one binds nobody. None: not known.
+        readings: What was read of the guests: without a reading, a guest is in no group.
     """
 
     def __init__(
@@ -92,9 +112,11 @@ class Directory:
         nodes: Iterable[NodeView],
         rules: Rules,
         endpoints: Collection[str] | None = None,
+        readings: Iterable[Evidence] = (),
     ) -> None:
         self._rules = rules
         self._endpoints = endpoints
+        self._groups = {reading.guest.key: reading.groups for reading in readings if reading.groups}
         self._by_uuid: defaultdict[str, list[GuestRef]] = defaultdict(list)
         self._by_label: dict[str, defaultdict[tuple[str, str], list[GuestRef]]] = {
             kind: defaultdict(list) for kind in ("uuid", "id", "name")
@@ -124,6 +146,12 @@ class Directory:
         if known is None or known[0] != told:
             known = self._found[node.name] = (told, self._candidates(node))
         return known[1]
+
+    def note(self, reading: Evidence) -> None:
+        """Take in a newer reading of a guest: the groups that it is in by now are those that count."""
+        if self._groups.get(reading.guest.key, frozenset()) != reading.groups:
+            self._groups[reading.guest.key] = reading.groups
+            self._found.clear()
 
     def rivals(self, node: NodeView) -> tuple[str, ...]:
         """Return the other nodes that resolve to one of this node's guests, as clones and containers do."""
@@ -230,8 +258,7 @@ class Directory:
         else:
             via = Via.UUID_SWAPPED
         admission = self._rules.admitted.get(guest.endpoint, Admission())
-        admitted = guest.uuid in admission.uuids or (admission.mapped and via is Via.MAP)
-        return Candidate(guest, via, admitted)
+        return Candidate(guest, via, admission.admits(guest, via, self._groups.get(guest.key, frozenset())))
 
 
 @lru_cache(maxsize=65536)

@@ -52,18 +52,25 @@ APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("pro
 ENTRY: Rungs = (("needed", fence.needed), ("brake", consent.braked), ("armed", consent.armed))
 """What is asked once, before the taint."""
 
-POWER: Rungs = (
+MAY_POWER: Rungs = (
+    ("fresh", proof.fresh),
     ("nobody else's", stop.nobody_elses),
-    ("settled", proof.settled),
     ("no stall", stop.no_stall),
     ("power rights", consent.may_power),
     ("quorum", consent.quorate_without),
-    ("looked closely", proof.looked_closely),
+)
+"""Whether the guest's power may be touched at all: told at once, and not when it is due."""
+
+POWER: Rungs = (
+    ("settled", proof.settled),
     *ENTRY[:2],
     ("power window", consent.in_window),
     *ENTRY[2:],
 )
 """From a guest that could write on to its power-off; the fence follows from what is read then."""
+
+CLOSELY = ("looked closely", proof.looked_closely)
+"""Before what takes time: sweeps may show a guest too seldom for its readings to add up."""
 
 
 # --- the ladders
@@ -73,11 +80,11 @@ FENCE = Ladder((*APPROACH, *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fenc
 FENCE_TRUSTING = Ladder(
     (*APPROACH, ("no stall", stop.no_stall), *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fence.taint
 )
-STOP_PAUSED = Ladder((*APPROACH, ("fresh", proof.fresh), ("paused", stop.paused_long), *POWER), stop.stop)
+STOP_PAUSED = Ladder((*APPROACH, *MAY_POWER, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop)
 STOP_RUNNING = Ladder(
-    (*APPROACH, ("fresh", proof.fresh), ("unresponsive", stop.unresponsive), *POWER), stop.stop
+    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), CLOSELY, *POWER), stop.stop
 )
-DISCARD_SAVED = Ladder((*APPROACH, ("fresh", proof.fresh), ("saved", stop.saved), *POWER), stop.discard)
+DISCARD_SAVED = Ladder((*APPROACH, *MAY_POWER, CLOSELY, ("saved", stop.saved), *POWER), stop.discard)
 SOUND = Ladder((("heard", fence.heard_of),), fence.sound)
 
 CLEAR = Ladder((("same guest", recover.same_guest), *PROOF, ("armed", consent.armed)), recover.clear)

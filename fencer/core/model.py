@@ -234,7 +234,9 @@ class Evidence:
         witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
         away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
         told: What people have to hear of at once, beside the reading itself; empty: nothing.
+        stuck: What would end what stands in the way of a final state, where waiting will not; else empty.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
+        groups: What its hypervisor counts it among just then, like ``tag:fencer`` or ``pool:k8s``.
     """
 
     guest: GuestRef
@@ -254,7 +256,9 @@ class Evidence:
     witness: str = ""
     away: bool = False
     told: str = ""
+    stuck: str = ""
     doubt: Doubt | None = None
+    groups: frozenset[str] = frozenset()
 
     @property
     def gone(self) -> bool:
@@ -312,9 +316,9 @@ class Doubt:
     def means(self, evidence: Evidence) -> bool:
         """Whether this reading is one of those.
 
-        That a host has no power says nothing of memory that is on disk, or elsewhere.
+        That a host has no power, or was fenced, says nothing of memory that is on disk, or elsewhere.
         """
-        if evidence.proof is Proof.HOST_POWER:
+        if evidence.proof in {Proof.HOST_POWER, Proof.HA_RECOVERY}:
             said = self.kind is not Doubted.CONTRADICTED
         elif self.witness:
             said = evidence.witness == self.witness
@@ -355,12 +359,21 @@ class Candidate:
     Attributes:
         guest: The guest.
         via: The strongest link between node and guest.
-        power_admitted: The endpoint's configuration admits power actions on it.
+        admitted_by: By which words the configuration admits power actions on it; none: it does not.
     """
 
     guest: GuestRef
     via: Via
-    power_admitted: bool = False
+    admitted_by: tuple[str, ...] = ()
+
+    @property
+    def power_admitted(self) -> bool:
+        """Whether the endpoint's configuration admits power actions on it."""
+        return bool(self.admitted_by)
+
+    def still_admitted(self, evidence: Evidence) -> bool:
+        """Whether that holds by a newer reading, too: of groups, by those that it is in now."""
+        return any(":" not in word or word in evidence.groups for word in self.admitted_by)
 
 
 @dataclass(frozen=True, slots=True)

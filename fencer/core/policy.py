@@ -13,6 +13,10 @@ SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends so. Source: libvirt's destroy, SIGTERM first."""
 
 
+ANSWER_S = 4.0
+"""A live reading may take so long: of a guest whose QEMU is stuck, Proxmox answers after 3 s."""
+
+
 class Mode(StrEnum):
     """What `watch` may start by itself."""
 
@@ -115,6 +119,15 @@ class Policy:
     stop_deadline_s: float = 15.0
     killed_hold_s: float = 30.0
 
+    @property
+    def apart_s(self) -> float:
+        """Readings of a guest that lie further apart do not add up: too much may have happened in between.
+
+        As far as those of two successive passes may: an answer as late as it still counts, a poll, and a
+        sweep in which some endpoint took all its time.
+        """
+        return self.evidence_max_age_s + self.poll_s + self.call_deadline_s
+
     def brake_at(self, nodes: int) -> int:
         """How many young fences a cluster of this many nodes may have at a time."""
         return max(1, nodes // 2) if self.max_fenced is None else self.max_fenced
@@ -129,6 +142,7 @@ class Policy:
         found = [
             f"{name} must be more than 0, not {value:g}" for name, value in seconds.items() if value <= 0
         ]
+        age_s = max(2 * self.poll_s, ANSWER_S)
         rules = (
             (self.confirm_s >= 0, f"confirm_s must not be negative, not {self.confirm_s:g}"),
             (self.lease_silent_s >= 0, f"lease_silent_s must not be negative, not {self.lease_silent_s:g}"),
@@ -137,9 +151,9 @@ class Policy:
                 f"confirm_s ({self.confirm_s:g}) must be 0 or at least two polls (poll_s is {self.poll_s:g})",
             ),
             (
-                self.evidence_max_age_s >= 2 * self.poll_s,
-                f"evidence_max_age_s ({self.evidence_max_age_s:g}) must be at least two polls "
-                f"(poll_s is {self.poll_s:g})",
+                self.evidence_max_age_s >= age_s,
+                f"evidence_max_age_s ({self.evidence_max_age_s:g}) must be at least {age_s:g}: two polls "
+                f"(poll_s is {self.poll_s:g}), and not less than a slow answer takes ({ANSWER_S:g} s)",
             ),
             (
                 self.lease_silent_s == 0 or self.lease_silent_s > 1.5 * self.lease_period_s,

@@ -55,12 +55,14 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
 
 
 def fresh(subject: Subject, policy: Policy) -> Answer:
-    """There is a reading of the guest, and it is not old."""
+    """There is a reading of the guest, and it is not old; from afar it may be, and then is taken anew."""
     evidence = subject.evidence
     if not evidence.read:
         return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, evidence.raw, "an answer of the hypervisor")
     old_s = subject.seen.now_s - evidence.observed_at_s
     limit = f"limit {policy.evidence_max_age_s:g} s"
+    if old_s > policy.evidence_max_age_s and not subject.seen.close:
+        return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, f"read {age(old_s)} ago", limit, 0.0)
     if old_s > policy.evidence_max_age_s:
         return Objection(Verdict.REFUSE, Reason.EVIDENCE_STALE, f"read {age(old_s)} ago", limit)
     return Passed(f"read {age(old_s)} ago", limit)
@@ -86,7 +88,8 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
     if state is PowerState.UNKNOWN and evidence.host_silent:
         return _host_silent(evidence)
     verdict, reason, meaning, way = NOT_GONE[state]
-    needs = f"its guest stopped, or deleted with a record of its end{way}"
+    verdict = Verdict.REFUSE if evidence.stuck else verdict
+    needs = evidence.stuck or f"its guest stopped, or deleted with a record of its end{way}"
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
     return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
 
@@ -151,6 +154,8 @@ def settled(subject: Subject, policy: Policy) -> Answer:
     """No lock, task or job is in the way."""
     if subject.evidence.settled:
         return Passed("no lock or task in the way")
+    if stuck := subject.evidence.stuck:
+        return Objection(Verdict.REFUSE, Reason.GUEST_UNSETTLED, subject.evidence.raw, stuck)
     return Objection(
         Verdict.WAIT,
         Reason.GUEST_UNSETTLED,
@@ -234,6 +239,7 @@ def _host_silent(evidence: Evidence) -> Objection:
     """Refuse, and name the ways out in what is told everywhere: the host's hypervisor died with it."""
     host = evidence.guest.host or "its host"
     ways = f"{host} back, a power witness that reads it off (host_power), or --confirm-guest-off WHY"
+    ways = f"{evidence.stuck}; {ways}" if evidence.stuck else ways
     seen = f"{evidence.raw}. That does not prove the guest off. What would: {ways}"
     return Objection(Verdict.REFUSE, Reason.HOST_SILENT, seen, ways)
 

@@ -151,7 +151,9 @@ def _answer(response: HTTPResponse) -> Answer:
 
 
 def _context(access: Access) -> ssl.SSLContext:
+    # Not `create_default_context`: since Python 3.13 that refuses CAs without key identifiers, as many are.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.minimum_version = ssl.TLSVersion.TLSv1_2  # what Python has by itself since 3.10
     if access.authority:
         tls.load_verify_locations(cadata=access.authority)
     else:

@@ -212,6 +212,8 @@ class Executor:
         expected = observation.evidence.power_state if observation.evidence else None
         if before.incarnation != incarnation or before.power_state is not expected:
             return Happened(f"{guest} changed before it was stopped: {before.raw}", ok=False)
+        if not observation.candidates[0].still_admitted(before):
+            return Happened(f"{guest}: the configuration does not admit power actions any more", ok=False)
         self._observer.memory.last_stop_s = began_s = self._world.clock.now_s()
         said, sent = "", True
         try:

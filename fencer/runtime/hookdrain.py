@@ -19,10 +19,12 @@ from pathlib import Path
 from fencer.core.consent import wanted
 from fencer.core.drain import HOOK, Filters
 from fencer.core.identity import subject_of
+from fencer.core.model import GuestRef
 from fencer.core.rung import Objection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
 from fencer.runtime.drain import DrainOptions, NodeDrain
+from fencer.runtime.memory import Scene
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 
@@ -52,6 +54,10 @@ class Request:
     guest: str
     host: str
     budget_s: float
+
+    def means(self, guest: GuestRef) -> bool:
+        """Whether a guest may be the one; in two clusters, numbers and hosts may be called the same."""
+        return (guest.id, guest.host) == (self.guest, self.host)
 
 
 def read_request(text: str) -> Request | None:
@@ -146,11 +152,13 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
     """
     try:
         scene = agent.observer.look()
+        if whose := _of_several(scene, request):
+            return f"not drained: {whose}, and hooks do not tell which of them is meant"
         names = []
         for name, node in scene.nodes.items():
             observation = agent.observer.observation(scene, node)
             seen = observation.evidence
-            here = seen is not None and (seen.guest.id, seen.guest.host) == (request.guest, request.host)
+            here = seen is not None and request.means(seen.guest)
             subject = subject_of(observation)
             if here and subject is not None and subject.proven:
                 unwanted = wanted(observation)
@@ -174,6 +182,15 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
     return f"{names[0]} " + (
         f"not drained: {drain.failed}" if drain.failed else f"drained, {drain.progress()}"
     )
+
+
+def _of_several(scene: Scene, request: Request) -> str:
+    """Say which endpoints have such a guest, where there is more than one."""
+    guests = (reading.guest for reading in scene.evidence.values())
+    endpoints = {guest.endpoint for guest in guests if request.means(guest)}
+    if len(endpoints) <= 1:
+        return ""
+    return f"{' and '.join(sorted(endpoints))} each have a guest {request.guest} on {request.host}"
 
 
 def _tell(node: str, what: str, details: str) -> None:

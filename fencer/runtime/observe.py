@@ -83,7 +83,9 @@ class Observer:
             evidence=readings,
             errors={name: str(answer) for name, answer in sweeps.items() if isinstance(answer, FencerError)},
             malformed=roster.malformed,
-            directory=Directory(self._guests(readings, failed), nodes.values(), self._rules, sweeps),
+            directory=Directory(
+                self._guests(readings, failed), nodes.values(), self._rules, sweeps, readings.values()
+            ),
             utc=roster.utc,
             now_s=now_s,
             paused_why=roster.paused_why,
@@ -143,6 +145,7 @@ class Observer:
         self.memory.looked[node.uid] = now_s
         if evidence is not None:
             scene.evidence[evidence.guest.key] = evidence
+            scene.directory.note(evidence)
         evidence = self._by_host_power(node, evidence)
         evidence = self._remember(node, evidence, now_s)
         scene.nodes[name], scene.fleet = node, None
@@ -322,9 +325,7 @@ class Observer:
             self.forget(node)
         before = self.memory.guests.get(node.uid, GuestHistory())
         evidence = believe(evidence, node, before)
-        self.memory.guests[node.uid] = remember(
-            before, node, evidence, now_s, self._policy.evidence_max_age_s
-        )
+        self.memory.guests[node.uid] = remember(before, node, evidence, now_s, self._policy.apart_s)
         return evidence
 
     def _remember_all(self, scene: Scene) -> None:

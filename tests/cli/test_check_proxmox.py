@@ -39,6 +39,8 @@ class Beginner(Lab):
         self._token_file = folder / "token"
         self._token_file.write_text(self.pve.secret)
         self.written = {}
+        self.groups: frozenset[str] = frozenset()
+        """By which power is admitted; none: by all UUIDs."""
 
     def grant(self, *privileges: str, path: str = "/") -> None:
         """Set what the token may do."""
@@ -51,6 +53,7 @@ class Beginner(Lab):
 
     def load(self, path: Path):
         uuids = frozenset(conf.uuid for conf in self.pve.confs.values())
+        power = Admission(groups=self.groups) if self.groups else Admission(uuids=uuids)
         endpoint = ProxmoxEndpoint(
             "home",
             self.api.urls,
@@ -58,7 +61,7 @@ class Beginner(Lab):
             self.pve.token,
             self._token_file,
             self.api.ca_file,
-            power=Admission(uuids=uuids),
+            power=power,
         )
         return replace(super().load(path), endpoints=(replace(endpoint, **self.written),))
 
@@ -91,7 +94,7 @@ def test_nothing_is_wrong_with_what_setup_printed(tmp_path, version, name):
         (["Sys.Audit", "VM.PowerMgmt"], "fail", ["lacks VM.Audit on /vms", WAYS]),
         ([], "fail", ["lacks Sys.Audit", "lacks VM.Audit", WAYS]),
         (LOOK, "warn", ["no right to them here: `fencer setup proxmox --power`"]),
-        ([*LOOK, "VM.PowerMgmt", "VM.Clone"], "warn", ["more than this configuration needs: VM.Clone", WAYS]),
+        ([*LOOK, "VM.PowerMgmt", "VM.Clone"], "warn", ["more than fencer needs: VM.Clone", WAYS]),
     ],
 )
 def test_rights_that_are_missing_fail_and_rights_too_many_are_named(lab, rights, level, says):
@@ -139,11 +142,11 @@ def test_a_wrong_fingerprint_is_shown_as_proxmox_shows_the_right_one(lab):
     assert lab.row()["level"] == "ok"
 
 
-def test_a_certificate_of_proxmox_own_ca_names_that_and_all_servers_once(lab):
+def test_a_certificate_that_nobody_trusts_is_told_once_for_all_servers(lab):
     lab.written = {"ca_file": None}
     note = str(lab.row()["note"])
     assert note.startswith(f"home ({', '.join(lab.api.urls)}): no answer: its certificate is not trusted: ")
-    assert "/etc/pve/pve-root-ca.pem" in note
+    assert "signed by fencer-test-ca, and no ca_file is given: that CA's certificate would do" in note
 
 
 NOWHERE = Path("/nowhere/file")
@@ -208,3 +211,98 @@ def test_a_guest_whose_hook_was_forgotten_is_named_and_none_at_all_is_a_choice(l
     assert row["try"] == [f"fencer setup hook --vmid {second.vmid} --storage NAME"]
     second.hookscript = "local:snippets/fencer-hook"
     assert lab.row("hook")["level"] == "ok"
+
+
+def test_guests_are_admitted_by_tag_and_pool_and_each_is_named_with_what_admits_it(lab):
+    lab.groups = frozenset({"tag:fencer", "pool:k8s"})
+    lab.grant(*LOOK, "VM.PowerMgmt", "Pool.Audit")
+    first, second, third = lab.pve.confs.values()
+    first.tags, second.pool, third.tags = ("fencer",), "k8s/lab", ("web",)
+    row = lab.row("power")
+    assert (row["level"], row["about"]) == ("warn", "2 of 3 guests may be stopped")
+    assert row["note"].startswith(f"{third.name}: if paused, fencer may not stop")
+    assert row["points"] == [f"by tag:fencer: {first.name}; by pool:k8s: {second.name}"]
+    assert row["try"] == [
+        f"under home: `power: {{uuids: [{third.uuid}]}}`, or pool k8s, or tag fencer, given to it in Proxmox"
+    ]
+    third.pool = "k8s"
+    row = lab.row("power")
+    assert (row["level"], row["note"]) == (
+        "ok",
+        f"by tag:fencer: {first.name}; by pool:k8s: {second.name}, {third.name}",
+    )
+
+
+def test_a_tag_that_no_guest_has_is_told_with_the_one_that_is_written_alike(lab):
+    lab.groups = frozenset({"tag:fencer", "pool:k8s"})
+    lab.grant(*LOOK, "VM.PowerMgmt", "Pool.Audit")
+    for conf in lab.pve.confs.values():
+        conf.tags, conf.pool = ("Fencer",), "k8s"
+    found = json.loads(lab.run("check", "-o", "json").stdout)["findings"]
+    [said] = [row for row in found if row["about"] == "home: tag:fencer"]
+    assert said["level"] == "warn"
+    assert said["note"].endswith("it admits nobody; there is tag:Fencer, and case counts")
+    assert "home: pool:k8s" not in [row["about"] for row in found]
+
+
+def test_a_pool_that_the_token_may_not_see_is_told_with_the_right(lab):
+    lab.groups = frozenset({"pool:k8s"})
+    for conf in lab.pve.confs.values():
+        conf.pool = "k8s"
+    assert "lacks Pool.Audit on /pool/k8s" in lab.row()["points"][0]
+    assert "0 of 3 guests" in lab.row("power")["about"]
+
+
+def test_a_token_without_the_right_to_power_is_told_where_a_tag_admits_it(lab):
+    lab.groups = frozenset({"tag:fencer"})
+    lab.grant(*LOOK)
+    assert "no right to them here" in lab.row()["points"][0]
+
+
+def rights_and_power(lab):
+    """Return what both rows say that speak of power, with what to try."""
+    home, power = lab.row(), lab.row("power")
+    return " ".join(home["points"]), " ".join(
+        (power["about"], power["note"], *power["points"], *power["try"])
+    )
+
+
+def test_a_right_to_power_that_the_configuration_gives_no_use_is_told_alike_in_both_rows(lab):
+    """`setup proxmox --power`, and an example without `power:`: neither row calls the right too much."""
+    lab.written = {"power": Admission()}
+    home, power = rights_and_power(lab)
+    assert "the configuration admits none: name them in a `power:` here" in home
+    assert "more than fencer needs" not in home
+    assert power.startswith("0 of 3 guests may be stopped")
+    assert "under home: `power: {uuids: [" in power
+    assert "setup proxmox --power" not in power  # the right is there
+    lab.written = {}
+    assert (lab.row()["level"], lab.row("power")["level"]) == ("ok", "ok")
+
+
+def test_guests_that_are_admitted_and_a_token_that_may_not_are_told_alike_in_both_rows(lab):
+    lab.grant(*LOOK)
+    home, power = rights_and_power(lab)
+    assert "no right to them here: `fencer setup proxmox --power`" in home
+    assert power.startswith("0 of 3 guests may be stopped")
+    assert "for home: `fencer setup proxmox --power`" in power
+    assert "uuids: [" not in power  # they are admitted
+
+
+def test_neither_admitted_nor_allowed_names_both_ways(lab):
+    lab.grant(*LOOK)
+    lab.written = {"power": Admission()}
+    _, power = rights_and_power(lab)
+    assert "under home: `power: {uuids: [" in power
+    assert "for home: `fencer setup proxmox --power`" in power
+
+
+def test_a_right_over_some_guests_counts_for_those_alone(lab):
+    """As `setup proxmox --power --pool NAME` gives it."""
+    first, *rest = lab.pve.confs.values()
+    lab.grant(*LOOK)
+    lab.grant(*LOOK, "VM.PowerMgmt", path=f"/vms/{first.vmid}")
+    home, power = rights_and_power(lab)
+    assert home == ""
+    assert power.startswith("1 of 3 guests may be stopped")
+    assert f"do not suffice to power {', '.join(conf.name for conf in rest)}" in power

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -379,3 +380,54 @@ def test_a_guest_that_may_not_be_powered_is_not_started():
     assert result.exit_code == 1
     assert "fencer may not stop its guest" in result.output
     assert lab.simulation.guest("k8s-2").power == "stopped"
+
+
+# -- hosts of several clusters ------------------------------------------------------------------------------
+
+
+class Split:
+    """Some guests of a simulated hypervisor, as another endpoint with a host of the same name has them."""
+
+    def __init__(self, port, endpoint, names):
+        self._port, self.endpoint, self._names = port, endpoint, names
+
+    def __getattr__(self, name):
+        return getattr(self._port, name)
+
+    def sweep(self):
+        return [self._told(seen) for seen in self._port.sweep() if seen.guest.name in self._names]
+
+    def read(self, guest):
+        return self._told(self._port.read(replace(guest, endpoint="lab")))
+
+    def _told(self, seen):
+        return replace(seen, guest=replace(seen.guest, endpoint=self.endpoint))
+
+
+class TwoClusters(Lab):
+    """A lab whose third guest is in another cluster, "barn", on a host that is called as this one's."""
+
+    def load(self, path):
+        config = super().load(path)
+        return replace(config, endpoints=(*config.endpoints, replace(config.endpoints[0], name="barn")))
+
+    def hypervisor(self, endpoint, _clock):
+        names = {"lab": {"k8s-1", "k8s-2"}, "barn": {"k8s-3"}}[endpoint.name]
+        return Split(self.simulation.hypervisors["lab"], endpoint.name, names)
+
+
+def test_a_host_that_two_clusters_have_must_be_named_with_its_cluster():
+    lab = TwoClusters()
+    lab.passes(5)
+    result = lab.run("shutdown", "--host", "lab1", "--dry-run")
+    assert result.exit_code == 2
+    words = "lab1: barn and lab each have a host of that name: --host barn/lab1 or --host lab/lab1"
+    assert words in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(("host", "nodes"), [("lab/lab1", {"k8s-1", "k8s-2"}), ("barn/lab1", {"k8s-3"})])
+def test_then_only_the_nodes_of_that_cluster_are_meant(host, nodes):
+    lab = TwoClusters()
+    lab.passes(5)
+    output = lab.run("shutdown", "--host", host, "--dry-run").output
+    assert set(re.findall(r"k8s-\d", output)) == nodes

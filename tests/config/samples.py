@@ -43,6 +43,9 @@ hypervisors:
     token_id: fencer@pve!agent
     token_file: /etc/fencer/proxmox-token
     ca_file: /etc/fencer/pve-root-ca.pem
+    power:
+      tag: fencer
+      pool: k8s/lab
     host_power:
       - host: pve1
         agent: fence_ipmilan

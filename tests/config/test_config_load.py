@@ -44,6 +44,7 @@ def test_everything_written_arrives(load_text):
         mapped=True,
         uuids=frozenset({"6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2", "6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae3"}),
     )
+    grouped = Admission(groups=frozenset({"tag:fencer", "pool:k8s/lab"}))
     nodes = {
         "k8s-1": ("lab", "k8s 1"),
         "k8s-2.example.com": ("lab-2", "6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae9"),
@@ -66,6 +67,7 @@ def test_everything_written_arrives(load_text):
                 "fencer@pve!agent",
                 Path("/etc/fencer/proxmox-token"),
                 Path("/etc/fencer/pve-root-ca.pem"),
+                power=grouped,
                 host_power=(
                     PowerWitness(
                         "pve1",
@@ -95,7 +97,7 @@ def test_everything_written_arrives(load_text):
         {
             "lab": ones,
             "lab-2": Admission(),
-            "home": Admission(),
+            "home": grouped,
             "pinned": Admission(),
             "box": Admission(mapped=True),
         },

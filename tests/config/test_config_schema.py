@@ -66,5 +66,9 @@ def test_the_json_schema_knows_every_key_and_refuses_others():
 def test_sections_are_found_by_place():
     assert sections_at(()) == [File]
     assert sections_at(("policy",)) == [PolicySection]
-    assert [section.__name__ for section in sections_at(("hypervisors", 3, "power"))] == ["PowerSection"]
+    power = ("hypervisors", 3, "power")
+    assert [it.__name__ for it in sections_at(power)] == ["PowerSection", "ProxmoxPowerSection"]
+    assert [it.__name__ for it in sections_at(("hypervisors", 3), lambda _: "libvirt")] == ["LibvirtSection"]
+    of_libvirt = {("hypervisors", 3): "libvirt"}.get
+    assert [it.__name__ for it in sections_at(power, of_libvirt)] == ["PowerSection"]
     assert sections_at(("nothing", "here")) == []

@@ -1,7 +1,8 @@
 """A throw-away certificate authority, as a cluster has one: server certificates and client identities.
 
-Certificates say all that RFC 5280 asks for: Python 3.13 and newer refuse those without a key identifier, or a
-CA's key usage. Source: `ssl.VERIFY_X509_STRICT`, default since 3.13.
+Certificates say all that RFC 5280 asks for, unless they are made bare, as many clusters have them: clients
+that do as Python 3.13 does by itself refuse those without a key identifier, or a CA's key usage. Source:
+`ssl.VERIFY_X509_STRICT`.
 """
 
 import hashlib
@@ -45,27 +46,28 @@ class Authority:
 
     Args:
         folder: Made if need be; `ca.crt` and all key pairs are written there.
+        complete: With key identifiers and the CA's key usage.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, complete: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+        self._folder, self._complete = folder, complete
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fencer-test-ca")])
         self.ca_file = folder / "ca.crt"
-        certificate = (
-            self._certificate(self._name, self._key.public_key())
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .add_extension(_SIGNS_CERTIFICATES, critical=True)
-            .sign(self._key, hashes.SHA256())
+        builder = self._certificate(self._name, self._key.public_key()).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
+        if complete:
+            builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
+        certificate = builder.sign(self._key, hashes.SHA256())
         self.ca_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def server(self, name: str, addresses: Sequence[str]) -> KeyPair:
-        """Issue a server certificate for IP addresses and DNS names."""
+    def server(self, name: str, addresses: Sequence[str], valid_for: timedelta = _VALID_FOR) -> KeyPair:
+        """Issue a server certificate for IP addresses and DNS names; how long it is good counts from now."""
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
-        return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, names, valid_for)
 
     def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
         """Issue a client certificate: the API server reads the name as user, organisations as groups."""
@@ -85,9 +87,10 @@ class Authority:
         subject: x509.Name,
         usage: x509.ObjectIdentifier,
         names: x509.SubjectAlternativeName | None = None,
+        valid_for: timedelta = _VALID_FOR,
     ) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._certificate(subject, key.public_key()).add_extension(
+        builder = self._certificate(subject, key.public_key(), valid_for).add_extension(
             x509.ExtendedKeyUsage([usage]), critical=False
         )
         if names is not None:
@@ -97,20 +100,25 @@ class Authority:
         cert_file.write_bytes(pem)
         return KeyPair(cert_file, self._write_key(file_name, key))
 
-    def _certificate(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _certificate(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, valid_for: timedelta = _VALID_FOR
+    ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
-        ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        return (
+        builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + _VALID_FOR)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(ours, critical=False)
+            .not_valid_before(now - timedelta(hours=2))
+            .not_valid_after(now + valid_for)
         )
+        if not self._complete:
+            return builder
+        ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        return builder.add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(key), critical=False
+        ).add_extension(ours, critical=False)
 
     def _write_key(self, name: str, key: ec.EllipticCurvePrivateKey) -> Path:
         path = self._folder / f"{name}.key"

@@ -101,7 +101,7 @@ def observation(**facts):
     return Observation(
         **{
             "node": node(),
-            "candidates": (Candidate(GUEST, Via.UUID, power_admitted=True),),
+            "candidates": (Candidate(GUEST, Via.UUID, admitted_by=("uuids",)),),
             "evidence": evidence(),
             "history": GuestHistory(run(), running_seen=True, boot_id=BOOT),
             "fleet": Fleet(nodes=7, silent=1),

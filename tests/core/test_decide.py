@@ -371,7 +371,10 @@ class TestPausedGuests:
             ({"evidence": evidence(PowerState.PAUSED, settled=False)}, Reason.GUEST_UNSETTLED),
             ({"candidates": (Candidate(GUEST, Via.UUID),)}, Reason.NO_POWER_RIGHTS),
             (
-                {"candidates": (Candidate(GUEST, Via.MAP, power_admitted=True),), "node": node(binding=None)},
+                {
+                    "candidates": (Candidate(GUEST, Via.MAP, admitted_by=("mapped",)),),
+                    "node": node(binding=None),
+                },
                 Reason.BINDING_UNPROVEN,
             ),
             (
@@ -525,3 +528,48 @@ def test_what_a_hypervisor_found_out_beside_its_reading_is_told_first():
     alarm, taint = decide(seen, ARMED).actions
     assert alarm == Alarm("lab/k8s-2: an order of ours came late")
     assert isinstance(taint, TaintNode)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [(PowerState.STOPPED, Reason.GUEST_UNSETTLED), (PowerState.STOPPING, Reason.GUEST_STOPPING)],
+)
+def test_what_waiting_will_not_end_is_refused_with_what_does(state, reason):
+    """A lock that a broken snapshot has left; a guest that has shut itself down, and that nobody ends."""
+    passing = decide(in_state(state, evidence=evidence(state, settled=False)), ARMED)
+    assert (passing.verdict, passing.reason) == (WAIT, reason)
+    stuck = decide(
+        in_state(state, evidence=evidence(state, settled=False, stuck="`qm unlock 2` on lab1")), ARMED
+    )
+    assert (stuck.verdict, stuck.reason) == (REFUSE, reason)
+    assert [check.needs for check in stuck.checks if check.outcome is Outcome.FAILED] == [
+        "`qm unlock 2` on lab1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "groups", "admitted"),
+    [
+        (("tag:k8s",), {"tag:k8s", "pool:lab"}, True),
+        (("tag:k8s",), {"pool:lab"}, False),
+        (("tag:k8s", "pool:lab"), {"pool:lab"}, True),
+        (("uuids",), set(), True),
+        (("mapped", "tag:k8s"), set(), True),
+        ((), {"tag:k8s"}, False),
+    ],
+)
+def test_a_guest_that_has_left_its_group_is_admitted_no_longer(words, groups, admitted):
+    candidate = Candidate(GUEST, Via.UUID, words)
+    assert candidate.still_admitted(evidence(groups=frozenset(groups))) is admitted
+
+
+def test_what_comes_by_itself_is_named_before_a_persons_word():
+    silent = replace(evidence(PowerState.UNKNOWN), host_silent=True)
+    for comes, begin in (
+        ("", "its host back"),
+        ("HA, which fences it", "HA, which fences it; its host back"),
+    ):
+        decision = decide(in_state(PowerState.UNKNOWN, evidence=replace(silent, stuck=comes)), ARMED)
+        [failed] = [check for check in decision.checks if check.outcome is Outcome.FAILED]
+        assert decision.reason is Reason.HOST_SILENT
+        assert failed.needs.startswith(begin)

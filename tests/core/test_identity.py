@@ -112,6 +112,67 @@ def test_power_is_admitted_by_uuid_or_by_the_map_and_by_nothing_else():
     assert not admitted(Rules(admitted={"home": Admission(uuids=frozenset({UUID}))}))
 
 
+class TestGroups:
+    """Power is admitted on guests of a group as long as the newest reading counts them among it."""
+
+    RULES = Rules(admitted={"lab": Admission(groups=frozenset({"tag:fencer", "pool:k8s"}))})
+
+    def admitted(self, *readings, rules=RULES):
+        (candidate,) = Directory((GUEST,), (UNBOUND,), rules, readings=readings).candidates(UNBOUND)
+        return candidate.admitted_by
+
+    @pytest.mark.parametrize(
+        ("groups", "by"),
+        [
+            ({"tag:fencer"}, ("tag:fencer",)),
+            ({"pool:k8s", "tag:fencer", "tag:web"}, ("pool:k8s", "tag:fencer")),
+            ({"pool:fencer", "tag:k8s", "tag:Fencer"}, ()),
+            (set(), ()),
+        ],
+    )
+    def test_one_of_its_groups_is_enough_and_each_is_named(self, groups, by):
+        assert self.admitted(evidence(groups=frozenset(groups))) == by
+
+    def test_a_guest_of_which_nothing_was_read_is_in_no_group(self):
+        assert self.admitted() == ()
+
+    def test_groups_of_another_endpoint_and_of_a_copy_count_for_nobody_else(self):
+        tagged = frozenset({"tag:fencer"})
+        copy = replace(GUEST, id="copy")
+        assert self.admitted(evidence(guest=copy, groups=tagged)) == ()
+        elsewhere = Rules(admitted={"home": self.RULES.admitted["lab"]})
+        assert self.admitted(evidence(groups=tagged), rules=elsewhere) == ()
+
+    def test_a_newer_reading_takes_back_and_gives(self):
+        tagged = evidence(groups=frozenset({"tag:fencer"}))
+        there = Directory((GUEST,), (UNBOUND,), self.RULES, readings=(tagged,))
+        assert there.candidates(UNBOUND)[0].power_admitted
+        there.note(replace(tagged, groups=frozenset()))
+        assert not there.candidates(UNBOUND)[0].power_admitted
+        there.note(tagged)
+        there.note(tagged)
+        assert there.candidates(UNBOUND)[0].power_admitted
+
+    @given(
+        st.sets(st.sampled_from(["tag:fencer", "pool:k8s", "pool:k8s/lab", "tag:web"])),
+        st.sets(st.sampled_from(["tag:fencer", "pool:k8s", "pool:k8s/lab", "tag:web"])),
+        st.sampled_from(Via),
+        st.booleans(),
+    )
+    def test_leaving_groups_never_admits_by_a_word_more(self, written, groups, via, mapped):
+        admission = Admission(mapped, frozenset(), frozenset(written))
+        before = admission.admits(GUEST, via, frozenset(groups))
+        for left in groups:
+            after = admission.admits(GUEST, via, frozenset(groups - {left}))
+            assert set(after) <= set(before)
+        assert admission.nobody is not (mapped or bool(written))
+
+    def test_who_admits_nobody_is_told_from_who_admits_somebody(self):
+        assert Admission().nobody
+        some = (Admission(mapped=True), Admission(uuids=frozenset({UUID})), self.RULES.admitted["lab"])
+        assert not any(admission.nobody for admission in some)
+
+
 def test_nodes_that_report_the_same_uuid_are_rivals_unless_the_map_tells():
     twin = node(name="k8s-9", uid="n9", system_uuid=UUID.upper(), binding=None)
     assert Directory((GUEST,), (UNBOUND, twin), Rules()).rivals(UNBOUND) == ("k8s-9",)

@@ -113,7 +113,7 @@ pods = st.builds(
     finalizers=st.sampled_from(((), ("x/y",))),
 )
 candidates = st.lists(
-    st.builds(Candidate, guests, st.sampled_from(Via), st.booleans()),
+    st.builds(Candidate, guests, st.sampled_from(Via), st.sampled_from([(), ("uuids",)])),
     max_size=2,
     unique_by=lambda it: it.guest,
 )

@@ -253,7 +253,7 @@ class TestOldMemory:
     resumed = replace(returned().node, boot_id=BOOT, lease_renewals=9)
 
     def seen(self, **facts):
-        admitted = (Candidate(MARK.guest, Via.UUID, power_admitted=True),)
+        admitted = (Candidate(MARK.guest, Via.UUID, admitted_by=("uuids",)),)
         history = GuestHistory(run(PowerState.RUNNING))
         return returned(**{"node": self.resumed, "history": history, "candidates": admitted} | facts)
 

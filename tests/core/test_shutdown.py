@@ -55,7 +55,7 @@ from tests.core.build import (
 )
 
 OBSERVE = Policy()
-NO_POWER = (Candidate(GUEST, Via.UUID, power_admitted=False),)
+NO_POWER = (Candidate(GUEST, Via.UUID, admitted_by=()),)
 DRAINED = Cordon("drain", BOOT, "2026-11-20T09:50:00Z")
 CNI = replace(POD, name="cni", controller="DaemonSet/cni")
 

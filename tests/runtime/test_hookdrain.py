@@ -65,6 +65,31 @@ def test_a_guest_that_is_no_node_there_is_left(lab, asked):
     assert (pods(lab), cordon(lab)) == (before, None)
 
 
+class Barn:
+    """Another cluster, whose guest has the number of this one's, on a host that is called as its host is."""
+
+    endpoint = "barn"
+
+    def __init__(self, port, reading):
+        self.trouble = port.trouble
+        uuid = "99999999-0000-4000-8000-000000000001"
+        self._reading = replace(reading, guest=replace(reading.guest, endpoint="barn", uuid=uuid))
+
+    def sweep(self):
+        return [self._reading]
+
+
+def test_a_number_and_a_host_that_two_clusters_have_name_no_guest(lab):
+    """The other one may be none of the nodes: then this one's would be drained for its stop."""
+    before, machines = pods(lab), lab.simulation.hypervisors
+    machines["barn"] = Barn(machines["lab"], machines["lab"].read(guest(lab)))
+    assert drain(lab) == (
+        f"not drained: barn and lab each have a guest {guest(lab).id} on {guest(lab).host}, and hooks do not "
+        "tell which of them is meant"
+    )
+    assert (pods(lab), cordon(lab)) == (before, None)
+
+
 def test_a_node_that_was_never_seen_with_its_guest_is_left():
     """Whoever starts a guest with a copied UUID must not have a node drained."""
     lab = Lab()

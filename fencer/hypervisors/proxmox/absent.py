@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol
-from fencer.hypervisors.proxmox.errors import HostSilent
 from fencer.hypervisors.proxmox.look import Look
-from fencer.hypervisors.proxmox.memory import Memory
-from fencer.hypervisors.proxmox.moves import away, explained
+from fencer.hypervisors.proxmox.memory import Memory, Sighting
+from fencer.hypervisors.proxmox.moves import SKEW_S, away, emigrated, explained
 from fencer.hypervisors.proxmox.parse import Task, read_rights
+from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
 from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.tasks import CONSOLES, newest, off_token
 
@@ -47,20 +47,24 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
             f"{look.api.where}: no guest {guest.id} with UUID {guest.uuid}; guest {elsewhere[0]} has that "
             "UUID. Was it restored under another number?"
         )
-    tasks = _tasks(look, vmid)
+    tasks = look.tasks_anywhere(vmid)
     end = _destroyed(tasks, memory, guest, reused=reused)
     if end is None:
+        with memory.lock:
+            now = f" (guest {guest.id} has the UUID {memory.of(vmid).uuid} now)" if reused else ""
         raise GuestNotFound(
-            f"{look.api.where}: no guest {guest.id} with UUID {guest.uuid}, and no task that destroyed it. "
-            "That alone does not prove it off: it may have been moved to another cluster, or its "
+            f"{look.api.where}: no guest {guest.id} with UUID {guest.uuid}{now}, and no task that destroyed "
+            "it. That alone does not prove it off: it may have been moved to another cluster, or its "
             "configuration removed by hand, while it runs on"
         )
     here = [task for task in tasks if task.host == end.host]
-    if (left := away(look, vmid, end.host, here)) is not None:
+    before = away(look, vmid, end.host, here, end.started_s)
+    if (left := before or emigrated(look, tasks, _last_seen_s(memory, guest))) is not None:
         raise GuestNotFound(
             f"{look.api.where}: guest {guest.id} was destroyed on {end.host} ({end.upid}), after it had left "
             f"({left.upid}): what was destroyed is what it had left behind, and it may run on elsewhere"
         )
+    make_sure_it_hears(look, memory)
     return Evidence(
         guest=GuestRef(guest.endpoint, guest.id, guest.uuid, guest.name, end.host),
         power_state=PowerState.ABSENT,
@@ -101,26 +105,13 @@ def _make_sure(look: Look, guest: GuestRef, token_id: str) -> None:
         raise HypervisorProtocol(f"{look.api.where}: cluster/nextid did not tell whether {guest.id} is free")
 
 
-def _tasks(look: Look, vmid: int) -> list[Task]:
-    found: list[Task] = []
-    for host, online in look.members.online.items():
-        if online:
-            try:
-                found.extend(look.tasks(host, vmid))
-            except HostSilent:
-                continue  # a task that is not seen proves nothing
-    return found
-
-
 def _destroyed(tasks: list[Task], memory: Memory, guest: GuestRef, *, reused: bool) -> Task | None:
     """Return the task that ended this guest, later than its last run; None: there is none for certain.
 
     Without another guest under its number, it must be the last task with that number. With one, our memory
     must tell which of the tasks are whose.
     """
-    vmid = int(guest.id)
-    with memory.lock:
-        seen = memory.former.get((vmid, guest.uuid)) if reused else memory.of(vmid).sighting
+    seen = _last_seen(memory, guest)
     last = newest(task for task in tasks if task.kind not in CONSOLES)
     if reused:
         last = newest(task for task in tasks if task.kind == _DESTROY) if seen is not None else None
@@ -129,3 +120,18 @@ def _destroyed(tasks: list[Task], memory: Memory, guest: GuestRef, *, reused: bo
     if seen is not None and (seen.utc_s is None or last.ended_s is None or last.ended_s < seen.utc_s):
         return None
     return last
+
+
+def _last_seen(memory: Memory, guest: GuestRef) -> Sighting | None:
+    """Return when this very guest was last read running: its number may have been another's since."""
+    vmid = int(guest.id)
+    with memory.lock:
+        known = memory.of(vmid)
+        same = known.uuid in {None, guest.uuid} and known.sighting is not None
+        return known.sighting if same else memory.former.get((vmid, guest.uuid))
+
+
+def _last_seen_s(memory: Memory, guest: GuestRef) -> float:
+    """Return that by the cluster's clock; the beginning of all time where that is not known."""
+    seen = _last_seen(memory, guest)
+    return 0.0 if seen is None or seen.utc_s is None else seen.utc_s - SKEW_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,6 +46,10 @@ class Api(Protocol):
 
     def within(self, limit_s: float) -> Api:
         """Return the same server with no more patience than that for any single answer."""
+        ...
+
+    def peers(self) -> Sequence[Api]:
+        """Return the endpoint's other servers."""
         ...
 
     def post(self, *path: str, **params: str | int) -> Reply:

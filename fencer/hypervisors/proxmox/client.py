@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from fencer.core.model import Evidence, GuestRef
+from fencer.core.model import Evidence, GuestRef, PowerState
 from fencer.errors import HypervisorDenied, HypervisorError
 from fencer.hypervisors.proxmox import fields
 from fencer.hypervisors.proxmox.api import Api
 from fencer.hypervisors.proxmox.errors import shown
 from fencer.hypervisors.proxmox.find import find_guest
-from fencer.hypervisors.proxmox.look import look_around, refuse_strangers
+from fencer.hypervisors.proxmox.groups import hidden_pools
+from fencer.hypervisors.proxmox.look import Look, has_device, look_around
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Members, read_members, read_rights
 from fencer.hypervisors.proxmox.power import PowerSwitch
 from fencer.hypervisors.proxmox.proof import Prover
+from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
 from fencer.hypervisors.proxmox.rights import Verdict, compare
 from fencer.hypervisors.proxmox.servers import Servers
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
@@ -77,9 +80,7 @@ class ProxmoxHypervisor:
         Raises:
             As the port.
         """
-        return self._servers.work(
-            lambda api: self._sweeper.sweep(look_around(api, self._settings, self._now_s()))
-        )
+        return self._servers.work(self._sweep)
 
     def read(self, guest: GuestRef) -> Evidence:
         """Read one guest by number and UUID; see `fencer.hypervisors.proxmox.proof`.
@@ -87,9 +88,7 @@ class ProxmoxHypervisor:
         Raises:
             As the port.
         """
-        return self._servers.work(
-            lambda api: self._prover.prove(look_around(api, self._settings, self._now_s()), guest)
-        )
+        return self._servers.work(lambda api: self._read(api, guest))
 
     def stop_settings(self, guest: GuestRef) -> StopSettings:
         """Read the guest's configuration; under HA the host's local manager has a time of its own.
@@ -158,6 +157,34 @@ class ProxmoxHypervisor:
         """Give idle connections back."""
         self._servers.close()
 
+    def _sweep(self, api: Api) -> Sequence[Evidence]:
+        look = look_around(api, self._settings, self._now_s())
+        return [_in_groups(look, evidence) for evidence in self._sweeper.sweep(look)]
+
+    def _read(self, api: Api, guest: GuestRef) -> Evidence:
+        look = look_around(api, self._settings, self._now_s())
+        return _in_groups(look, self._prover.prove(look, guest))
+
+    def _about_quorum(self, api: Api) -> tuple[str, ...]:
+        """Say what the death of a host proves here.
+
+        Raises:
+            HypervisorError: nothing does at present.
+        """
+        look = look_around(api, self._settings, self._now_s())
+        make_sure_it_hears(look, self._memory)
+        if look.outvoted:
+            why = f"{look.outvoted[0].upper()}{look.outvoted[1:]}"
+            return (f"{why}. Neither HA nor a silent host proves anything meanwhile.",)
+        pair = len(look.members.online) == 2  # noqa: PLR2004 - where one is half
+        if pair and not self._settings.quorum_device and not has_device(api):
+            return (
+                "Two hosts and no quorum device: when one of them dies, HA cannot prove its guests off. "
+                "`pvecm qdevice setup` adds one (if there is one, write quorum_device: true), or a power "
+                "witness tells of each host (host_power).",
+            )
+        return ()
+
     def _stop_settings(self, api: Api, guest: GuestRef) -> StopSettings:
         row, config = find_guest(look_around(api, self._settings, self._now_s()), guest)
         if row.hastate is not None:
@@ -168,14 +195,17 @@ class ProxmoxHypervisor:
 
     def _describe(self, api: Api) -> EndpointInfo:
         version = fields.text(fields.record(api.get("version").data, "version"), "version", "version")
-        rights = compare(read_rights(api.get("access", "permissions").data), power=self._settings.power)
-        detail, problems, remarks = f"asked at {api.where}", list(rights.missing), _about(rights)
+        granted = read_rights(api.get("access", "permissions").data)
+        rights = compare(granted)
+        detail, problems = f"asked at {api.where}", list(rights.missing)
+        remarks = _about(rights, power=self._settings.power)
+        remarks += _blind(hidden_pools(granted, self._settings.groups))
         with suppress(HypervisorDenied):  # then a right is missing, and named above
             members = read_members(api.get("cluster", "status").data)
             detail = _detail(api, members)
             remarks += _offline(members)
             try:
-                refuse_strangers(api, self._settings, members)
+                remarks += self._about_quorum(api)
             except HypervisorError as error:
                 problems.append(f"{error}.".replace("?.", "?"))
         return EndpointInfo(
@@ -183,16 +213,41 @@ class ProxmoxHypervisor:
             version=f"Proxmox VE {shown(version)}",
             detail=detail,
             can_power=rights.can_power,
+            power_only=rights.power_only,
             problems=tuple(problems),
             remarks=remarks,
         )
 
 
-def _about(rights: Verdict) -> tuple[str, ...]:
+def _in_groups(look: Look, evidence: Evidence) -> Evidence:
+    """Add what the guest is counted among by now; one that is gone may have left its number to another."""
+    row = look.listing.rows.get(int(evidence.guest.id))
+    if row is None or row.groups == evidence.groups or evidence.power_state is PowerState.ABSENT:
+        return evidence
+    return replace(evidence, groups=row.groups)
+
+
+def _blind(pools: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        f"The configuration admits power actions on the pool {pool}, but the token lacks Pool.Audit on "
+        f"/pool/{pool} and sees no guest in it."
+        for pool in pools
+    )
+
+
+def _about(rights: Verdict, *, power: bool) -> tuple[str, ...]:
     """Say what the token may do too much, and how it gets exactly what it needs."""
-    excess = f"The token may do more than this configuration needs: {', '.join(rights.excess)}."
-    way = "`fencer setup proxmox` prints the lines that grant what fencer needs, and no more."
-    return (*([excess] if rights.excess else []), *([way] if rights.excess or rights.missing else []))
+    said = []
+    if rights.excess:
+        said.append(f"The token may do more than fencer needs: {', '.join(rights.excess)}.")
+    if rights.excess or rights.missing:
+        said.append("`fencer setup proxmox` prints the lines that grant what fencer needs, and no more.")
+    if rights.can_power and not power:
+        said.append(
+            "The token may power guests (VM.PowerMgmt), and the configuration admits none: name them in a "
+            "`power:` here, or run the lines of `fencer setup proxmox` again, without --power."
+        )
+    return tuple(said)
 
 
 def _offline(members: Members) -> tuple[str, ...]:

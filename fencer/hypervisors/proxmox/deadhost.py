@@ -11,6 +11,7 @@ from fencer.hypervisors.proxmox.ha_read import read_armed
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Row
+from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
 from fencer.hypervisors.proxmox.states import ends_with_host
 
 
@@ -27,7 +28,10 @@ def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evide
         HypervisorError: HA could not be asked.
     """
     there = replace(guest, host=row.host)
+    make_sure_it_hears(look, memory)  # or it may be the only one that misses the host
     proven, words = _by_ha(look, memory, row)
+    if look.outvoted:
+        proven, words = False, f"{words}; {look.outvoted}"
     with memory.lock:
         uuid = memory.of(row.vmid).uuid
     if proven and uuid != guest.uuid:
@@ -38,7 +42,10 @@ def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evide
         reading = unknown(look, there, shown(f"{row.host} is offline; {words}{lock}"))
         # Under this number, another guest may have been seen since the one that is asked for.
         same = uuid in {None, guest.uuid}
-        return replace(reading, host_silent=same, settled=ends_with_host(row.lock))
+        silent = same and may_be_witnessed(look, row.host)
+        return replace(
+            reading, host_silent=silent, settled=ends_with_host(row.lock), stuck=_comes(look, memory, row)
+        )
     return Evidence(
         guest=there,
         power_state=PowerState.STOPPED,
@@ -51,6 +58,23 @@ def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evide
         proof=Proof.HA_RECOVERY,
         witness=look.witness,
     )
+
+
+def _comes(look: Look, memory: Memory, row: Row) -> str:
+    """Say that HA is at it, where it will come to a proof by itself; empty: it will not."""
+    with memory.lock:
+        guard = memory.ha.guarded.get(f"vm:{row.vmid}")
+    if guard is None or guard.host != row.host or look.outvoted:
+        return ""
+    return f"HA, which fences {row.host} within two to three minutes"
+
+
+def may_be_witnessed(look: Look, host: str) -> bool:
+    """Whether a silent host without power has taken its guests with it.
+
+    Not where other hosts are missing, too, that may have a quorum of their own: its guests may run there.
+    """
+    return not look.outvoted or look.alone_missing(host)
 
 
 def unknown(look: Look, guest: GuestRef, words: str) -> Evidence:

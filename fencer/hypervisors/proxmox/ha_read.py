@@ -22,12 +22,22 @@ def read_ha(data: Any) -> HaView:
     services = record(manager.get("service_status") or {}, f"{what}: service_status")
     agents = record(of.get("lrm_status") or {}, f"{what}: lrm_status")
     return HaView(
-        quorate=flag(record(of.get("quorum") or {}, f"{what}: quorum"), "quorate", f"{what}: quorum"),
+        quorate=read_quorate(data),
         disarmed="disarm" in manager,
         hosts={host: text(hosts, host, what) for host in hosts},
         services={sid: _service(record(entry, f"{what}: {sid}"), sid) for sid, entry in services.items()},
         agents={host: _agent(record(entry, f"lrm_status: {host}")) for host, entry in agents.items()},
     )
+
+
+def read_quorate(data: Any) -> bool:
+    """Read from `ha/status/manager_status` alone whether the answering host belongs to a majority.
+
+    Raises:
+        HypervisorProtocol: it cannot be read.
+    """
+    what = "manager_status: quorum"
+    return flag(record(record(data, "manager_status").get("quorum") or {}, what), "quorate", what)
 
 
 def read_armed(data: Any) -> bool | None:

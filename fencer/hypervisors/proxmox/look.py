@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fencer.errors import HypervisorProtocol
+from fencer.errors import HypervisorDenied, HypervisorProtocol
 from fencer.hypervisors.proxmox.api import Api
-from fencer.hypervisors.proxmox.errors import ServerUnfit
+from fencer.hypervisors.proxmox.errors import HostSilent, ServerUnfit
 from fencer.hypervisors.proxmox.ha import HaView, fold
-from fencer.hypervisors.proxmox.ha_read import read_ha
+from fencer.hypervisors.proxmox.ha_read import read_ha, read_quorate
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import (
     Config,
@@ -17,6 +19,7 @@ from fencer.hypervisors.proxmox.parse import (
     Status,
     Task,
     read_config,
+    read_device,
     read_listing,
     read_members,
     read_status,
@@ -28,6 +31,8 @@ TASKS_LISTED = 100
 """Of one guest; the newest come first."""
 TASKS_ACTIVE = 500
 """Of a host."""
+PATIENCE_S = 3.0
+"""So long an answer is waited for that only confirms, or that one of several hosts may give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Look:
         listing: `cluster/resources`.
         began_s: When it began, on our clock.
         utc_s: The server's clock then, Unix seconds; None: it did not tell.
+        ha: What HA's manager said then, unread; None of a standalone host.
+        outvoted: Why hosts that are missing may go on with a quorum of their own; empty: they cannot.
     """
 
     api: Api
@@ -47,6 +54,8 @@ class Look:
     listing: Listing
     began_s: float
     utc_s: float | None
+    ha: Any = None
+    outvoted: str = ""
 
     @property
     def witness(self) -> str:
@@ -57,18 +66,44 @@ class Look:
         """Whether corosync counts a host in."""
         return self.members.online.get(host, False)
 
+    def alone_missing(self, host: str) -> bool:
+        """Whether no other host is missing that could have taken over this one's guests."""
+        return self.members.missing == (host,)
+
     def status(self, host: str, vmid: int) -> Status:
         """Ask a guest's own host for its `status/current`."""
         return read_status(self.api.get("nodes", host, "qemu", str(vmid), "status", "current").data)
 
     def config(self, host: str, vmid: int, snapshot: str | None = None) -> Config:
-        """Read a guest's configuration, or that of one of its snapshots."""
-        params = {} if snapshot is None else {"snapshot": snapshot}
+        """Read a guest's configuration as it is, or that of one of its snapshots.
+
+        Without ``current`` the answer is what its next start will make of it: a guest whose UUID is edited
+        while it runs would be taken for another. A snapshot has only one, and refuses to be asked for it.
+
+        Source: qemu-server PVE/API2/Qemu.pm, vm_config; pve-guest-common PVE/AbstractConfig.pm,
+        load_current_config.
+        """
+        params: dict[str, str | int] = {"current": 1} if snapshot is None else {"snapshot": snapshot}
         return read_config(self.api.get("nodes", host, "qemu", str(vmid), "config", **params).data)
 
     def tasks(self, host: str, vmid: int) -> tuple[Task, ...]:
         """List a guest's newest tasks on a host."""
         reply = self.api.get("nodes", host, "tasks", vmid=vmid, source="all", limit=TASKS_LISTED)
+        return read_tasks(reply.data)
+
+    def tasks_anywhere(self, vmid: int) -> list[Task]:
+        """List a guest's newest tasks on all hosts; of one that hangs they are missing, and prove nothing."""
+        found: list[Task] = []
+        hurried = replace(self, api=self.api.within(PATIENCE_S))
+        for host, online in self.members.online.items():
+            if online:
+                with suppress(HostSilent):
+                    found.extend(hurried.tasks(host, vmid))
+        return found
+
+    def tasks_of_kind(self, host: str, kind: str) -> tuple[Task, ...]:
+        """List the newest tasks of a kind on a host, whatever guests they are about."""
+        reply = self.api.get("nodes", host, "tasks", typefilter=kind, source="all", limit=TASKS_LISTED)
         return read_tasks(reply.data)
 
     def active_tasks(self, host: str) -> tuple[Task, ...]:
@@ -93,8 +128,25 @@ def look_around(api: Api, settings: ProxmoxSettings, now_s: float) -> Look:
     reply = api.get("cluster", "status")
     members = read_members(reply.data)
     refuse_strangers(api, settings, members)
-    listing = read_listing(api.get("cluster", "resources", type="vm").data)
-    return Look(api, members, listing, now_s, reply.utc_s)
+    ha = None if members.name is None else _ask_ha(api)
+    listing = read_listing(api.get("cluster", "resources").data)
+    return Look(api, members, listing, now_s, reply.utc_s, ha, _outvoted(api, settings, members))
+
+
+def _ask_ha(api: Api) -> Any:
+    """Ask HA's manager, which knows at once when its host has lost its quorum.
+
+    Raises:
+        ServerUnfit: it has.
+        HypervisorError: it could not be asked.
+    """
+    told = api.get("cluster", "ha", "status", "manager_status").data
+    if not read_quorate(told):
+        raise ServerUnfit(
+            f"{api.where} has no quorum: HA's manager there says so, though cluster/status still calls it "
+            "quorate. Has corosync ended on it (systemctl status corosync)?"
+        )
+    return told
 
 
 def refuse_strangers(api: Api, settings: ProxmoxSettings, members: Members) -> None:
@@ -129,12 +181,42 @@ def refuse_strangers(api: Api, settings: ProxmoxSettings, members: Members) -> N
 
 
 def look_at_ha(look: Look, memory: Memory) -> HaView:
-    """Ask HA's manager, and fold its answer in.
+    """Read what HA's manager said, and fold it in.
+
+    Where the missing hosts may have a quorum of their own, it proves nothing: their watchdogs never fire.
 
     Raises:
-        HypervisorError: it could not be asked.
+        HypervisorProtocol: it cannot be read.
     """
-    view = read_ha(look.api.get("cluster", "ha", "status", "manager_status").data)
+    view = read_ha(look.ha or {})
+    if look.outvoted:
+        view = replace(view, quorate=False)
     with memory.lock:
         memory.ha = fold(memory.ha, view, look.began_s)
     return view
+
+
+def has_device(api: Api) -> bool:
+    """Ask for a quorum device.
+
+    Its socket is root's alone in many versions, and then the API tells of none: hence
+    `ProxmoxSettings.quorum_device`. Source: pve-cluster, PVE/API2/ClusterConfig.pm; corosync-qdevice.service.
+    """
+    try:
+        return read_device(api.get("cluster", "config", "qdevice").data)
+    except (HypervisorDenied, HypervisorProtocol):
+        return False
+
+
+def _outvoted(api: Api, settings: ProxmoxSettings, members: Members) -> str:
+    """Say why the missing hosts may be quorate as well; empty: they cannot be.
+
+    Half of the hosts or fewer have a quorum with `two_node: 1`, with `pvecm expected`, or by a device's vote.
+    """
+    if members.name is None or members.most or settings.quorum_device or has_device(api):
+        return ""
+    online = len(members.online) - len(members.missing)
+    return (
+        f"{online} of {len(members.online)} hosts are no majority, and no quorum device is known "
+        f"(quorum_device): {', '.join(members.missing)} may go on, with a quorum of their own"
+    )

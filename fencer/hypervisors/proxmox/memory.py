@@ -26,6 +26,9 @@ STALE_S = 25.0
 Source: pvestatd.pm; cluster/resources as recorded.
 """
 
+WORD_S = 15.0
+"""What hosts tell of themselves moves every 10 s: whoever listens less often cannot say when it did."""
+
 PENDING_S = 60.0
 """A start that has been due for so long is believed no more: six rounds of HA's daemons."""
 
@@ -91,6 +94,7 @@ class Known:
         earlier: It was read running on another host before that.
         last: Its last live reading.
         due: What is said to start it again soon, and since when.
+        locked: The lock that stands without a task at work, and since when.
         row_uptime_s: Of its last row in this run.
         read_s: When it was last read live.
         tried_s: When a sweep last wanted to read it live.
@@ -108,11 +112,29 @@ class Known:
     earlier: bool = False
     last: Evidence | None = None
     due: tuple[str, float] | None = None
+    locked: tuple[str, float] | None = None
     row_uptime_s: int = 0
     read_s: float = float("-inf")
     tried_s: float = float("-inf")
     nudged: bool = False
     lost: Lost | None = None
+
+
+@dataclass(slots=True)
+class Word:
+    """What a server repeats of another host, which counts up while the two hear each other.
+
+    Attributes:
+        said: As it was last repeated.
+        first_s: When it was first heard, on our clock; anew after we had not listened for `WORD_S`.
+        last_s: When it was last heard.
+        moved_s: When it was first heard so, after it had been another; None: it never was.
+    """
+
+    said: int
+    first_s: float
+    last_s: float
+    moved_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -123,7 +145,9 @@ class Memory:
         lock: Held while anything here is read and changed as one.
         guests: By number.
         former: When guests were last seen running whose number is another's now, by number and UUID.
-        silent: Host → when it last did not answer.
+        silent: Host, or server as people read it → when it last did not answer.
+        servers: Server, as people read it → which host it is.
+        heard: Server, as people read it → what it has heard of other hosts.
         ha: What the HA fold remembers.
     """
 
@@ -131,8 +155,31 @@ class Memory:
     guests: dict[int, Known] = field(default_factory=dict)
     former: dict[tuple[int, str], Sighting] = field(default_factory=dict)
     silent: dict[str, float] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+    heard: dict[str, dict[str, Word]] = field(default_factory=dict)
     ha: HaState = field(default_factory=HaState)
     _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def heard_from(self, server: str, what: str, said: int, now_s: float) -> None:
+        """Take in what a server repeats of another host."""
+        words = self.heard.setdefault(server, {})
+        known = words.get(what)
+        if known is None or now_s - known.last_s > WORD_S:  # when it moved meanwhile, nobody knows
+            words[what] = Word(said, now_s, now_s)
+        elif now_s > known.last_s:
+            known.last_s = now_s
+            if known.said != said:
+                known.said, known.moved_s = said, now_s
+
+    def moved_s(self, server: str, now_s: float) -> float | None:
+        """Return how long ago the last of these words moved; None: none of them was seen to."""
+        moved = [word.moved_s for word in self.heard.get(server, {}).values() if word.moved_s is not None]
+        return now_s - max(moved) if moved else None
+
+    def is_new(self, server: str, what: str, since_s: float) -> bool:
+        """Whether a word was heard for the first time lately, and cannot have moved yet."""
+        word = self.heard.get(server, {}).get(what)
+        return word is not None and word.moved_s is None and word.first_s >= since_s
 
     def of(self, vmid: int) -> Known:
         """Return what is known of a guest, to be changed under the lock."""
@@ -218,6 +265,23 @@ class Memory:
             if known.due is None or known.due[0] != why:
                 known.due = (why, now_s)
             return now_s - known.due[1] <= PENDING_S
+
+    def lock_stands_s(self, vmid: int, lock: str | None, now_s: float) -> float:
+        """Return for how long this agent has seen a lock stand, with nobody at work.
+
+        Args:
+            vmid: The guest's number.
+            lock: Its lock; None: there is none, or somebody is at work.
+            now_s: Our clock.
+        """
+        with self.lock:
+            known = self.of(vmid)
+            if lock is None:
+                known.locked = None
+                return 0.0
+            if known.locked is None or known.locked[0] != lock:
+                known.locked = (lock, now_s)
+            return now_s - known.locked[1]
 
     def goes_on(self, row: Row, now_s: float) -> Run | None:
         """Return the run that a row of `cluster/resources` shows to go on; None: that needs a live reading.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fencer.errors import HypervisorProtocol
 from fencer.hypervisors.proxmox import fields
 from fencer.hypervisors.proxmox.fields import flag, number, number_or_none, record, text, text_or_none
+from fencer.hypervisors.proxmox.groups import read_groups
 
 _UPID = re.compile(
     r"UPID:(?P<host>[^:\s]+):[0-9A-Fa-f]+:[0-9A-Fa-f]+:(?P<started>[0-9A-Fa-f]{1,16}):"
@@ -33,6 +34,7 @@ class Row:
         uptime_s: Of its process, as of then; 0: off.
         hastate: Of its service, where HA manages it.
         template: It is one, and never runs.
+        groups: Its tags and pools.
     """
 
     vmid: int
@@ -44,6 +46,7 @@ class Row:
     lock: str | None = None
     hastate: str | None = None
     template: bool = False
+    groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,12 @@ class Listing:
     Attributes:
         rows: By number.
         unreadable: Numbers of rows that could not be read, each with why.
+        uptimes_s: Host → its uptime as it last told the cluster; only of hosts that corosync counts in.
     """
 
     rows: Mapping[int, Row]
     unreadable: Mapping[int, str]
+    uptimes_s: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +116,28 @@ class Members:
         name: Of the cluster; None: a standalone host, or a member whose cluster file system is broken.
         quorate: The answering host belongs to a majority.
         online: Host → whether corosync counts it in.
+        here: The host that answered; empty where it did not say which one it is.
     """
 
     name: str | None
     quorate: bool
     online: Mapping[str, bool]
+    here: str = ""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The hosts that corosync counts in besides the one that answered."""
+        return tuple(host for host, online in self.online.items() if online and host != self.here)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The hosts that corosync does not count in."""
+        return tuple(host for host, online in self.online.items() if not online)
+
+    @property
+    def most(self) -> bool:
+        """More than half of all hosts are counted in."""
+        return 2 * len(self.missing) < len(self.online)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +184,12 @@ def ended_well(status: str) -> bool:
 
 def read_listing(data: Any) -> Listing:
     """Read `cluster/resources`; rows of other things are left out, unreadable ones kept apart."""
-    rows, unreadable = {}, {}
+    rows, unreadable, uptimes_s = {}, {}, {}
     for entry in fields.items(data, "cluster/resources"):
+        if isinstance(entry, dict) and entry.get("type") == "node" and entry.get("status") == "online":
+            uptime_s = number_or_none(entry.get("uptime"))
+            if uptime_s is not None:
+                uptimes_s[str(entry.get("node"))] = uptime_s
         if not isinstance(entry, dict) or str(entry.get("type")) not in {"qemu", "lxc"}:
             continue
         try:
@@ -174,7 +200,7 @@ def read_listing(data: Any) -> Listing:
                 unreadable[vmid] = str(error)
             continue
         rows[row.vmid] = row
-    return Listing(rows, unreadable)
+    return Listing(rows, unreadable, uptimes_s)
 
 
 def read_status(data: Any) -> Status:
@@ -214,7 +240,7 @@ def read_config(data: Any) -> Config:
 def read_members(data: Any) -> Members:
     """Read `cluster/status`."""
     what = "cluster/status"
-    name, quorate = None, False
+    name, quorate, here = None, False, ""
     online: dict[str, bool] = {}
     for entry in fields.items(data, what):
         of = record(entry, what)
@@ -222,9 +248,10 @@ def read_members(data: Any) -> Members:
             name, quorate = text(of, "name", what), flag(of, "quorate", what)
         elif of.get("type") == "node":
             online[text(of, "name", what)] = flag(of, "online", what)
+            here = text(of, "name", what) if flag(of, "local", what) else here
     if not online:
         raise HypervisorProtocol(f"{what} names no host")
-    return Members(name, quorate, online)
+    return Members(name, quorate, online, here)
 
 
 def read_tasks(data: Any) -> tuple[Task, ...]:
@@ -254,6 +281,11 @@ def read_uptime(data: Any) -> int:
     return number(record(data, "host status"), "uptime", "host status")
 
 
+def read_device(data: Any) -> bool:
+    """Read `cluster/config/qdevice`: whether a quorum device has a voice; an empty answer tells of none."""
+    return record(data, "qdevice").get("State") == "Connected"
+
+
 def read_log(data: Any) -> str:
     """Read a task's log as one text."""
     what = "task log"
@@ -279,6 +311,7 @@ def _row(of: dict[str, Any]) -> Row:
         lock=text_or_none(of, "lock", what),
         hastate=text_or_none(of, "hastate", what),
         template=flag(of, "template", what),
+        groups=read_groups(of.get("tags"), of.get("pool")),
     )
 
 

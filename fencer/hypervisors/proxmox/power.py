@@ -105,13 +105,15 @@ class PowerSwitch:
         if not ended_well(end):
             raise HypervisorProtocol(
                 f"{api.where}: {verb} of {guest.name} ({guest.id} on {task.host}) failed: {shown(end)}"
-                f"{_way_out(end)}"
+                f"{_way_out(end, guest.id, task.host)}"
             )
 
 
-def _way_out(end: str) -> str:
+def _way_out(end: str, vmid: str, host: str) -> str:
+    if end.startswith("VM is locked (migrate)"):
+        return ". It is being moved, or has left: wait until it is where it goes to"
     if end.startswith("VM is locked"):
-        return ". Only root may override a lock: `qm unlock`, once what set it is over"
+        return f". No token may override a lock: `qm unlock {vmid}` on {host}, once what set it is over"
     if "got timeout" in end and "lock file" in end:
         return ". Another operation holds it; that may take 40 s after a stop"
     return ""

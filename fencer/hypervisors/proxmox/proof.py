@@ -14,14 +14,16 @@ from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.proxmox.absent import absent
 from fencer.hypervisors.proxmox.deadhost import on_dead_host, unknown
 from fencer.hypervisors.proxmox.errors import NotThere, shown
-from fencer.hypervisors.proxmox.ha import moved_from
+from fencer.hypervisors.proxmox.ha import Recovery, moved_from
+from fencer.hypervisors.proxmox.leftover import with_leftover
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
 from fencer.hypervisors.proxmox.memory import Memory, Run, Sighting
-from fencer.hypervisors.proxmox.moves import LOG_LINES, away, explained
+from fencer.hypervisors.proxmox.moves import LOG_LINES, SKEW_S, away, begun_elsewhere, explained
 from fencer.hypervisors.proxmox.parse import Config, Row, Status, Task, read_listing, read_log
+from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.states import PowerReading, read_power
-from fencer.hypervisors.proxmox.tasks import carried_out_late, goes_on, last_start, off_token, reboots
+from fencer.hypervisors.proxmox.tasks import RESUME, began_by, carried_out_late, goes_on, off_token, reboots
 
 HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
 """States of a service whose guest HA starts, as soon as its agent comes round to it."""
@@ -77,7 +79,7 @@ class Prover:
         Args:
             look: At the endpoint.
             row: Where the guest is.
-            deeply: Find out as well how its present run began.
+            deeply: Well enough to act upon: how its present run began, and whether the server hears others.
 
         Raises:
             NotThere: its configuration is not there any more.
@@ -90,11 +92,17 @@ class Prover:
         found = GuestRef(self.settings.endpoint, str(row.vmid), config.uuid, name, row.host)
         reading = read_power(status, config)
         if reading.power_state is PowerState.STOPPED:
-            return self.memory.keep(row.vmid, self._stopped(look, found, row, status, config, reading))
-        run = self._present(look, row, status, reading)
-        if run is not None and not run.judged and deeply:
-            self._judge(look, row, status, config, run)
-        return self.memory.keep(row.vmid, evidence_of(look, found, reading, run))
+            evidence = self._stopped(look, found, row, status, config, reading)
+            if deeply and evidence.power_state is PowerState.STOPPED:
+                make_sure_it_hears(look, self.memory)
+                evidence = _unless_begun_elsewhere(look, row, evidence)
+        else:
+            run = self._present(look, row, status, reading)
+            if run is not None and not run.judged and deeply:
+                self._judge(look, row, status, config, run)
+            evidence = evidence_of(look, found, reading, run)
+        evidence = with_leftover(look, self.memory, evidence, status.lock or config.lock)
+        return self.memory.keep(row.vmid, evidence)
 
     def _present(self, look: Look, row: Row, status: Status, reading: PowerReading) -> Run | None:
         """Take in a guest that is not off: it has a process, or its memory is on disk, or nobody knows."""
@@ -116,14 +124,16 @@ class Prover:
         if row.hastate is not None:
             look_at_ha(look, self.memory)
         moved = explained(look, self.memory, vmid, host)
-        with self.memory.lock:
-            recovery = moved_from(self.memory.ha, f"vm:{vmid}", host)
-        by_ha = recovery is not None and recovery.left in moved
-        if not by_ha and reading.settled and (left := away(look, vmid, host, tasks)) is not None:
+        recovery = self._recovery(vmid, host, moved)
+        left = away(look, vmid, host, tasks) if reading.settled else None
+        if left is not None and (recovery is None or _since(look, left, recovery)):
             raw = (
                 f"{reading.raw} on {host}, but the last that is on record there is that it left ({left.upid})"
             )
             return replace(unknown(look, guest, shown(raw)), away=True)
+        if look.outvoted and row.hastate is not None:
+            raw = f"{reading.raw} on {host}; {look.outvoted}, and HA may have started it there"
+            return unknown(look, guest, shown(raw))
         again = read_listing(look.api.get("cluster", "resources", type="vm").data).rows.get(vmid)
         if again is None or (again.host, again.template) != (host, False):
             where = again.host if again else "nowhere"
@@ -144,10 +154,18 @@ class Prover:
             source="status/current, config, tasks, cluster/resources",
             observed_at_s=look.began_s,
             moved_from=moved,
-            proof=Proof.HA_RECOVERY if by_ha else Proof.POWER,
+            proof=Proof.HA_RECOVERY if recovery else Proof.POWER,
             witness=look.witness,
             told=self._late_order(vmid, host, tasks),
         )
+
+    def _recovery(self, vmid: int, host: str, moved: tuple[str, ...]) -> Recovery | None:
+        """Return HA's recovery that brought a guest here; None: it came otherwise, or has run since."""
+        with self.memory.lock:
+            recovery, seen = moved_from(self.memory.ha, f"vm:{vmid}", host), self.memory.of(vmid).sighting
+        if recovery is None or recovery.left not in moved:
+            return None
+        return recovery if seen is None or seen.at_s <= recovery.at_s else None
 
     def _late_order(self, vmid: int, host: str, tasks: tuple[Task, ...]) -> str:
         """Tell of an order of ours that was given up, and that has cut off a later run; empty: of none."""
@@ -178,18 +196,38 @@ class Prover:
 
     def _judge(self, look: Look, row: Row, status: Status, config: Config, run: Run) -> None:
         """Find out once for each run whether it began with old memory: resumed from disk, or rolled back."""
-        start = last_start(look.tasks(row.host, row.vmid))
-        if start is not None and look.utc_s is not None:
-            began_utc_s = look.utc_s - status.uptime_s
+        began_utc_s = (look.utc_s or 0.0) - status.uptime_s
+        start = began_by(look.tasks(row.host, row.vmid), began_utc_s)
+        if start is not None:  # none, where the server does not tell the time
             ended_s = start.ended_s or began_utc_s
             if start.kind == "qmrollback" and start.started_s - 1 <= began_utc_s <= ended_s + 1:
                 if config.parent and look.config(row.host, row.vmid, config.parent).saved:
                     run.cold_start = False
-            elif start.kind == "qmstart" and -1 <= began_utc_s - start.started_s <= _START_PLAY_S:
+            elif start.kind in {"qmstart", RESUME} and -1 <= began_utc_s - start.started_s <= _START_PLAY_S:
                 log = look.api.get("nodes", start.host, "tasks", start.upid, "log", limit=LOG_LINES)
                 if _RESUMED in read_log(log.data):
                     run.cold_start = False
         run.judged = True
+
+
+def _since(look: Look, left: Task, recovery: Recovery) -> bool:
+    """Whether a guest left later than HA had recovered it."""
+    if look.utc_s is None or left.ended_s is None:
+        return True
+    return left.ended_s > look.utc_s - (look.began_s - recovery.at_s) - SKEW_S
+
+
+def _unless_begun_elsewhere(look: Look, row: Row, evidence: Evidence) -> Evidence:
+    """Doubt a guest that is off where its configuration is, and was started on another host after that."""
+    start = begun_elsewhere(look, row.vmid, row.host)
+    if start is None:
+        return evidence
+    words = (
+        f"stopped on {row.host}, but it was last started on {start.host} ({start.upid}), and no task there "
+        f"ended it: look there for its process (kvm -id {row.vmid}). A start where it is, or a boot of "
+        f"{start.host}, settles it"
+    )
+    return unknown(look, evidence.guest, shown(words))
 
 
 def refuse_non_guests(look: Look, row: Row) -> None:

@@ -24,19 +24,21 @@ class Verdict:
         missing: What fencer cannot do without, a sentence each. Power is not among it: see `can_power`.
         excess: Privileges that it never uses.
         can_power: Some guest may be powered.
+        power_only: The numbers of the guests that may be, where not all may; None: all.
     """
 
     missing: tuple[str, ...]
     excess: tuple[str, ...]
     can_power: bool
+    power_only: frozenset[str] | None
 
 
-def compare(rights: Rights, *, power: bool) -> Verdict:
-    """Hold the token's rights against what is needed.
+def compare(rights: Rights) -> Verdict:
+    """Hold the token's rights against what is needed, and what may be: whether it powers guests is a choice.
 
     Args:
-        rights: As `access/permissions` has them.
-        power: The token is meant to power guests.
+        rights: As `access/permissions` has them: the guests of pools are there by their numbers. Source:
+            pve-access-control, PVE/RPCEnvironment.pm, get_effective_permissions.
     """
     missing = []
     if not _holds(rights, "/", _SYSTEM):
@@ -51,10 +53,19 @@ def compare(rights: Rights, *, power: bool) -> Verdict:
     elif not sees_all_guests(rights):
         missing.append("The token lacks VM.Audit on /vms: it overlooks guests, and no deletion can be told.")
     can_power = any(_POWER in granted for path, granted in rights.items() if _about_guests(path))
-    wanted = _WANTED | _HARMLESS | ({_POWER} if power else set())
+    everywhere = _holds(rights, "/vms" if "/vms" in rights else "/", _POWER)
+    wanted = _WANTED | _HARMLESS | {_POWER}
     held = {privilege for granted in rights.values() for privilege in granted}
     excess = sorted(privilege for privilege in held - wanted if not privilege.endswith(".Audit"))
-    return Verdict(tuple(missing), tuple(excess), can_power)
+    return Verdict(tuple(missing), tuple(excess), can_power, None if everywhere else _powered(rights))
+
+
+def _powered(rights: Rights) -> frozenset[str]:
+    return frozenset(
+        path.removeprefix("/vms/")
+        for path in rights
+        if path.startswith("/vms/") and _holds(rights, path, _POWER)
+    )
 
 
 def sees_all_guests(rights: Rights) -> bool:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
 from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.proxmox.api import Api, HostCalls, Reply
 from fencer.hypervisors.proxmox.errors import UNAUTHORIZED, HostSilent, ServerUnfit, refusal, shown
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token
+from fencer.hypervisors.proxmox.tls import NamedCaAdapter, PinnedAdapter, served_at, untrusted
 
 IDLE_S = 4.0
 """The server closes a connection that was idle for 5 s, without a word. Source: recorded."""
@@ -32,24 +33,11 @@ _LARGEST = 64 << 20  # bytes of an answer
 _OK = 200
 _CLOTHES = re.compile(r"^HTTPS?Connection\w*\([^)]*\): |\[Errno \d+\] ")
 _PINS = re.compile(r'Fingerprints did not match\. Expected "\w+", got "(\w+)"')
-_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 
 Path: TypeAlias = tuple[str, ...]
 Params: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = tuple[int, str, bytes, float | None]
 """Status, reason, body, and the server's clock."""
-
-
-class _PinnedAdapter(HTTPAdapter):
-    """Believes one certificate, whoever signed it and whatever name it bears."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-        super().__init__()
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Have every connection hold its certificate against the fingerprint."""
-        super().init_poolmanager(*args, assert_fingerprint=self._fingerprint, **kwargs)
 
 
 class Server:
@@ -68,6 +56,7 @@ class Server:
         self._pin = settings.fingerprints[place] if settings.fingerprints else None
         self._token = token
         self._calls = calls
+        self.siblings: tuple[Server, ...] = ()
         self._lock = threading.Lock()
         self._idle: list[tuple[requests.Session, str, float]] = []
 
@@ -78,15 +67,19 @@ class Server:
 
     def get(self, *path: str, **params: str | int) -> Reply:
         """Ask; see `Api.get`. A connection that the server had given up is replaced once."""
-        return self._call("GET", path, params, self._settings.proof_timeout_s)
+        return self.call("GET", path, params, self._settings.proof_timeout_s)
 
     def within(self, limit_s: float) -> Api:
         """Return the same server, and the same connections, with less patience; see `Api.within`."""
-        return _Hurried(self.where, self._call, limit_s)
+        return _Hurried(self, limit_s)
+
+    def peers(self) -> Sequence[Api]:
+        """Return the endpoint's other servers; see `Api.peers`."""
+        return self.siblings
 
     def post(self, *path: str, **params: str | int) -> Reply:
         """Order, over a new connection, so that no half-dead one leaves the outcome open; see `Api.post`."""
-        return self._call("POST", path, params, self._settings.proof_timeout_s)
+        return self.call("POST", path, params, self._settings.proof_timeout_s)
 
     def close(self) -> None:
         """Give the idle connections back."""
@@ -96,7 +89,8 @@ class Server:
         for session, _, _ in idle:
             session.close()
 
-    def _call(self, method: str, path: Path, params: Params, limit_s: float) -> Reply:
+    def call(self, method: str, path: Path, params: Params, limit_s: float) -> Reply:
+        """Send one request, and read its answer strictly; a token that was renewed meanwhile is tried."""
         secret = self._token.secret
         status, reason, body, utc_s = self._exchange(method, path, params, limit_s)
         if status == UNAUTHORIZED and self._renewed(secret):
@@ -174,15 +168,23 @@ class Server:
         ).get_session()
         session.trust_env = False  # no proxy, CA or .netrc by accident
         if self._pin:
-            session.mount("https://", _PinnedAdapter(self._pin))
+            session.mount("https://", PinnedAdapter(self._pin))
+        elif ca_file is not None:
+            session.mount("https://", NamedCaAdapter())
         return session
 
     def _no_answer(self, path: Path, error: Exception) -> HypervisorUnreachable:
-        why = shown(explained(_cause(error)))
+        why = self._why(_cause(error))
         timed_out = isinstance(error, requests.exceptions.ReadTimeout | TimeoutError)
         if timed_out and len(path) > 1 and path[0] == "nodes":
             return HostSilent(f"{self.where}: no answer about {path[1]}: {why}")
         return ServerUnfit(f"{self.where}: no answer: {why}")
+
+    def _why(self, cause: BaseException) -> str:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            seen = served_at(self.url, self._settings.connect_timeout_s)
+            return untrusted(cause, self.url, seen, self._settings.ca_file)
+        return shown(explained(str(cause) or type(cause).__name__))
 
 
 def read_answer(status: int, reason: str, body: bytes, path: Path, where: str, token_id: str) -> Any:
@@ -216,18 +218,24 @@ def read_answer(status: int, reason: str, body: bytes, path: Path, where: str, t
 class _Hurried:
     """A server with less patience."""
 
-    where: str
-    call: Callable[[str, Path, Params, float], Reply]
+    server: Server
     limit_s: float
 
+    @property
+    def where(self) -> str:
+        return self.server.where
+
     def get(self, *path: str, **params: str | int) -> Reply:
-        return self.call("GET", path, params, self.limit_s)
+        return self.server.call("GET", path, params, self.limit_s)
 
     def within(self, limit_s: float) -> Api:
-        return _Hurried(self.where, self.call, limit_s)
+        return _Hurried(self.server, limit_s)
+
+    def peers(self) -> Sequence[Api]:
+        return [peer.within(self.limit_s) for peer in self.server.siblings]
 
     def post(self, *path: str, **params: str | int) -> Reply:
-        return self.call("POST", path, params, self.limit_s)
+        return self.server.call("POST", path, params, self.limit_s)
 
 
 def _body(response: requests.Response, until_s: float) -> bytes:
@@ -260,21 +268,15 @@ def _detail(body: bytes) -> str:
 
 
 def explained(why: str) -> str:
-    """Say what a person may do about a certificate; without the clothes that urllib3 puts on. Pure."""
+    """Say what a person may do about a pin; without the clothes that urllib3 puts on. Pure."""
     plain = _CLOTHES.sub("", why)
     pins = _PINS.search(plain)
-    if pins is not None:
-        return (
-            f"its certificate is not the one in fingerprints, but {_as_shown(pins[1])}: before you "
-            "write that, ask `pvenode cert info` there"
-        )
-    if _UNTRUSTED in plain:
-        what = plain.partition("verify failed: ")[2].partition(" (_ssl")[0]
-        return (
-            f"its certificate is not trusted: {what}. A copy of its cluster's /etc/pve/pve-root-ca.pem as "
-            "ca_file would do, or fingerprints"
-        )
-    return plain
+    if pins is None:
+        return plain
+    return (
+        f"its certificate is not the one in fingerprints, but {_as_shown(pins[1])}: before you "
+        "write that, ask `pvenode cert info` there. Each renewal breaks a pin; a ca_file outlives them"
+    )
 
 
 def _as_shown(digest: str) -> str:
@@ -282,7 +284,7 @@ def _as_shown(digest: str) -> str:
     return ":".join(digest[n : n + 2] for n in range(0, len(digest), 2)).upper()
 
 
-def _cause(error: BaseException) -> str:
-    """Return the innermost reason: requests and urllib3 wrap theirs three times."""
+def _cause(error: BaseException) -> BaseException:
+    """Return the innermost error: requests and urllib3 wrap theirs three times."""
     reason = getattr(error, "reason", None) or (error.args[0] if error.args else None)
-    return _cause(reason) if isinstance(reason, BaseException) else str(error) or type(error).__name__
+    return _cause(reason) if isinstance(reason, BaseException) else error

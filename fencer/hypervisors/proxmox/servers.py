@@ -28,6 +28,8 @@ class Servers:
         token, calls = Token(settings), HostCalls()
         self._endpoint = settings.endpoint
         self._all = [Server(settings, place, token, calls) for place in range(len(settings.servers))]
+        for server in self._all:
+            server.siblings = tuple(other for other in self._all if other is not server)
         self._place = 0
 
     def work(self, job: Callable[[Api], T]) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import string
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,12 @@ class ProxmoxSettings:
             it against the answer, because a broken cluster file system makes a member look standalone.
         token_id: ``USER@REALM!ID``.
         token_file: File with the token's secret and nothing else; read again when it is refused.
-        ca_file: CA that signed the servers' certificates, such as ``/etc/pve/pve-root-ca.pem``. None: the
+        ca_file: CAs that signed the servers' certificates, such as ``/etc/pve/pve-root-ca.pem``. None: the
             usual public ones, where no fingerprints are given.
         fingerprints: Instead of a CA: the SHA-256 of each server's certificate, in the order of `servers`.
+        quorum_device: The cluster has a quorum device, whatever its API tells.
         power: The token is meant to power guests; `describe` then misses the right for it.
+        groups: Those of `Evidence.groups` by which power actions are admitted; the token must see them.
         connect_timeout_s: Longest wait for a connection, TLS included.
         call_timeout_s: For calls that the asked server answers by itself.
         proof_timeout_s: For calls that it passes on to the guest's host: longer than its own 30 s, so that
@@ -44,7 +47,9 @@ class ProxmoxSettings:
     token_file: Path
     ca_file: Path | None = None
     fingerprints: tuple[str, ...] = ()
+    quorum_device: bool = False
     power: bool = False
+    groups: frozenset[str] = frozenset()
     connect_timeout_s: float = 3.0
     call_timeout_s: float = 8.0
     proof_timeout_s: float = 35.0
@@ -59,16 +64,12 @@ class ProxmoxSettings:
         if not self.servers:
             raise ConfigError(f"{self.endpoint}: servers: name one at least, like https://pve1:8006")
         for server in self.servers:
-            parts = urlsplit(server)
-            if parts.scheme != "https" or not parts.hostname or parts.path.strip("/") or parts.username:
+            if not _is_server(server):
                 raise ConfigError(f"{self.endpoint}: servers: {server!r} is not like https://pve1:8006")
         if not _TOKEN_ID.fullmatch(self.token_id):
             raise ConfigError(f"{self.endpoint}: token_id: {self.token_id!r} is not like fencer@pve!agent")
-        if self.ca_file is not None and not os.access(self.ca_file, os.R_OK):
-            raise ConfigError(
-                f"{self.endpoint}: ca_file {self.ca_file}: is not there, or cannot be read. It is a copy of "
-                "a host's /etc/pve/pve-root-ca.pem, which fencer's user may read"
-            )
+        if self.ca_file is not None:
+            _refuse_no_ca(self.ca_file, f"{self.endpoint}: ca_file {self.ca_file}")
         if self.fingerprints and self.ca_file is not None:
             raise ConfigError(f"{self.endpoint}: ca_file or fingerprints, one of the two")
         if self.fingerprints and len(self.fingerprints) != len(self.servers):
@@ -82,6 +83,33 @@ class ProxmoxSettings:
                 raise ConfigError(
                     f"{self.endpoint}: fingerprints: {fingerprint!r} is no SHA-256: 32 bytes like 87:9D:…"
                 )
+
+
+def _refuse_no_ca(file: Path, where: str) -> None:
+    if not os.access(file, os.R_OK):
+        raise ConfigError(
+            f"{where}: is not there, or cannot be read. It is a copy of a host's /etc/pve/pve-root-ca.pem, "
+            "which fencer's user may read"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(file)
+    except OSError as error:
+        raise ConfigError(f"{where}: holds no certificate (-----BEGIN CERTIFICATE-----)") from error
+    if not context.get_ca_certs():
+        raise ConfigError(
+            f"{where}: holds no CA's certificate, but a host's own, which will be renewed, and is none of "
+            "the other hosts': /etc/pve/pve-root-ca.pem is the CA's"
+        )
+
+
+def _is_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme == "https" and parts.hostname and parts.port != 0
+    except ValueError:  # half a bracket, or an IPv6 address without any
+        return False
+    return bool(whole) and not parts.path.strip("/") and not parts.username
 
 
 class Token:

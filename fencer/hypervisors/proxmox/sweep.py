@@ -1,4 +1,4 @@
-"""Read all guests at once: two calls, whatever their number, and a few more for what these cannot tell.
+"""Read all guests at once: three calls, whatever their number, and a few more for what these cannot tell.
 
 `cluster/resources` is a cache: of a dead host it repeats the last word for five minutes, and it calls every
 guest stopped for ten seconds after its start. So its rows only wake, and prove nothing, with one exception: a
@@ -18,12 +18,15 @@ from dataclasses import dataclass, replace
 
 from fencer.core.model import Evidence, GuestRef, PowerState
 from fencer.errors import HypervisorDenied, HypervisorProtocol
+from fencer.hypervisors.proxmox.deadhost import may_be_witnessed
 from fencer.hypervisors.proxmox.errors import HostSilent, shown
 from fencer.hypervisors.proxmox.ha import HaView, standing
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
 from fencer.hypervisors.proxmox.memory import Known, Memory, Run, Sighting
-from fencer.hypervisors.proxmox.parse import Row
+from fencer.hypervisors.proxmox.parse import Row, read_rights
 from fencer.hypervisors.proxmox.proof import Prover
+from fencer.hypervisors.proxmox.quorum import refuse_deaf
+from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.states import PowerReading, read_row
 
 LIVE_S = 3.0
@@ -65,6 +68,8 @@ class Sweeper:
         Raises:
             HypervisorError: nothing is known of any guest.
         """
+        refuse_deaf(look, self.memory)
+        self._refuse_blind(look)
         rows = [row for row in look.listing.rows.values() if row.kind == "qemu" and not row.template]
         ha: HaView | None = None
         if self.memory.ha.guarded or any(row.hastate for row in rows):
@@ -76,6 +81,20 @@ class Sweeper:
         found.extend(self._unreadable(look, vmid, why) for vmid, why in look.listing.unreadable.items())
         self._forget(look)
         return [evidence for evidence in found if evidence is not None]
+
+    def _refuse_blind(self, look: Look) -> None:
+        """Refuse to report no guest at all where the token may only not see them.
+
+        Raises:
+            HypervisorDenied: so it is.
+        """
+        if look.listing.rows or look.listing.unreadable:
+            return
+        if not sees_all_guests(read_rights(look.api.get("access", "permissions").data)):
+            raise HypervisorDenied(
+                f"{look.api.where}: the token {self.prover.settings.token_id} sees no guest: it lacks "
+                "VM.Audit on /vms. `fencer setup proxmox` prints the lines that grant it"
+            )
 
     def _read_live(
         self, look: Look, rows: Sequence[Row], runs: dict[int, Run | None]
@@ -168,7 +187,8 @@ class Sweeper:
             witness=look.witness,
             host_silent=reading.power_state is PowerState.UNKNOWN
             and host is not None
-            and not look.online(host),
+            and not look.online(host)
+            and may_be_witnessed(look, host),
         )
 
     def _forget(self, look: Look) -> None:

@@ -13,12 +13,31 @@ CONSOLES = frozenset({"vncproxy", "termproxy", "spiceproxy", "vncshell", "spices
 STARTS = frozenset({"qmstart", "qmrollback"})
 """Tasks that begin a run of a guest; whatever else does (HA, reboot, a host's boot) goes through qmstart."""
 
+RESUME = "qmresume"
+"""Of a paused guest, or of one whose memory is on disk: then it begins a run, and says so as a start does.
+
+Source: qemu-server, PVE/API2/Qemu.pm, vm_resume."""
+
 POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qmrollback", "qmdestroy"})
 
 BACKUP = "vzdump"
 MIGRATION = "qmigrate"
 """Within a cluster, and out of it (`qm remote-migrate`). Source: facts of qemu-server."""
+TUNNEL = "qmtunnel"
+"""The other end of a migration from another cluster: the guest is here, running if it ran, with no qmstart.
+
+Source: qemu-server, PVE/API2/Qemu.pm, mtunnel.
+"""
+BEGINNINGS = STARTS | {RESUME, TUNNEL}
+"""Tasks after which a guest may run where they were at work."""
+ENDS = frozenset({"qmstop", "qmshutdown", "qmdestroy", MIGRATION})
+"""Tasks after which nothing of a guest runs on their host, if they ended well."""
 _TARGET = re.compile(r"starting migration of VM \d+ to node '([^']+)'")
+_REMOTE = re.compile(r"remote: started tunnel worker '|remote WS tunnel version: ")
+"""What only a migration into another cluster says; the host that its log names may be called as one here is.
+
+Source: qemu-server, PVE/QemuMigrate.pm, prepare and phase1; pve-guest-common, PVE/Tunnel.pm.
+"""
 _REBOOT_S = 120
 """After so long, a finished reboot starts its guest no more."""
 
@@ -56,14 +75,25 @@ def last_start(tasks: Iterable[Task]) -> Task | None:
     return newest(task for task in tasks if task.kind in STARTS)
 
 
-def left_by(tasks: Iterable[Task]) -> Task | None:
-    """Return the migration by which a guest left a host; None: it has not, or was started there since.
+def began_by(tasks: Iterable[Task], began_s: float) -> Task | None:
+    """Return the task that began a run; None: it is not on record.
+
+    Args:
+        tasks: Of the guest, on its host.
+        began_s: When its process began, Unix seconds.
+    """
+    return newest(task for task in tasks if task.kind in STARTS | {RESUME} and task.started_s <= began_s + 1)
+
+
+def last_coming_or_going(tasks: Iterable[Task]) -> Task | None:
+    """Return the last start on a host, arrival from another cluster, or migration away that ended well.
+
+    A start that failed is none: what `qm remote-migrate` leaves behind is locked, and does not start.
 
     Args:
         tasks: Of the guest, on that host.
     """
-    last = newest(task for task in tasks if task.kind in STARTS or (task.kind == MIGRATION and task.ok))
-    return last if last is not None and last.kind == MIGRATION else None
+    return newest(task for task in tasks if task.kind in STARTS | {TUNNEL, MIGRATION} and task.ok)
 
 
 def carried_out_late(
@@ -101,6 +131,6 @@ def newest(tasks: Iterable[Task]) -> Task | None:
 
 
 def migration_target(log: str) -> str | None:
-    """Return the host to which a migration went, by its log."""
+    """Return the host of this cluster to which a migration went, by its log; None: none that is known."""
     found = _TARGET.search(log)
-    return found[1] if found else None
+    return found[1] if found and not _REMOTE.search(log) else None

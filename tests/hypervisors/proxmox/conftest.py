@@ -12,6 +12,7 @@ from fencer.core.model import Evidence, GuestRef
 from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
 from tests.support.pve import PveCluster, PveServers
 from tests.support.pve.model import Conf
+from tests.support.pve.server import LOOPBACK
 
 
 class Home:
@@ -78,8 +79,10 @@ class Home:
             hypervisor.close()
 
 
-def serve(pve: PveCluster, folder: Path) -> Iterator[Home]:
-    with PveServers(pve, folder) as api:
+def serve(pve: PveCluster, folder: Path, address: str = LOOPBACK) -> Iterator[Home]:
+    servers = PveServers(pve, folder)
+    servers.address = address
+    with servers as api:
         home = Home(pve, api, folder)
         yield home
         home.close()

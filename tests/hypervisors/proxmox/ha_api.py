@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fencer.hypervisors.proxmox.api import Api, Reply
@@ -26,6 +26,9 @@ class TraceApi:
     def within(self, _limit_s: float) -> Api:
         return self
 
+    def peers(self) -> Sequence[Api]:
+        return ()
+
     def post(self, *path: str, **params: str | int) -> Reply:
         raise AssertionError(f"a test that only reads ordered {path} {params}")
 
@@ -34,17 +37,23 @@ class TraceApi:
             raise ServerUnfit(f"{self.where}: no answer")
         return Reply(self._data(path, params), float(self._trace.now_s))
 
-    def _data(self, path: tuple[str, ...], params: Mapping[str, Any]) -> Any:
+    def _data(self, path: tuple[str, ...], params: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one row a path
         trace = self._trace
         match path:
             case ("cluster", "status"):
                 cluster = {"type": "cluster", "name": "sim", "quorate": int(trace.quorate)}
-                hosts = trace.hosts.items()
+                hosts, here = trace.hosts.items(), self._here()
                 return [cluster] + [
-                    {"type": "node", "name": it, "online": int(host.there)} for it, host in hosts
+                    {"type": "node", "name": it, "online": int(host.there), "local": int(it == here)}
+                    for it, host in hosts
                 ]
+            case ("access", "permissions"):
+                return {"/": {"Sys.Audit": 1, "VM.Audit": 1}}
+            case ("cluster", "config", "qdevice"):
+                return {}
             case ("cluster", "resources"):
-                return [self._row(sid, guest) for sid, guest in trace.guests.items()]
+                rows = [self._row(sid, guest) for sid, guest in trace.guests.items()]
+                return [*rows, *(self._host_row(name) for name in trace.hosts)]
             case ("cluster", "ha", "status", "manager_status"):
                 quorum = {"quorate": "1" if trace.quorate else ""}
                 return {"manager_status": trace.manager, "lrm_status": trace.agents, "quorum": quorum}
@@ -56,6 +65,16 @@ class TraceApi:
                     raise HostSilent(f"{self.where}: {name} did not answer")
                 return self._on_host(name, tuple(rest), params)
         raise AssertionError(f"{path} is not prepared")
+
+    def _here(self) -> str:
+        return next(name for name, host in self._trace.hosts.items() if host.there)
+
+    def _host_row(self, name: str) -> dict[str, Any]:
+        host = self._trace.hosts[name]
+        if not host.there:
+            return {"type": "node", "node": name, "status": "offline"}
+        uptime_s = self._trace.now_s - host.booted_s
+        return {"type": "node", "node": name, "status": "online", "uptime": uptime_s}
 
     def _on_host(self, name: str, path: tuple[str, ...], params: Mapping[str, Any]) -> Any:
         trace = self._trace

@@ -155,7 +155,7 @@ class Watch:
         host = evidence.guest.host
         if evidence.conclusive and evidence.power_state is PowerState.RUNNING and self._heard(host):
             watched.node = node(evidence.guest)  # the binding follows a guest whose node is heard
-        watched.history = remember(watched.history, watched.node, evidence, now_s, POLICY.evidence_max_age_s)
+        watched.history = remember(watched.history, watched.node, evidence, now_s, POLICY.apart_s)
         return watched
 
     def _heard(self, host: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fencer.hypervisors.proxmox.api import Api, Reply
@@ -45,6 +45,9 @@ class ReplayApi:
     def within(self, limit_s: float) -> Api:
         assert limit_s > 0
         return self
+
+    def peers(self) -> Sequence[Api]:
+        return ()
 
     def post(self, *path: str, **params: str | int) -> Reply:
         return self.get(*path, **params)

@@ -141,7 +141,7 @@ PARSERS = [
     read_upid,
     read_uptime,
     read_log,
-    lambda data: compare(read_rights(data), power=True),
+    lambda data: compare(read_rights(data)),
     lambda data: fold(HaState(), read_ha(data), 1.0),
     read_armed,
 ]

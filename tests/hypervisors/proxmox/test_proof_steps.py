@@ -38,9 +38,14 @@ GUEST = GuestRef("home", "201", UUID, "c1", "pve3")
 
 MEMBERS = [
     {"type": "cluster", "name": "lab", "quorate": 1},
-    {"type": "node", "name": "pve2", "online": 1},
+    {"type": "node", "name": "pve2", "online": 1, "local": 1},
     {"type": "node", "name": "pve3", "online": 1},
+    {"type": "node", "name": "pve4", "online": 1},
 ]
+HOSTS = [
+    {"type": "node", "node": host, "status": "online", "uptime": 8995} for host in ("pve2", "pve3", "pve4")
+]
+QUORATE = {"manager_status": {}, "quorum": {"node": "pve2", "quorate": "1"}}
 STOPPED = {"vmid": 201, "status": "stopped", "qmpstatus": "stopped", "name": "c1", "ha": {"managed": 0}}
 RUNNING = STOPPED | {"status": "running", "qmpstatus": "running", "pid": 210, "uptime": 50}
 
@@ -60,11 +65,15 @@ def api(host="pve3", **changes):
     prefix = f"nodes/{host}"
     answers = {
         "cluster/status": MEMBERS,
-        "cluster/resources": [row(host)],
+        "cluster/ha/status/manager_status": QUORATE,
+        "cluster/resources": [row(host), *HOSTS],
         f"{prefix}/qemu/201/status/current": STOPPED,
         f"{prefix}/qemu/201/config": {"smbios1": f"uuid={UUID}", "name": "c1"},
         "nodes/pve2/tasks": [],
         "nodes/pve3/tasks": [],
+        "nodes/pve4/tasks": [],
+        "nodes/pve3/status": {"uptime": 9000},
+        "nodes/pve4/status": {"uptime": 9000},
     }
     return ReplayApi(answers | {key.replace("HOST", prefix): value for key, value in changes.items()})
 
@@ -82,22 +91,22 @@ def test_a_guest_that_is_off_for_good():
 
 def test_a_configuration_that_moves_in_between_proves_nothing():
     """Resolved again after all the rest: it is on another host now."""
-    evidence = prove(api(**{"cluster/resources": in_turn([row()], [row("pve2")])}))
+    evidence = prove(api(**{"cluster/resources": in_turn([row(), *HOSTS], [row("pve2")])}))
     assert evidence.power_state is PowerState.UNKNOWN
     assert "on pve2 now" in evidence.raw
 
 
 def test_a_configuration_that_vanishes_in_between_proves_nothing():
-    assert prove(api(**{"cluster/resources": in_turn([row()], [])})).power_state is PowerState.UNKNOWN
+    assert prove(api(**{"cluster/resources": in_turn([row(), *HOSTS], [])})).power_state is PowerState.UNKNOWN
 
 
 def test_a_lock_that_appears_in_between_is_in_the_way():
-    evidence = prove(api(**{"cluster/resources": in_turn([row()], [row(lock="migrate")])}))
+    evidence = prove(api(**{"cluster/resources": in_turn([row(), *HOSTS], [row(lock="migrate")])}))
     assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, False)
 
 
 def test_a_guest_that_became_a_template_in_between_is_none():
-    evidence = prove(api(**{"cluster/resources": in_turn([row()], [row(template=1)])}))
+    evidence = prove(api(**{"cluster/resources": in_turn([row(), *HOSTS], [row(template=1)])}))
     assert evidence.power_state is PowerState.UNKNOWN
 
 
@@ -141,7 +150,7 @@ def test_a_guest_seen_running_after_it_was_destroyed_is_not_absent(ended, on_rec
     destroyed = {"upid": upid, "starttime": ended - 2, "endtime": ended, "status": "OK"}
     answers = api(
         **{
-            "cluster/resources": in_turn([row()], []),
+            "cluster/resources": in_turn([row(), *HOSTS], HOSTS),
             "HOST/qemu/201/status/current": RUNNING,
             "HOST/tasks": [destroyed],
             "access/permissions": {"/vms": {"VM.Audit": 1}, "/": {"Sys.Audit": 1}},
@@ -205,7 +214,7 @@ def test_numbers_and_flags_may_come_as_texts():
         api(
             **{
                 "cluster/status": quoted,
-                "cluster/resources": [row(vmid="201", template="", uptime="0")],
+                "cluster/resources": [row(vmid="201", template="", uptime="0"), *HOSTS],
                 "HOST/qemu/201/status/current": RUNNING
                 | {"pid": "210", "uptime": "50", "ha": {"managed": "0"}},
             }
@@ -221,11 +230,11 @@ def test_ha_that_is_not_armed_any_more_proves_nothing():
     service = {"node": "pve3", "state": "recovery"}
     manager = {"node_status": {"pve3": "unknown"}, "service_status": {"vm:201": service}}
     ha = {"manager_status": manager, "lrm_status": {"pve3": agent}, "quorum": {"quorate": "1"}}
-    gone = [*MEMBERS[:2], MEMBERS[2] | {"online": 0}]
+    gone = [*MEMBERS[:2], MEMBERS[2] | {"online": 0}, MEMBERS[3]]
     answers = api(
         **{
             "cluster/status": in_turn(MEMBERS, gone),
-            "cluster/resources": [row(hastate="recovery")],
+            "cluster/resources": [row(hastate="recovery"), *HOSTS],
             "HOST/qemu/201/status/current": RUNNING,
             "cluster/ha/status/manager_status": ha,
             "cluster/ha/status/current": in_turn(
@@ -276,8 +285,10 @@ def test_a_guest_that_runs_behind_a_partition_is_not_fenced(when):
     answers = ReplayApi(
         {
             "cluster/status": MEMBERS,
+            "cluster/ha/status/manager_status": QUORATE,
             "cluster/resources": in_turn(
-                [row()], recorded(f"10-partition-{when}-resources{'-majority' * (when == 'moved')}")
+                [row(), *HOSTS],
+                [*HOSTS, *recorded(f"10-partition-{when}-resources{'-majority' * (when == 'moved')}")],
             ),
             "nodes/pve3/qemu/201/status/current": recorded("10-partition-majority-status-201"),
             "nodes/pve2/qemu/201/status/current": recorded(f"10-partition-{when}-status-pve2"),
@@ -285,6 +296,7 @@ def test_a_guest_that_runs_behind_a_partition_is_not_fenced(when):
             "nodes/pve2/qemu/201/config": {"smbios1": uuid, "name": "c1"},
             "nodes/pve2/tasks": [],
             "nodes/pve3/tasks": [],
+            "nodes/pve4/tasks": [],
             "nodes/pve3/status": {"uptime": 9000},
         }
     )

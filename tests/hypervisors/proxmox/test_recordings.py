@@ -177,7 +177,7 @@ SERIES = [name for name in NAMES if "series" in load(name)]
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "cluster/resources": read_listing,
     "cluster/status": read_members,
-    "access/permissions": lambda data: compare(read_rights(data), power=True),
+    "access/permissions": lambda data: compare(read_rights(data)),
     "cluster/ha/status/manager_status": read_ha,
     "cluster/ha/status/current": read_armed,
     "nodes/*/qemu/*/status/current": lambda data: read_power(read_status(data), OFF),

@@ -24,7 +24,7 @@ from tests.hypervisors.proxmox.conftest import Home, serve
 from tests.support.deadlines import order
 from tests.support.pve import Daemon, PveCluster, PveServers
 
-READ = ["GET /cluster/status", "GET /cluster/resources"]
+READ = ["GET /cluster/status", "GET /cluster/ha/status/manager_status", "GET /cluster/resources"]
 
 
 # -- whom to believe --------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_a_server_that_drips_does_not_outlast_its_time(home, tmp_path):
 # -- what a look costs ------------------------------------------------------------------------------------
 
 
-def test_a_sweep_of_healthy_guests_is_two_calls(home):
+def test_a_sweep_of_healthy_guests_is_three_calls(home):
     for number in range(30):
         home.guest(f"k8s-{number}", host=f"pve{number % 3 + 1}")
     home.watch(30)
@@ -299,12 +299,12 @@ def test_a_sweep_of_healthy_guests_is_two_calls(home):
         assert home.asked() == READ
 
 
-def test_with_guests_under_ha_it_is_one_more(home):
+def test_with_guests_under_ha_it_is_no_more(home):
     home.guest(ha="started")
     home.watch(30)
     home.asked()
     home.watch(2)
-    assert home.asked() == [*READ, "GET /cluster/ha/status/manager_status"]
+    assert home.asked() == READ
 
 
 def test_guests_at_rest_cost_nothing_either(home):
@@ -475,6 +475,7 @@ def test_an_order_is_not_sent_again_when_its_answer_is_lost(home, tmp_path):
             {"type": "cluster", "name": "lab", "quorate": 1},
             {"type": "node", "name": "pve1", "online": 1},
         ],
+        "/api2/json/cluster/ha/status/manager_status": {"quorum": {"quorate": "1"}},
         "/api2/json/cluster/resources": [{"type": "qemu", "vmid": 201, "node": "pve1", "status": "running"}],
         "/api2/json/nodes/pve1/qemu/201/config": {"smbios1": f"uuid={guest.uuid}"},
     }
@@ -624,7 +625,7 @@ def test_it_says_which_rights_are_too_many(home):
     rights = {"/": {"Sys.Audit", "VM.Audit", "VM.PowerMgmt", "VM.Config.Disk", "VM.GuestAgent.Audit"}}
     home.pve.access.add_token("much@pve!tk", home.pve.secret, rights)
     info = home.agent(token_id="much@pve!tk").describe()  # noqa: S106 - a name
-    assert info.remarks[0] == "The token may do more than this configuration needs: VM.Config.Disk."
+    assert info.remarks[0] == "The token may do more than fencer needs: VM.Config.Disk."
     assert (info.can_power, info.problems) == (True, ())
 
 

@@ -17,6 +17,14 @@ from tests.support.pve.data import api_schema
 
 FILE = api_schema()
 SCHEMA: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+SCHEMA |= {
+    # Not among the endpoints there. Source: pve-cluster, PVE/API2/ClusterConfig.pm.
+    "GET /cluster/config/qdevice": {
+        "parameters": {},
+        "permissions": {"check": ["perm", "/", ["Sys.Audit"]]},
+        "returns": {"type": "object"},
+    }
+}
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -28,7 +36,7 @@ REALLY = {"GET /cluster/nextid": "string"}
 """Where the recorded answers contradict the schema, they are right."""
 MAY_BE_NULL = {"ssl_fingerprint"}
 
-pytestmark = pytest.mark.skipif(not SCHEMA, reason=f"no schema of the API in {FILE}")
+pytestmark = pytest.mark.skipif(not FILE.exists(), reason=f"no schema of the API in {FILE}")
 every_route = pytest.mark.parametrize("route", ROUTES, ids=lambda it: f"{it.method} {it.path}")
 
 

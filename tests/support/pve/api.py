@@ -87,6 +87,7 @@ ROUTES = (
     Route("GET", "/version", replies.version),
     Route("GET", "/access/permissions", replies.permissions, params=("path",)),
     Route("GET", "/cluster/status", replies.cluster_status, protected=True, right=_AUDIT_ALL),
+    Route("GET", "/cluster/config/qdevice", replies.quorum_device, right=_AUDIT_ALL),
     Route("GET", "/cluster/resources", replies.resources, params=("type",)),
     Route("GET", "/cluster/nextid", replies.nextid, params=("vmid",)),
     Route("GET", "/cluster/tasks", task_replies.cluster_tasks),
@@ -97,7 +98,7 @@ ROUTES = (
     Route("GET", "/nodes", replies.nodes),
     Route("GET", "/nodes/{node}/status", replies.node_status, right=("/nodes/{node}", ("Sys.Audit",))),
     Route("GET", "/nodes/{node}/qemu", replies.guests, protected=True, params=("full",)),
-    Route("GET", f"{_VM}/config", replies.config, right=_AUDIT_VM, params=("snapshot",)),
+    Route("GET", f"{_VM}/config", replies.config, right=_AUDIT_VM, params=("current", "snapshot")),
     Route("GET", f"{_VM}/status/current", replies.status_current, protected=True, right=_AUDIT_VM),
     Route(
         "POST", f"{_VM}/status/start", commands.start, True, _POWER, ("timeout", "skiplock", "migratedfrom")

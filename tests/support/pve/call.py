@@ -47,8 +47,18 @@ class Call:
         return found
 
     def may(self, path: str, *privileges: str) -> bool:
-        """Whether the caller has one of these privileges."""
-        return not self.token.on(path).isdisjoint(privileges)
+        """Whether the caller has one of these privileges, on the path or by the pool that a guest is in."""
+        return not (self.token.on(path) | self._by_pool(path)).isdisjoint(privileges)
+
+    def _by_pool(self, path: str) -> frozenset[str]:
+        """Source: pve-access-control, PVE/RPCEnvironment.pm, compile_acl_path: roles of both are joined."""
+        kind, _, number = path.strip("/").partition("/")
+        conf = (
+            self.pve.files_of(self.host).confs.get(int(number))
+            if kind == "vms" and number.isdigit()
+            else None
+        )
+        return self.token.on(f"/pool/{conf.pool}") if conf is not None and conf.pool else frozenset()
 
     def require(self, path: str, *privileges: str) -> None:
         """Refuse a caller who has none of these privileges."""

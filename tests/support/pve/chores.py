@@ -1,12 +1,9 @@
-"""What ``qm`` and ``vzdump`` do with memory and disks: hibernate, snapshot, backup, clone, restore, destroy.
+"""What ``qm`` and ``vzdump`` do with memory and disks: hibernate, snapshot, backup, destroy.
 
 Source: facts read in qemu-server and pve-manager; unlike the power commands these were not recorded.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
-from uuid import uuid4
 
 from tests.support.pve.model import Conf, Host
 from tests.support.pve.power import Power
@@ -55,21 +52,6 @@ class Chores(Power):
         with self._pve.clock.lock:
             on = self._on(vmid, None)
             return self._task(on, "vzdump", vmid, ROOT, self._backup(on, vmid, mode), by_hand=by_hand)
-
-    def clone(self, vmid: int, newid: int, name: str = "", *, by_hand: bool = False) -> Task:
-        """``qm clone``: another UUID, the same hookscript."""
-        with self._pve.clock.lock:
-            on = self._on(vmid, None)
-            copy = self._copied(vmid, newid, name or f"copy-of-{vmid}", "clone")
-            copy.uuid = str(uuid4())
-            return self._task(on, "qmclone", vmid, ROOT, self._unlock_later(on, copy), by_hand=by_hand)
-
-    def restore(self, vmid: int, newid: int, name: str = "", *, by_hand: bool = False) -> Task:
-        """``qmrestore`` of a backup of this guest to a new id, without ``--unique``: the same UUID."""
-        with self._pve.clock.lock:
-            on = self._on(vmid, None)
-            copy = self._copied(vmid, newid, name or self._pve.confs[vmid].name, "create")
-            return self._task(on, "qmrestore", newid, ROOT, self._unlock_later(on, copy), by_hand=by_hand)
 
     def destroy(self, vmid: int) -> Task:
         """``qm destroy``."""
@@ -155,11 +137,6 @@ class Chores(Power):
             yield Phase("running", 20.0)
         conf.lock = None
 
-    def _unlock_later(self, host: Host, copy: Conf) -> Steps:
-        self._to_edit(host, copy.vmid)
-        yield Phase("copying", 5.0)
-        copy.lock = None
-
     def _destroy(self, host: Host, vmid: int) -> Steps:
         conf = self._to_edit(host, vmid)
         yield 0.5
@@ -179,17 +156,3 @@ class Chores(Power):
         if conf.lock not in {None, "create", "clone"}:
             raise TaskFailed(f"VM is locked ({conf.lock})")
         return conf
-
-    def _copied(self, vmid: int, newid: int, name: str, lock: str) -> Conf:
-        copy = replace(
-            self._pve.confs[vmid],
-            vmid=newid,
-            name=name,
-            lock=lock,
-            vmgenid=str(uuid4()),
-            vmstate=None,
-            saved=None,
-            snapshots={},
-        )
-        self._pve.admit(copy)
-        return copy

@@ -19,7 +19,7 @@ _OLD_S = 30
 def manager_status(call: Call) -> Json:
     """``GET /cluster/ha/status/manager_status``."""
     files = call.pve.files_of(call.host)
-    quorate = "1" if call.pve.quorate(call.host) else ""
+    quorate = "1" if call.pve.seems_quorate(call.host) else ""
     told = {"manager_status": files.manager, "quorum": {"node": call.host.name, "quorate": quorate}}
     return {**told, "lrm_status": files.lrm} if files.lrm else told
 
@@ -44,7 +44,7 @@ def _resource(call: Call, sid: str) -> Json:
 
 def current(call: Call) -> Json:
     """``GET /cluster/ha/status/current``."""
-    files, quorate = call.pve.files_of(call.host), call.pve.quorate(call.host)
+    files, quorate = call.pve.files_of(call.host), call.pve.seems_quorate(call.host)
     text = "OK" if quorate else f"No quorum on node '{call.host.name}'!"
     rows: list[Json] = [
         {"id": "quorum", "type": "quorum", "node": call.host.name, "status": text, "quorate": int(quorate)}

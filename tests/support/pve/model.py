@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import Any
@@ -37,6 +36,8 @@ class Conf:
         vmstate: The volume that holds saved memory; what is in it is in `saved`.
         saved: Name of the memory that the next start goes on with.
         snapshots: Name → memory saved with it, or None.
+        pending: What was edited while it ran, as ``GET config`` shows it: what its next cold start
+            applies, or its stop through Proxmox. Source: qemu-server, vm_start and vm_stop_cleanup.
     """
 
     vmid: int
@@ -57,11 +58,17 @@ class Conf:
     startup: str | None = None
     pool: str | None = None
     snapshots: dict[str, str | None] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
     memory_mib: int = 2048
     cores: int = 2
 
+    def apply_pending(self) -> None:
+        """Take in what was edited while it ran, as a cold start and a stop do."""
+        self.uuid = self.pending.get("smbios1", self.uuid).removeprefix("uuid=")
+        self.pending = {}
+
     def listing(self) -> dict[str, Any]:
-        """Return what ``GET config`` shows, types as there."""
+        """Return what ``GET config`` shows with ``current``, types as there."""
         said: dict[str, Any] = {
             "name": self.name,
             "memory": str(self.memory_mib),
@@ -162,6 +169,8 @@ class Host:
         group: Hosts whose corosync hears each other.
         members: Whom its corosync believes to be online.
         lacks_hook: Hookscripts that guests ask for are not there.
+        corosync: How its corosync is; one that does not work leaves `members` as they were.
+        believed_until_s: Until when workers of pvedaemon repeat `quorate: 1`, after corosync ended.
         stale: Its copy of the files since it lost quorum; None: it has quorum.
         kvms: Its processes by VMID.
         flocks: VMIDs whose configuration lock is held.
@@ -183,6 +192,8 @@ class Host:
     pvedaemon: Daemon = Daemon.OK
     pvestatd: Daemon = Daemon.OK
     pmxcfs: Pmxcfs = Pmxcfs.OK
+    corosync: Daemon = Daemon.OK
+    believed_until_s: float = 0.0
     lacks_hook: bool = False
     stale: Files | None = None
     kvms: dict[int, Kvm] = field(default_factory=dict)
@@ -214,8 +225,3 @@ class Host:
 def service_id(vmid: int) -> str:
     """Return what HA calls a guest."""
     return f"vm:{vmid}"
-
-
-def majority(members: Iterable[str], hosts: int) -> bool:
-    """Whether these are more than half of all."""
-    return 2 * len(list(members)) > hosts

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.pve.call import Call
 from tests.support.pve.model import Conf, Host, Pmxcfs, service_id
-from tests.support.pve.refused import Refused, bad_parameter
+from tests.support.pve.refused import BAD_PARAMETER, Refused, bad_parameter
 from tests.support.pve.stats import HOST_MEMORY
 
 Json = Any
@@ -46,7 +46,7 @@ def cluster_status(call: Call) -> Json:
         "name": call.pve.name,
         "version": 3,
         "nodes": len(call.pve.hosts),
-        "quorate": int(call.pve.quorate(call.host)),
+        "quorate": int(call.pve.seems_quorate(call.host, worker=True)),
     }
     return [whole, *(_member(call, host, host.number) for host in call.pve.hosts.values())]
 
@@ -114,6 +114,11 @@ def node_status(call: Call) -> Json:
     }
 
 
+def quorum_device(call: Call) -> Json:
+    """``GET /cluster/config/qdevice``: empty where there is none, or where only root may ask it."""
+    return {"Model": "Net", "State": "Connected"} if call.pve.device and call.pve.device_told else {}
+
+
 def resources(call: Call) -> Json:
     """``GET /cluster/resources``: stale, and silent about what the caller may not see."""
     kind = call.params.get("type")
@@ -145,7 +150,7 @@ def _vm_row(call: Call, conf: Conf) -> Json:
         row["lock"] = conf.lock
     if conf.tags:
         row["tags"] = ";".join(conf.tags)
-    if conf.pool is not None:
+    if conf.pool is not None and call.may(f"/pool/{conf.pool}", "Pool.Audit"):
         row["pool"] = conf.pool
     service = files.manager.get("service_status", {}).get(service_id(conf.vmid))
     if service is not None:
@@ -220,13 +225,20 @@ def _guest_row(call: Call, conf: Conf, *, full: bool) -> dict[str, Any]:
 
 
 def config(call: Call) -> Json:
-    """``GET /nodes/{node}/qemu/{vmid}/config``."""
+    """``GET /nodes/{node}/qemu/{vmid}/config``: as it will be after a start, or with ``current`` as it is.
+
+    Source: qemu-server's PVE/API2/Qemu.pm, vm_config; pve-guest-common's PVE/AbstractConfig.pm,
+    load_current_config.
+    """
     conf, name = call.conf(), call.params.get("snapshot")
+    if name is not None and call.flag("current"):
+        both = "cannot use 'snapshot' parameter with 'current'"
+        raise Refused(400, BAD_PARAMETER, {"snapshot": both, "current": both})
     if name is None:
-        return conf.listing()
+        return conf.listing() if call.flag("current") else {**conf.listing(), **conf.pending}
     if name not in conf.snapshots:
         raise Refused(500, f"snapshot '{name}' does not exist")
-    then = replace(conf, lock=None, vmstate=None, parent=None)
+    then = replace(conf, lock=None, vmstate=None, parent=None, pending={})
     if conf.snapshots[name] is not None:
         then.vmstate = f"local:{conf.vmid}/vm-{conf.vmid}-state-{name}.raw"
     return {**then.listing(), "snaptime": call.pve.clock.unix_s() - 60}

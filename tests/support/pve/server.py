@@ -10,6 +10,7 @@ import hashlib
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from tests.controlplane.certificates import Authority
+from tests.controlplane.certificates import Authority, KeyPair
 from tests.support.pve.api import Api, Reply, Request
 from tests.support.pve.cluster import PveCluster
 from tests.support.pve.model import Host
@@ -58,15 +59,25 @@ class PveServers:
         folder: For the authority's certificate.
         delay_scale: By this the real one's delays are multiplied before they are waited for.
         keep_alive_s: How long a connection stays open that has been idle since its last answer.
+        certify: Makes the certificate that a host shows; None: an authority that all clusters share does.
 
     Attributes:
         requests: What was asked, oldest first.
         recycle_after: How many requests a worker lives; then idle connections are closed without a word.
-        ca_file: Of the authority that issued the hosts' certificates.
+        ca_file: Of the authority that all clusters share.
+        address: Where all hosts listen once they are entered; ``::1`` may be set before.
     """
 
+    address = LOOPBACK
+
     def __init__(
-        self, pve: PveCluster, folder: Path, *, delay_scale: float = 0.0, keep_alive_s: float = 5.0
+        self,
+        pve: PveCluster,
+        folder: Path,
+        *,
+        delay_scale: float = 0.0,
+        keep_alive_s: float = 5.0,
+        certify: Callable[[str], KeyPair] | None = None,
     ) -> None:
         self.pve, self.api = pve, Api(pve)
         self.delay_scale, self.keep_alive_s = delay_scale, keep_alive_s
@@ -75,7 +86,8 @@ class PveServers:
         self.ca_file = folder / "ca.crt"
         self.ca_file.write_bytes(_authority().ca_file.read_bytes())
         self.over = threading.Event()
-        self._doors = {host.name: Door(self, host) for host in pve.hosts.values()}
+        identify = _identity if certify is None else lambda name: _shown(certify(name))
+        self._doors = {host.name: Door(self, host, *identify(host.name)) for host in pve.hosts.values()}
 
     def __enter__(self) -> Self:
         for door in self._doors.values():
@@ -101,7 +113,8 @@ class PveServers:
 
     def url(self, host: str) -> str:
         """Return where a host listens."""
-        return f"https://{LOOPBACK}:{self.port(host)}"
+        name = f"[{self.address}]" if ":" in self.address else self.address
+        return f"https://{name}:{self.port(host)}"
 
     def port(self, host: str) -> int:
         """Return a host's port; it keeps it for good."""
@@ -140,8 +153,11 @@ def _authority() -> Authority:
 
 @cache
 def _identity(host: str) -> tuple[ssl.SSLContext, str]:
-    """A host's TLS and its certificate's SHA-256 fingerprint."""
-    pair = _authority().server(host, [LOOPBACK, host, "localhost"])
+    return _shown(_authority().server(host, [LOOPBACK, "::1", host, "localhost"]))
+
+
+def _shown(pair: KeyPair) -> tuple[ssl.SSLContext, str]:
+    """A host's TLS, and the SHA-256 fingerprint of the certificate that it shows."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert_file, pair.key_file)
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.cert_file.read_text())).hexdigest().upper()
@@ -151,9 +167,9 @@ def _identity(host: str) -> tuple[ssl.SSLContext, str]:
 class Door:
     """The port of one host."""
 
-    def __init__(self, servers: PveServers, host: Host) -> None:
-        self.servers, self.host = servers, host
-        self.context, servers.pve.fingerprints[host.name] = _identity(host.name)
+    def __init__(self, servers: PveServers, host: Host, context: ssl.SSLContext, fingerprint: str) -> None:
+        self.servers, self.host, self.context = servers, host, context
+        servers.pve.fingerprints[host.name] = fingerprint
         self._lock = threading.RLock()
         self._listener: socket.socket | None = None
         self._talks: dict[socket.socket, bool] = {}  # True: something is being asked
@@ -209,7 +225,9 @@ class Door:
     def _listen(self) -> None:
         with self._lock:
             if self._listener is None:
-                self._listener = socket.create_server((LOOPBACK, self.port))
+                address = self.servers.address
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                self._listener = socket.create_server((address, self.port), family=family)
                 self._listener.settimeout(_LOOK_S)
                 self.port = self._listener.getsockname()[1]
 

@@ -42,6 +42,8 @@ class PowerSteps:
     def launch(self, host: Host, vmid: int, memory: str | None = None, qmp: str = "running") -> Kvm:
         """Start a kvm process; without `memory` the guest boots."""
         held = memory or self.fresh_memory(vmid)
+        if memory is None and vmid in self._pve.confs:
+            self._pve.confs[vmid].apply_pending()
         now_s = self._pve.clock.now_s()
         kvm = Kvm(vmid, host.name, next(self._pids), now_s, held, qmp)
         host.kvms[vmid] = kvm
@@ -103,6 +105,7 @@ class PowerSteps:
             yield _FROZEN_STOP_S if kvm.frozen else _QUIT_S
             if host.kvm(vmid) is kvm:
                 self.end(kvm)
+                conf.apply_pending()
             yield from self._hook(host, vmid, "post-stop")
             yield _CLEANUP_S
         finally:
@@ -153,6 +156,7 @@ class PowerSteps:
             yield obeys_s
         if host.kvm(vmid) is kvm:
             self.end(kvm)
+            self._conf(host, vmid).apply_pending()
         yield from self._hook(host, vmid, "post-stop")
 
     def _reset(self, host: Host, vmid: int) -> Steps:

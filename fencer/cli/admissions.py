@@ -1,0 +1,111 @@
+"""What `fencer check` says of power: on which guests the configuration admits it, and by which words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fencer.cli.findings import Finding, Level
+from fencer.cli.render import count, listing
+from fencer.config.settings import Config
+from fencer.core.identity import subject_of
+from fencer.core.model import Observation
+from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.rung import Subject
+from fencer.ports import EndpointInfo
+from fencer.runtime.reconcile import Pass
+
+
+def power_findings(
+    config: Config, known: Sequence[Observation], seen: Pass, infos: Mapping[str, EndpointInfo]
+) -> Iterator[Finding]:
+    """Name the guests that may be stopped and by what, those that may not be, and groups that nobody is in.
+
+    Args:
+        config: What is admitted.
+        known: Nodes that are one guest each.
+        seen: One look.
+        infos: What the endpoints that answer say of our rights there.
+    """
+    subjects = [subject for one in known if (subject := subject_of(one)) is not None]
+    if subjects:
+        yield _powered(config, subjects, infos)
+    for endpoint in config.endpoints:
+        if endpoint.name not in seen.scene.errors:
+            yield from _nobody_in(endpoint.name, endpoint.power.groups, seen)
+
+
+def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Finding:
+    powerless = [one for one in subjects if not _may_power(one, infos)]
+    held = [one for one in subjects if not one.candidate.power_admitted or one in powerless]
+    about = f"{len(subjects) - len(held)} of {count(len(subjects), 'guest')} may be stopped"
+    by = "; ".join(_by_word(subjects))
+    wanted = _wanted(config.policy)
+    if not held or not wanted:
+        return Finding("power", about, note=by)
+    names = listing([one.node.name for one in held])
+    text = f"{names}: if {' or '.join(wanted)}, fencer may not stop them, and leaves the node alone"
+    points = [by] if by else []
+    if powerless:
+        points.append(
+            f"our rights there do not suffice to power {listing([one.node.name for one in powerless])}"
+        )
+    tries = (*_ways(config, held), *_lines(powerless, infos))
+    return Finding("power", about, Level.WARN, text, tries, tuple(points))
+
+
+def _may_power(subject: Subject, infos: Mapping[str, EndpointInfo]) -> bool:
+    info = infos.get(subject.guest.endpoint)
+    return info is None or info.may_power(subject.guest.id)
+
+
+def _lines(powerless: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Iterator[str]:
+    """Say what gives our token the right to power guests, where that can be told."""
+    for endpoint in dict.fromkeys(one.guest.endpoint for one in powerless):
+        if infos[endpoint].kind == "proxmox":
+            yield f"for {endpoint}: `fencer setup proxmox --power`, which prints lines that are run there"
+
+
+def _ways(config: Config, held: Sequence[Subject]) -> Iterator[str]:
+    """Say under each hypervisor what would admit the guests that are not."""
+    for endpoint in config.endpoints:
+        mine = [one for one in held if one.guest.endpoint == endpoint.name]
+        uuids = [one.guest.uuid for one in mine if not one.candidate.power_admitted]
+        groups = "".join(f", or {group.replace(':', ' ')}" for group in sorted(endpoint.power.groups))
+        given = f"{groups}, given to it in Proxmox" if groups else ""
+        if uuids:
+            yield f"under {endpoint.name}: `power: {{uuids: [{listing(uuids)}]}}`{given}"
+
+
+def _by_word(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Say which nodes' guests are admitted by each word of the configuration."""
+    words = dict.fromkeys(word for one in subjects for word in one.candidate.admitted_by)
+    for word in words:
+        names = [one.node.name for one in subjects if word in one.candidate.admitted_by]
+        yield f"by {word}: {listing(names)}"
+
+
+def _wanted(policy: Policy) -> list[str]:
+    """Name the states in which the policy has fencer stop a guest."""
+    wishes = {
+        "paused": policy.paused_guest is PausedGuest.STOP,
+        "running but unheard": policy.unresponsive_guest is UnresponsiveGuest.STOP,
+        "back with old memory": policy.resumed_guest is ResumedGuest.STOP,
+    }
+    return [state for state, wish in wishes.items() if wish]
+
+
+def _nobody_in(endpoint: str, admitted: frozenset[str], seen: Pass) -> Iterator[Finding]:
+    """Name the groups that no guest is in, with those that are written alike."""
+    there = {
+        group
+        for reading in seen.scene.evidence.values()
+        if reading.guest.endpoint == endpoint
+        for group in reading.groups
+    }
+    for group in sorted(admitted - there):
+        kind, _, name = group.partition(":")
+        alike = sorted(other for other in there if other.lower() == group.lower())
+        hint = f"; there is {listing(alike)}, and case counts" if alike else ""
+        text = f"no guest of {endpoint} that the token sees is in it: it admits nobody{hint}"
+        tries = (f"the {kind} {name} given to the guests in Proxmox, or another one written here",)
+        yield Finding("power", f"{endpoint}: {group}", Level.WARN, text, tries)

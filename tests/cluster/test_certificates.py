@@ -1,0 +1,125 @@
+"""Whose API server is believed: what the kubeconfig's own CA signed, whatever else that CA says of itself."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from fencer.cluster.client import Connection
+from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ClusterUnreachable
+from fencer.guest.api import Api
+from fencer.guest.errors import Unreachable
+from fencer.guest.kubeconfig import read
+from tests.cluster.conftest import write_kubeconfig
+from tests.controlplane.certificates import Authority, KeyPair
+
+AS_SOMEBODY = {"token": "abc"}
+Ask = Callable[[Path], object]
+
+
+class _Version(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b'{"gitVersion": "v1.34.1"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def _serving(pair: KeyPair) -> Iterator[str]:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair.cert_file, pair.key_file)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Version) as server:
+        server.daemon_threads = True
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _as_fencer(kubeconfig: Path) -> object:
+    connection = Connection(ClusterSettings(str(kubeconfig)), sleep=lambda _: None)
+    return connection.read("version", lambda apis: apis.version.get_code).required("gitVersion")
+
+
+def _as_the_guest(kubeconfig: Path) -> object:
+    return Api(read(kubeconfig, run=None)).ask("GET", "/version", within_s=10).body["gitVersion"]
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[[KeyPair], str]]:
+    with ExitStack() as ending:
+        yield lambda pair: ending.enter_context(_serving(pair))
+
+
+BOTH = pytest.mark.parametrize("ask", [_as_fencer, _as_the_guest], ids=["fencer", "fencer-guest"])
+
+
+@BOTH
+@pytest.mark.parametrize("complete", [True, False], ids=["RFC 5280", "bare"])
+def test_the_kubeconfigs_own_ca_is_believed(serving, tmp_path, ask: Ask, complete):
+    """A bare one has neither key identifiers nor a key usage."""
+    authority = Authority(tmp_path, complete=complete)
+    url = serving(authority.server("api", ["127.0.0.1"]))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=authority.ca_file)
+    assert ask(path) == "v1.34.1"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("shown", "why"),
+    [
+        (
+            lambda _own, other: other.server("api", ["127.0.0.1"]),
+            "self-signed certificate|local issuer|signature",
+        ),
+        (lambda own, _other: own.server("api", ["192.0.2.1"]), "not valid for '127.0.0.1'"),
+        (lambda own, _other: own.server("api", ["127.0.0.1"], timedelta(hours=-1)), "expired"),
+    ],
+    ids=["another CA", "another name", "over"],
+)
+def test_what_is_wrong_with_a_certificate_itself_is_refused(serving, tmp_path, ask: Ask, shown, why):
+    own, other = Authority(tmp_path / "own", complete=False), Authority(tmp_path / "other", complete=False)
+    url = serving(shown(own, other))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=own.ca_file)
+    with pytest.raises(
+        (ClusterUnreachable, Unreachable), match=f"its certificate is not trusted: .*({why})"
+    ) as told:
+        ask(path)
+    assert "_ssl.c" not in str(told.value)
+
+
+def test_a_server_that_is_not_there_is_told_without_the_clients_own_words(tmp_path):
+    authority = Authority(tmp_path)
+    path = write_kubeconfig(
+        tmp_path / "kubeconfig", "https://127.0.0.1:1", AS_SOMEBODY, ca_file=authority.ca_file
+    )
+    with pytest.raises(ClusterUnreachable, match=r"no answer: Failed to establish a new connection"):
+        _as_fencer(path)
+
+
+def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(serving, tmp_path):
+    old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
+    url = serving(new.server("api", ["127.0.0.1"]))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=old.ca_file)
+    connection = Connection(ClusterSettings(str(path)), sleep=lambda _: None)
+    with pytest.raises(ClusterUnreachable):
+        connection.read("version", lambda apis: apis.version.get_code)
+    old.ca_file.write_bytes(new.ca_file.read_bytes())
+    assert connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"

@@ -1,0 +1,96 @@
+"""Power admitted by group: the newest reading says who is in it, from afar and right before an order."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.identity import Admission, Rules
+from fencer.core.model import Intent, Reason, Verdict, Word
+from fencer.runtime.reconcile import Agent
+from tests.runtime.stagehand import ARMED, POWER, Stagehand
+
+TAGGED = frozenset({"tag:fencer"})
+
+
+class Grouped:
+    """A hypervisor that counts all its guests among groups, by sweeps and by readings of one alone."""
+
+    def __init__(self, port):
+        self._port = port
+        self.swept = self.read_alone = TAGGED
+
+    def __getattr__(self, name):
+        return getattr(self._port, name)
+
+    def sweep(self):
+        return [replace(reading, groups=self.swept) for reading in self._port.sweep()]
+
+    def read(self, guest):
+        return replace(self._port.read(guest), groups=self.read_alone)
+
+
+@pytest.fixture
+def stage():
+    """A sound cluster whose guests are admitted by their tag, every binding proven."""
+    hand = Stagehand()
+    hand.grouped = {name: Grouped(port) for name, port in hand.world.hypervisors.items()}
+    admitted = Rules(admitted=dict.fromkeys(hand.grouped, Admission(groups=TAGGED)))
+    hand.agent = Agent(replace(hand.world, hypervisors=hand.grouped), ARMED, admitted)
+    hand.run(25)
+    return hand
+
+
+def powered(stage):
+    return [call for call in stage.calls if call in POWER]
+
+
+def test_a_paused_guest_with_the_tag_is_stopped_and_its_node_fenced(stage):
+    stage.happen("pause")
+    stage.run(150)
+    assert powered(stage) == ["stop"]
+    assert stage.node().out_of_service is not None
+
+
+@pytest.mark.parametrize("when", ["swept", "read_alone"])
+def test_a_guest_that_lost_its_tag_is_not_stopped_however_that_is_found_out(stage, when):
+    for port in stage.grouped.values():
+        setattr(port, when, frozenset())
+    stage.happen("pause")
+    done = stage.run(150)
+    assert powered(stage) == []
+    assert done.judged["k8s-2"].decision.reason is Reason.NO_POWER_RIGHTS
+
+
+def test_a_guest_that_loses_its_tag_while_the_incident_is_claimed_is_not_stopped(stage):
+    def lose():
+        for port in stage.grouped.values():
+            port.swept = port.read_alone = frozenset()
+
+    stage.before["claim"] = lose
+    stage.happen("pause")
+    stage.run(150)
+    assert powered(stage) == []
+
+
+@pytest.mark.parametrize(
+    ("intent", "fault", "word"),
+    [
+        (Intent.FENCE, "pause", Word(stop_guest=True)),
+        (Intent.SHUTDOWN, "", Word()),
+        (Intent.START, "crash", Word()),
+    ],
+)
+def test_no_door_leads_to_the_power_of_a_guest_that_lost_its_tag(stage, intent, fault, word):
+    if fault:
+        stage.happen(fault)
+        stage.run(20)
+    for port in stage.grouped.values():
+        port.read_alone = frozenset()
+    reasons = set()
+    for _ in range(60):
+        judged = stage.agent.step("k8s-2", intent, word)
+        reasons.add(judged.decision.reason)
+        stage.simulation.clock.wait(2)
+    assert powered(stage) == []
+    assert Reason.NO_POWER_RIGHTS in reasons
+    assert judged.decision.verdict is not Verdict.START
