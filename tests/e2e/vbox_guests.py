@@ -218,6 +218,10 @@ def running_vbox_guests(vbox: VBox, folder: Path) -> Iterator[VBoxGuestHost]:
         heart.join()
 
 
+SPEED = 2.0
+"""A sweep is a process for each machine: by a quicker clock, its answers would be old on a busy machine."""
+
+
 class VagrantOperator(Operator):
     """fencer beside a VirtualBox lab, set up from a Vagrant project as its README says.
 
@@ -227,7 +231,7 @@ class VagrantOperator(Operator):
     """
 
     def __init__(self, host: VBoxGuestHost, *arguments: Any) -> None:
-        super().__init__(*arguments)
+        super().__init__(*arguments, speed=SPEED)
         self._host = host
 
     def configure(self, mode: str = "armed", *, power: bool = True, **policy: Any) -> Path:
