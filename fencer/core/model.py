@@ -234,7 +234,7 @@ class Evidence:
         witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
         away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
         told: What people have to hear of at once, beside the reading itself; empty: nothing.
-        stuck: What would end what stands in the way of a final state, where waiting will not; else empty.
+        stuck: What brings a final state, where waiting for the hypervisor alone does not; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
         groups: What its hypervisor counts it among just then, like ``tag:fencer`` or ``pool:k8s``.
     """

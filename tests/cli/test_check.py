@@ -10,10 +10,11 @@ import pytest
 
 from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
+from fencer.cli.trials import binding_findings
 from fencer.config import secret_files
 from fencer.config.settings import PowerWitness
 from fencer.core import annotations as keys
-from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, Taint
+from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, PowerState, Taint
 from fencer.core.policy import Mode, Policy
 from fencer.errors import (
     ClusterDenied,
@@ -28,6 +29,7 @@ from fencer.ports import ClusterInfo, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise, in_ops
+from tests.core.build import evidence, observation
 
 
 def findings(lab):
@@ -444,3 +446,11 @@ def test_a_guest_whose_settings_cannot_be_read_hides_no_other():
 def test_the_time_of_a_drain_inside_is_its_units():
     unit = Path(__file__).parents[2] / "systemd" / "fencer-guest-drain.service"
     assert f"\nTimeoutStopSec={DRAIN_INSIDE_S}\n" in unit.read_text()
+
+
+def test_a_guest_of_which_nothing_can_be_told_was_not_read_live():
+    """Its host is dead: that its binding was proven once is no reading."""
+    silent = observation()
+    told = replace(evidence(PowerState.UNKNOWN), raw="lab1 is offline")
+    [finding] = binding_findings([silent], lambda _guest: told)
+    assert (finding.level, finding.points) == (Level.WARN, (f"{silent.node.name}: lab1 is offline",))

@@ -91,13 +91,23 @@ class Look:
         reply = self.api.get("nodes", host, "tasks", vmid=vmid, source="all", limit=TASKS_LISTED)
         return read_tasks(reply.data)
 
-    def tasks_anywhere(self, vmid: int) -> list[Task]:
-        """List a guest's newest tasks on all hosts; of one that hangs they are missing, and prove nothing."""
+    def tasks_anywhere(self, vmid: int, *, leave_out_silent: bool = True) -> list[Task]:
+        """List a guest's newest tasks on all hosts that are counted in.
+
+        Args:
+            vmid: The guest's number.
+            leave_out_silent: For whom a task that is missing can only prove less.
+
+        Raises:
+            HostSilent: one does not answer, and may not be left out.
+            HypervisorError: something could not be asked.
+        """
         found: list[Task] = []
         hurried = replace(self, api=self.api.within(PATIENCE_S))
+        left_out = (HostSilent,) if leave_out_silent else ()
         for host, online in self.members.online.items():
             if online:
-                with suppress(HostSilent):
+                with suppress(*left_out):
                     found.extend(hurried.tasks(host, vmid))
         return found
 

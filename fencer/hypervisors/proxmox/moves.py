@@ -91,7 +91,7 @@ def away(look: Look, vmid: int, host: str, here: Sequence[Task], until_s: float 
         here = [task for task in tasks if task.host == host]
 
 
-def begun_elsewhere(look: Look, vmid: int, host: str) -> Task | None:
+def begun_elsewhere(look: Look, vmid: int, host: str, *, by_ha: bool) -> Task | None:
     """Return a guest's newest start, if that was on another host and nothing there has ended it since.
 
     Two halves of a cluster that both had a quorum have both started it. When they are one again, one
@@ -102,6 +102,7 @@ def begun_elsewhere(look: Look, vmid: int, host: str) -> Task | None:
         look: At the endpoint.
         vmid: The guest's number.
         host: Where its configuration is.
+        by_ha: HA manages it, and so may have started it twice: then no host may be silent.
 
     Raises:
         HypervisorError: something could not be asked.
@@ -110,7 +111,7 @@ def begun_elsewhere(look: Look, vmid: int, host: str) -> Task | None:
     """
     if sum(look.members.online.values()) < 2:  # noqa: PLR2004 - itself, and another
         return None
-    tasks = look.tasks_anywhere(vmid)
+    tasks = look.tasks_anywhere(vmid, leave_out_silent=not by_ha)
     start = last_start(task for task in tasks if task.ok or task.runs)
     if start is None or start.host == host or _booted_since(look, start):
         return None
@@ -219,7 +220,9 @@ def _by_reboot(look: Look, vmid: int, host: str, seen: Sighting | None) -> list[
 
     That takes the records of all hosts: none may be missing, or silent.
     """
-    if seen is None or seen.utc_s is None or look.utc_s is None or look.members.missing:
+    if seen is None or seen.utc_s is None or look.utc_s is None:
+        return []
+    if look.members.missing or not look.online(seen.host):  # or it is no member any more
         return []
     try:
         tasks = {place: look.tasks(place, vmid) for place in look.members.online}

@@ -219,7 +219,7 @@ def _since(look: Look, left: Task, recovery: Recovery) -> bool:
 
 def _unless_begun_elsewhere(look: Look, row: Row, evidence: Evidence) -> Evidence:
     """Doubt a guest that is off where its configuration is, and was started on another host after that."""
-    start = begun_elsewhere(look, row.vmid, row.host)
+    start = begun_elsewhere(look, row.vmid, row.host, by_ha=row.hastate is not None)
     if start is None:
         return evidence
     words = (

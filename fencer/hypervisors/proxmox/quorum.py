@@ -86,13 +86,14 @@ def _heard_lately(look: Look, memory: Memory) -> bool:
 
 def _confirmed(look: Look, memory: Memory) -> bool:
     """Whether another host says of itself what was heard of it, where nothing can have moved yet."""
-    where, since_s = look.api.where, look.began_s - HEARD_S
+    where, since_s, told_s = look.api.where, look.began_s - HEARD_S, look.listing.uptimes_s
     with memory.lock:
-        new = [host for host in look.members.others if memory.is_new(where, _up(host), since_s)]
+        hosts = [host for host in look.members.others if host in told_s]
+        new = [host for host in hosts if memory.is_new(where, _up(host), since_s)]
     for host in new:
         with suppress(HypervisorError):  # another one may tell
             live_s = read_uptime(look.api.within(PATIENCE_S).get("nodes", host, "status").data)
-            if 0 <= live_s - look.listing.uptimes_s[host] <= HEARD_S:
+            if 0 <= live_s - told_s[host] <= HEARD_S:
                 return True
     return False
 

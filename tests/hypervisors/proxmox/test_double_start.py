@@ -9,6 +9,8 @@ from __future__ import annotations
 import pytest
 
 from fencer.core.model import PowerState
+from fencer.errors import HypervisorUnreachable
+from tests.support.pve.model import Daemon
 
 
 def doubly_started(home, *, seen):
@@ -75,3 +77,14 @@ def test_a_live_migration_there_and_back_is_over(home):
         assert home.pve.qm.migrate(conf.vmid, target).finish() == "OK"
         home.pve.clock.advance(10)
     assert {it.power_state for it in back_and_stopped(home, conf)} == {PowerState.STOPPED}
+
+
+def test_of_a_guest_under_ha_every_hosts_record_is_needed(home):
+    """pve2, which has the second process, is counted in and does not answer: that is no record of nothing."""
+    conf = home.guest(ha="stopped")
+    home.pve.qm.stop(conf.vmid).finish()
+    home.pve.clock.advance(15)
+    assert home.read(conf).power_state is PowerState.STOPPED
+    home.pve.set_daemon("pve2", "pveproxy", Daemon.DEAD)
+    with pytest.raises(HypervisorUnreachable, match="pve2 did not answer"):
+        home.read(conf)

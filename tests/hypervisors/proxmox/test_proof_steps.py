@@ -23,7 +23,12 @@ from fencer.core.model import (
     Via,
 )
 from fencer.core.policy import Mode, Policy
-from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol
+from fencer.errors import (
+    GuestNotFound,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.hypervisors.proxmox.ha import HaState, Recovery
 from fencer.hypervisors.proxmox.look import look_around
 from fencer.hypervisors.proxmox.memory import Memory, Sighting
@@ -260,6 +265,24 @@ def test_a_recovery_explains_nothing_of_what_ran_later(seen_s, explained_by):
     memory.sighted(201, Sighting("pve2", seen_s, None))
     answers = api(**{"nodes/pve2/status": {"uptime": 9000}})
     assert prove(answers, memory).moved_from == explained_by
+
+
+def test_statistics_that_vanish_are_no_word_of_the_others():
+    """As when the daemons of all hosts are restarted: rows without an uptime."""
+    bare = [{**host, "uptime": None} for host in HOSTS]
+    answers, memory = (
+        api(**{"cluster/resources": in_turn([row(), *HOSTS], [row(), *HOSTS], [row(), *bare])}),
+        Memory(),
+    )
+    assert prove(answers, memory).power_state is PowerState.STOPPED
+    with pytest.raises(HypervisorUnreachable, match="heard of no other host"):
+        prove(answers, memory, 1005.0)
+
+
+def test_a_guest_last_seen_on_a_host_that_is_no_member_any_more_is_not_explained():
+    memory = Memory()
+    memory.of(201).sighting = Sighting("pve9", 900.0, 1_799_999_900.0)
+    assert prove(api(), memory).moved_from == ()
 
 
 # -- as recorded ------------------------------------------------------------------------------------------
