@@ -28,7 +28,7 @@ from fencer.core.model import (
     NodeView,
     PodView,
 )
-from fencer.errors import FencerError, HypervisorUnreachable
+from fencer.errors import ClusterProtocol, FencerError, HypervisorUnreachable
 
 T = TypeVar("T")
 
@@ -281,6 +281,31 @@ class Roster:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachments:
+    """All VolumeAttachments of the cluster, from one list; one look serves every node.
+
+    Attributes:
+        views: Those that could be read.
+        unread: Of each that could not: the node it names (empty: none), and why, naming the attachment.
+    """
+
+    views: tuple[AttachmentView, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def of(self, node: str) -> tuple[AttachmentView, ...]:
+        """Return those of a node.
+
+        Raises:
+            ClusterProtocol: one that names this node, or none at all, could not be read: a volume that may
+                be this node's must not be overlooked.
+        """
+        for named, why in self.unread:
+            if named in {node, ""}:
+                raise ClusterProtocol(why)
+        return tuple(view for view in self.views if view.node == node)
+
+
+@dataclass(frozen=True, slots=True)
 class Cleared:
     """What became of one pod that was to be cleared.
 
@@ -314,6 +339,14 @@ class Cluster(Protocol):
         """
         ...
 
+    def missing_volume_rights(self) -> Sequence[str]:
+        """Name the rights that `volumes` needs and we do not have. Without them everything else goes on.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
     def roster(self) -> Roster:
         """List all nodes and node leases, paged, and read the pause. A malformed node never hides the others.
 
@@ -340,8 +373,19 @@ class Cluster(Protocol):
         """
         ...
 
-    def attachments(self, node: str) -> Sequence[AttachmentView]:
-        """List the VolumeAttachments of a node.
+    def attachments(self) -> Attachments:
+        """List all VolumeAttachments, paged. The API has no selector for the node, so one list is for all.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol. One that cannot be read is told by
+                `Attachments.of`, to whom it may concern.
+        """
+        ...
+
+    def volumes(self, pod: PodView) -> frozenset[str]:
+        """Name the PersistentVolumes that the pod's claims are bound to, one request a claim.
+
+        A claim that is gone, or not bound yet, has none.
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.
@@ -564,7 +608,7 @@ class Asker(Protocol):
                 sooner, and answer the next time they are asked: for looks that are repeated anyway.
 
         Returns:
-            For each endpoint the answer, or the error that `ask` would have raised.
+            For each endpoint the answer, or the error that `ask` would have raised; by key, in no order.
         """
         ...
 

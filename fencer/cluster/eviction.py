@@ -10,8 +10,8 @@ from typing import Any
 from fencer.cluster import parse
 from fencer.cluster.client import Connection, Refused
 from fencer.cluster.fields import mapping, sequence, text
-from fencer.cluster.kubernetes import refuse_odd_names
 from fencer.cluster.lists import PAGE, Lists
+from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.rights import DRAIN_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.evictions import Answer

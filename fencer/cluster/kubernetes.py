@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from fencer.cluster import parse, patches
+from fencer.cluster import parse, patches, volumes
 from fencer.cluster.answers import Answer, NoSuchPath
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
 from fencer.cluster.key import ClusterKey
 from fencer.cluster.lists import PAGE, Lists
-from fencer.cluster.rights import RIGHTS, granted
+from fencer.cluster.names import NAME, refuse_odd_names
+from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
-from fencer.ports import Cleared, ClusterInfo, Fact, Roster
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
 
 LEASES = "kube-node-lease"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class KubernetesCluster:
@@ -78,6 +77,10 @@ class KubernetesCluster:
         missing = [str(right) for right in RIGHTS if not granted(self._api, right)]
         return missing or self._key.missing()
 
+    def missing_volume_rights(self) -> list[str]:
+        """See `Cluster.missing_volume_rights`."""
+        return [str(right) for right in VOLUME_RIGHTS if not granted(self._api, right)]
+
     # -- reads --------------------------------------------------------------------------------------------
 
     def roster(self) -> Roster:
@@ -110,7 +113,7 @@ class KubernetesCluster:
 
     def fact(self, node: str) -> Fact:
         """See `Cluster.fact`."""
-        if not _NAME.fullmatch(node):
+        if not NAME.fullmatch(node):
             raise ClusterNotFound(f"{shown(node)}: no such node: this cannot be the name of one")
         answer = self._api.read(f"get node {node}", lambda apis: apis.core.read_node, name=node)
         view = parse.name_in_error(parse.node_with(self._key.to_read()), answer.body)
@@ -132,7 +135,7 @@ class KubernetesCluster:
 
     def pods(self, node: str) -> list[PodView]:
         """See `Cluster.pods`."""
-        if not _NAME.fullmatch(node):  # it goes into a selector
+        if not NAME.fullmatch(node):  # it goes into a selector
             raise ClusterProtocol(f"{shown(node)} cannot be the name of a node")
         return self._lists.read(
             f"list pods of {node}",
@@ -142,15 +145,13 @@ class KubernetesCluster:
             field_selector=f"spec.nodeName={node}",
         )
 
-    def attachments(self, node: str) -> list[AttachmentView]:
-        """See `Cluster.attachments`. The API has no selector for the node, so all are listed."""
-        found = self._lists.read(
-            "list volumeattachments",
-            "VolumeAttachmentList",
-            lambda apis: apis.storage.list_volume_attachment,
-            lambda item, _utc: parse.name_in_error(parse.attachment, item),
-        )
-        return [attachment for attachment in found if attachment.node == node]
+    def attachments(self) -> Attachments:
+        """See `Cluster.attachments`."""
+        return volumes.attachments(self._lists)
+
+    def volumes(self, pod: PodView) -> frozenset[str]:
+        """See `Cluster.volumes`."""
+        return volumes.volumes(self._api, pod)
 
     # -- guarded writes on nodes --------------------------------------------------------------------------
 
@@ -251,16 +252,7 @@ class KubernetesCluster:
 
     def delete_attachment(self, attachment: AttachmentView) -> None:
         """See `Cluster.delete_attachment`."""
-        refuse_odd_names(attachment.name)
-        try:
-            self._api.write(
-                f"delete volumeattachment {attachment.name}",
-                lambda apis: apis.storage.delete_volume_attachment,
-                name=attachment.name,
-                body={"preconditions": {"uid": attachment.uid}},
-            )
-        except ClusterNotFound:
-            return
+        volumes.delete_attachment(self._api, attachment)
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -272,13 +264,6 @@ class KubernetesCluster:
             namespace=patches.EVENTS_NAMESPACE,
             body=patches.event(node, reason, text, _now_utc(), warning=warning),
         )
-
-
-def refuse_odd_names(*names: str) -> None:
-    """Names become parts of a URL, where ``..`` and the like would lead elsewhere."""
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise ClusterProtocol(f"{shown(name)} cannot be a name in Kubernetes; nothing was sent")
 
 
 def _fact(node: NodeView, lease: parse.LeaseView | None, utc: str) -> Fact:

@@ -133,6 +133,26 @@ def attachment(data: Any) -> AttachmentView:
     )
 
 
+def attached_to(data: Any) -> str:
+    """Return the node that a VolumeAttachment names, also of one that cannot be read else; empty: none."""
+    try:
+        return text(data, "spec", "nodeName")
+    except ClusterProtocol:
+        return ""
+
+
+def bound_volume(data: Any) -> str:
+    """Return the volume that a PersistentVolumeClaim is bound to; empty: not bound yet.
+
+    A claim may name any volume that it wants before it has it, and one that says that it was bound to a
+    volume which is another's reads Lost.
+
+    Source: k8s.io/api core/v1, PersistentVolumeClaimPhase; kubernetes pkg/controller/volume/persistentvolume.
+    """
+    bound = text(data, "status", "phase") == "Bound"
+    return text(data, "spec", "volumeName") if bound else ""
+
+
 def tolerates_out_of_service(tolerations: list[Any], *, terminating: bool) -> bool:
     """Whether a pod may stay on a node with the taint out-of-service=nodeshutdown:NoExecute.
 

@@ -79,6 +79,9 @@ RIGHTS = (
     Right("create", "secrets", namespace="fencer"),
 )
 
+VOLUME_RIGHTS = (Right("get", "persistentvolumeclaims"),)
+"""What tells the volumes of a pod that tolerates the out-of-service taint; fences are begun without it."""
+
 PLAN_RIGHTS = (
     Right("list", "poddisruptionbudgets", "policy"),
     Right("list", "services"),

@@ -209,7 +209,7 @@ class NodeDrain:
             self._pods = observer.api(lambda: cluster.pods(self.name))
             self._sort()
             if self.state.done:
-                self._attachments = observer.api(lambda: cluster.attachments(self.name))
+                self._attachments = observer.api(cluster.attachments).of(self.name)
         except ClusterDenied:
             raise
         except ClusterError as error:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import DRAIN_RIGHTS, RIGHTS
+from fencer.cluster.rights import DRAIN_RIGHTS, RIGHTS, VOLUME_RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.standin import Behaviour, StandIn
 from tests.support.backstage import ApiBackstage
@@ -87,7 +87,7 @@ def token(bare_api: ControlPlane) -> str:
     """The token of the service account, as an administrator would make it from the manifest."""
     backstage = ApiBackstage(bare_api)
     apply(backstage, RBAC)
-    backstage.wait_for_rights((*RIGHTS, *DRAIN_RIGHTS), ACCOUNT)
+    backstage.wait_for_rights((*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS), ACCOUNT)
     made = backstage.send(
         "POST",
         "/api/v1/namespaces/fencer/serviceaccounts/fencer/token",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,51 @@ def test_a_malformed_node_is_set_aside_and_the_others_are_read(stand_in, lead_to
         "node k8s-2: effect is missing",
         "node (no name): the object: expected an object, not 'nonsense'",
     ]
+
+
+ODD = {"metadata": {"name": "odd"}, "spec": {"nodeName": "k8s-2"}}
+SOUND = {"metadata": {"name": "sound", "uid": "u"}, "spec": {"nodeName": "k8s-1"}}
+
+
+def test_an_attachment_that_cannot_be_read_is_an_error_for_the_node_that_it_names_alone(stand_in, lead_to):
+    server = stand_in(listing("VolumeAttachmentList", ODD, SOUND))
+    found = lead_to(server.url).attachments()
+    assert [one.name for one in found.of("k8s-1")] == ["sound"]
+    with pytest.raises(ClusterProtocol, match=r"attachment odd: metadata\.uid is missing"):
+        found.of("k8s-2")
+
+
+@pytest.mark.parametrize("spec", [{}, {"nodeName": 5}, "nonsense"], ids=str)
+def test_an_attachment_that_names_no_node_may_be_any_nodes(stand_in, lead_to, spec):
+    server = stand_in(listing("VolumeAttachmentList", {**ODD, "spec": spec}, SOUND))
+    found = lead_to(server.url).attachments()
+    for name in ("k8s-1", "k8s-2"):
+        with pytest.raises(ClusterProtocol, match="attachment odd"):
+            found.of(name)
+
+
+@pytest.mark.parametrize(
+    ("behave", "error"),
+    [
+        (status(403, reason="Forbidden"), ClusterDenied),
+        (answer({"status": {"phase": 5}}), ClusterProtocol),
+        (answer({"spec": [], "status": {"phase": "Bound"}}), ClusterProtocol),
+        (hang_up, ClusterUnreachable),
+    ],
+    ids=["denied", "phase", "spec", "no answer"],
+)
+def test_a_claim_that_cannot_be_read_is_not_taken_for_one_without_a_volume(stand_in, lead_to, behave, error):
+    server = stand_in(behave)
+    with pytest.raises(error):
+        lead_to(server.url).volumes(replace(POD, claims=("data",)))
+    assert server.asked[0] == ("GET", "/api/v1/namespaces/default/persistentvolumeclaims/data")
+
+
+def test_a_claim_with_an_odd_name_is_sent_nowhere(stand_in, lead_to):
+    server = stand_in(status(404, reason="NotFound"))
+    with pytest.raises(ClusterProtocol, match="nothing was sent"):
+        lead_to(server.url).volumes(replace(POD, claims=("../../secrets/s",)))
+    assert server.asked == []
 
 
 def test_a_malformed_pod_is_not_overlooked(stand_in, lead_to):

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, Right
+from fencer.cluster.rights import DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, VOLUME_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
-from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, Taint
+from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterUnreachable
 from tests.cluster.conftest import ACCOUNT, RBAC
 from tests.support import wait_until
@@ -184,7 +184,20 @@ def test_lists_of_many_pages_are_whole(bare_api, backstage, node):
     }
     assert len({fact.node.name for fact in roster.facts}) == len(roster.facts)
     assert len(cluster.pods(node)) == 5
-    assert len(cluster.attachments(node)) == 5
+    assert len(cluster.attachments().of(node)) == 5
+
+
+# -- volumes ----------------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_is_gone_or_not_bound_yet_has_no_volume_and_hides_no_other(cluster, backstage, node):
+    """Nor has one that is lost: whoever says that it was bound to another's volume reads so."""
+    backstage.make_claim(f"{node}-wants", phase="Pending")
+    backstage.make_claim(f"{node}-lost", phase="Lost")
+    bound = backstage.make_claim(f"{node}-bound", phase="Bound")
+    claims = (f"{node}-wants", f"{node}-lost", f"{node}-gone", f"{node}-bound")
+    pod = PodView("default", f"{node}-pod", "uid", "1", "Running", claims=claims)
+    assert cluster.volumes(pod) == {bound}
 
 
 # -- an API server that hangs -----------------------------------------------------------------------------
@@ -229,6 +242,7 @@ def answers(cluster, node):
 def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
     assert account.identity().user == ACCOUNT
     assert account.missing_rights() == []
+    assert account.missing_volume_rights() == []
     backstage.renew_lease(node)
     assert node in {fact.node.name for fact in account.roster().facts}
     assert account.fact(node).renew_time is not None
@@ -243,7 +257,11 @@ def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
     with pytest.raises(ClusterConflict):
         account.clear(replaced, "guest stopped")
     backstage.make_attachment(node, f"{node}-va", f"{node}-pv", attached=True)
-    assert len(account.attachments(node)) == 1
+    assert len(account.attachments().of(node)) == 1
+    volume = backstage.make_claim(f"{node}-data")
+    backstage.make_pod(node, f"{node}-stays", tolerates=True, claim=f"{node}-data")
+    (stays,) = [pod for pod in account.pods(node) if pod.tolerates_out_of_service]
+    assert account.volumes(stays) == {volume}
     account.untaint(account.fact(node).node, CORDON)
     account.uncordon(account.fact(node).node)
     account.forget_mark(account.fact(node).node)
@@ -305,7 +323,7 @@ def asked(*rights):
 def test_the_roles_that_the_manifest_binds_and_the_list_of_rights_are_the_same():
     documents = list(yaml.safe_load_all(RBAC.read_text()))
     bound = {document["roleRef"]["name"] for document in documents if "roleRef" in document}
-    assert granted(*bound) == asked(*RIGHTS, *DRAIN_RIGHTS)
+    assert granted(*bound) == asked(*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS)
 
 
 def test_the_manifests_role_for_plans_is_what_a_plan_reads():
@@ -316,6 +334,7 @@ def test_missing_rights_are_named(bare_api):
     nobody = KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig("nobody", []))))
     missing = nobody.missing_rights()
     assert missing == [str(right) for right in RIGHTS]
+    assert nobody.missing_volume_rights() == ["get persistentvolumeclaims"]
     assert "patch nodes" in missing
     assert "list leases in kube-node-lease" in missing
     with pytest.raises(ClusterDenied, match=r'403.*"nobody" cannot list resource'):

@@ -60,6 +60,7 @@ class AskerContract:
         answers = asker.ask_all(
             {"one": calls.well("one"), "two": denied, "three": calls.hanging("three")}, ENOUGH_S
         )
+        assert answers.keys() == {"one", "two", "three"}  # in which order, nobody may rely on
         assert answers["one"] == "well"
         assert isinstance(answers["two"], HypervisorDenied)
         assert isinstance(answers["three"], HypervisorUnreachable)

@@ -95,8 +95,12 @@ class Backstage(Protocol):
         finalizers: Sequence[str] = (),
         mirror: bool = False,
         tolerates: bool = False,
+        claim: str = "",
     ) -> None:
-        """Make a Running pod bound to the node. `tolerates`: any taint, for ever."""
+        """Make a Running pod bound to the node. `tolerates`: any taint, for ever. `claim`: of its volume."""
+
+    def make_claim(self, name: str) -> str:
+        """Make a claim that is bound to a volume, and return the volume's name."""
 
     def touch_pod(self, name: str) -> None:
         """Let somebody else change the pod in a way that fencer does not look at."""
@@ -162,15 +166,16 @@ class ClusterContract:
         self, cluster, backstage, node
     ):
         backstage.make_attachment(node, "csi-doomed", "pv-doomed", attached=True)
-        [attachment] = cluster.attachments(node)
+        [attachment] = cluster.attachments().of(node)
         with pytest.raises(ClusterConflict):
             cluster.delete_attachment(replace(attachment, uid="another"))
         cluster.delete_attachment(attachment)
-        assert not [left for left in cluster.attachments(node) if not left.terminating]
+        assert not [left for left in cluster.attachments().of(node) if not left.terminating]
         cluster.delete_attachment(attachment)
 
     def test_no_right_is_missing(self, cluster):
         assert list(cluster.missing_rights()) == []
+        assert list(cluster.missing_volume_rights()) == []
 
     def test_roster_and_fact_tell_the_same(self, cluster, backstage, node):
         backstage.renew_lease(node)
@@ -233,15 +238,25 @@ class ClusterContract:
 
     def test_a_node_with_nothing_on_it_has_neither_pods_nor_attachments(self, cluster, node):
         assert list(cluster.pods(node)) == []
-        assert list(cluster.attachments(node)) == []
+        assert cluster.attachments().of(node) == ()
 
-    def test_attachments_are_those_of_the_node(self, cluster, backstage, node):
+    def test_one_list_has_the_attachments_of_all_nodes_and_tells_them_apart(self, cluster, backstage, node):
         backstage.make_attachment(node, f"{node}-va", f"{node}-pv", attached=True)
         backstage.make_attachment(f"{node}-other", f"{node}-va-elsewhere", f"{node}-pv-2", attached=True)
-        (attachment,) = cluster.attachments(node)
+        found = cluster.attachments()
+        (attachment,) = found.of(node)
+        (elsewhere,) = found.of(f"{node}-other")
+        assert elsewhere.name == f"{node}-va-elsewhere"
         assert (attachment.name, attachment.node) == (f"{node}-va", node)
         assert attachment.volume == f"{node}-pv"
         assert attachment.attached
+
+    def test_the_volumes_of_a_pod_are_those_that_its_claims_are_bound_to(self, cluster, backstage, node):
+        volume = backstage.make_claim(f"{node}-data")
+        assert cluster.volumes(make_pod(cluster, backstage, node, claim=f"{node}-data")) == {volume}
+
+    def test_a_pod_without_a_claim_has_no_volume(self, cluster, backstage, node):
+        assert cluster.volumes(make_pod(cluster, backstage, node)) == frozenset()
 
     # -- guarded writes on nodes --------------------------------------------------------------------------
 

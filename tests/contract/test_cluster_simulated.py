@@ -10,7 +10,7 @@ from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import RIGHTS, SimulatedCluster
 from fencer.simulation.objects import Api, ApiNode, ApiPod
-from tests.contract.cluster_contract import BINDING, MARK, ClusterContract
+from tests.contract.cluster_contract import BINDING, MARK, ClusterContract, make_pod
 
 
 class MemoryBackstage:
@@ -40,11 +40,15 @@ class MemoryBackstage:
         self._api.clock.advance(10)
         self._api.renew(self._api.nodes[name])
 
-    def make_pod(self, node, name, *, finalizers=(), mirror=False, tolerates=False):
+    def make_pod(self, node, name, *, finalizers=(), mirror=False, tolerates=False, claim=""):
         pod = ApiPod("default", name, self._api.new_uid(), "", self._api.clock.now_s(), node=node)
         pod.phase, pod.ready = "Running", True
         pod.finalizers, pod.mirror, pod.tolerates_out_of_service = tuple(finalizers), mirror, tolerates
+        pod.volume = claim or None
         self._api.create_pod(pod)
+
+    def make_claim(self, name):
+        return name
 
     def touch_pod(self, name):
         self._api.changed(self._api.pod("default", name))
@@ -87,15 +91,17 @@ class TestSimulatedCluster(ClusterContract):
     def backstage(self, api, cluster):
         return MemoryBackstage(api, cluster)
 
-    def test_an_api_that_is_down_is_unreachable_for_everything(self, api, cluster, node):
+    def test_an_api_that_is_down_is_unreachable_for_everything(self, api, cluster, backstage, node):
         view = cluster.fact(node).node
+        pod = make_pod(cluster, backstage, node)
         api.down_why = "connection refused"
         for call in (
             cluster.identity,
             cluster.roster,
             lambda: cluster.fact(node),
             lambda: cluster.pods(node),
-            lambda: cluster.attachments(node),
+            cluster.attachments,
+            lambda: cluster.volumes(pod),
             lambda: cluster.taint(view, MARK),
             lambda: cluster.record_event(view, "Fenced", "x", warning=True),
         ):

@@ -14,6 +14,7 @@ from tests.support.controlplane import ControlPlane
 MERGE = "application/merge-patch+json"
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -68,11 +69,14 @@ class ApiBackstage:
         finalizers: Sequence[str] = (),
         mirror: bool = False,
         tolerates: bool = False,
+        claim: str = "",
     ) -> None:
         notes = {"kubernetes.io/config.mirror": "digest"} if mirror else {}
         spec: dict[str, Any] = {"nodeName": node, "containers": [{"name": "main", "image": "none"}]}
         if tolerates:
             spec["tolerations"] = [{"operator": "Exists"}]
+        if claim:
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
         if mirror:
             # A mirror pod belongs to a node and has no service account, or admission refuses it.
             uid = self.send("GET", f"{NODES}/{node}")["metadata"]["uid"]
@@ -83,6 +87,15 @@ class ApiBackstage:
             metadata = {"name": name, "finalizers": list(finalizers)}
         self.send("POST", PODS, {"metadata": metadata, "spec": spec})
         self.send("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Running"}})
+
+    def make_claim(self, name: str, *, phase: str = "Bound") -> str:
+        """Make a claim for a volume, and play the controller that says what became of it (`phase`)."""
+        volume = f"pv-of-{name}"
+        room = {"requests": {"storage": "1Gi"}}
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": room, "volumeName": volume}
+        self.send("POST", CLAIMS, {"metadata": {"name": name}, "spec": spec})
+        self.send("PATCH", f"{CLAIMS}/{name}/status", {"status": {"phase": phase}})
+        return volume
 
     def touch_pod(self, name: str) -> None:
         self._label(f"{PODS}/{name}")
