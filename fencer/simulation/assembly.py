@@ -44,6 +44,8 @@ class Shape:
         further: Other endpoints, of one host each, where no node's guest is at first.
         foreign: The same, and fencer does not know of them.
         abroad: Nodes whose guests are at the first foreign endpoint.
+        spare: Nodes that are cordoned, so that they carry no pods but those of DaemonSets.
+        answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
     """
 
     nodes: tuple[str, ...] = ("k8s-1", "k8s-2", "k8s-3")
@@ -53,6 +55,8 @@ class Shape:
     further: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     abroad: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    answer_s: float | None = None
 
     def host_of(self, node: str) -> str:
         """Return the host of a node's guest."""
@@ -181,6 +185,7 @@ class Simulation:
         endpoint = self.shape.foreign[0] if name in self.shape.abroad else self.shape.endpoint
         guest = self.world.add_guest(name, endpoint=endpoint, host=host)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, f"simulation://{name}", guest.boot_id)
+        node.unschedulable = name in self.shape.spare
         self.api.add_node(node)
         self._add_machine(guest)
 
@@ -199,5 +204,7 @@ class Simulation:
         name, _, host = endpoint.partition("/")
         if (name, host) in self.witnesses:
             return self.witnesses[name, host].trouble.delay_s
-        hypervisor = self.hypervisors.get(endpoint)
-        return hypervisor.trouble.delay_s if hypervisor is not None else API_DELAY_S
+        hypervisor, usual_s = self.hypervisors.get(endpoint), self.shape.answer_s
+        if hypervisor is None:
+            return API_DELAY_S if usual_s is None else usual_s
+        return max(hypervisor.trouble.delay_s, usual_s or 0.0)

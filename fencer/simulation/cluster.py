@@ -22,7 +22,7 @@ from fencer.core.model import (
     Taint,
 )
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
-from fencer.ports import Cleared, ClusterInfo, Fact, Roster
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.evictions import evict
 from fencer.simulation.objects import Api, ApiNode, ApiPod
@@ -48,7 +48,7 @@ class SimulatedCluster:
 
     Args:
         api: The objects.
-        missing: Rights that fencer does not have here, out of `RIGHTS`.
+        missing: Rights that fencer does not have here, like those of `RIGHTS`.
     """
 
     def __init__(self, api: Api, missing: Sequence[str] = ()) -> None:
@@ -96,6 +96,11 @@ class SimulatedCluster:
         self._may()
         return [right for right in RIGHTS if right in self.missing]
 
+    def missing_volume_rights(self) -> Sequence[str]:
+        """Name the rights that the look at a pod's volumes misses."""
+        self._may()
+        return [right for right in ("get persistentvolumeclaims",) if right in self.missing]
+
     def missing_drain_rights(self) -> Sequence[str]:
         """Name the rights that a drain misses."""
         self._may()
@@ -120,14 +125,20 @@ class SimulatedCluster:
         self._may("list pods")
         return [_pod_view(pod) for pod in self._api.pods_on(node)]
 
-    def attachments(self, node: str) -> Sequence[AttachmentView]:
-        """List the attachments of a node."""
+    def attachments(self) -> Attachments:
+        """List all attachments."""
         self._may("list volumeattachments")
-        return [
-            AttachmentView(one.name, one.uid, one.node, one.volume, one.attached, one.terminating)
-            for one in self._api.attachments.values()
-            if one.node == node
-        ]
+        return Attachments(
+            tuple(
+                AttachmentView(one.name, one.uid, one.node, one.volume, one.attached, one.terminating)
+                for one in self._api.attachments.values()
+            )
+        )
+
+    def volumes(self, pod: PodView) -> frozenset[str]:
+        """Name the volumes of a pod: here each is bound to a claim of its own name."""
+        self._may("get persistentvolumeclaims")
+        return frozenset(pod.claims)
 
     def bind(self, node: NodeView, binding: Binding) -> None:
         """Write the binding."""

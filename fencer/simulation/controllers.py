@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fencer.core.model import OUT_OF_SERVICE, Taint
+from fencer.core.text import count
 from fencer.simulation.objects import UNREACHABLE, Api, ApiNode, ApiPod
 from fencer.simulation.timeline import Timeline
 
@@ -198,8 +199,3 @@ class PodGarbageCollector:
             self._orphans_since_s.pop(pod.uid, None)
             return False
         return now_s - self._orphans_since_s.setdefault(pod.uid, now_s) >= self._timing.orphan_s
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 pod`` or ``3 pods``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -21,12 +21,15 @@ class Passage:
         words: The hypervisor's own.
         settled: No task is in the way of calling that final.
         away: It says that the guest has moved away, and its memory with it.
+        idle: There is a process that has never run, and may be let run on: where its hypervisor has read the
+            guest off before, it goes on to call it that.
     """
 
     state: PowerState
     words: str
     settled: bool = False
     away: bool = False
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,11 @@ class Trouble:
         power_denied: It refuses power actions.
         stop_raises: A power-off is carried out, and raises.
         missing: Guests (by name) that it does not list any more.
+        unlisted: Guests (by name) that its lists leave out; asked for one, it knows it.
         lies: Guests that it gives a wrong state for.
         unsettled: Guests with a task in the way.
         moved: Guests whose configuration somebody moved to another host (by name), where it reads stopped.
+        hearsay: Its sweeps prove of no guest that it is off, as a cluster's cache does not.
         stale: Sweeps repeat this old answer, not conclusive; None: they do not.
         quorate: Its hosts are a majority; what a minority says is not believed.
         freeze_s: How long whoever calls stands still in front of the next power order.
@@ -47,9 +49,11 @@ class Trouble:
     power_denied: bool = False
     stop_raises: bool = False
     missing: set[str] = field(default_factory=set)
+    unlisted: set[str] = field(default_factory=set)
     lies: dict[str, PowerState] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
+    hearsay: bool = False
     stale: tuple[Evidence, ...] | None = None
     quorate: bool = True
     freeze_s: float = 0.0
@@ -70,6 +74,8 @@ class SimulatedHypervisor:
         self.on_stop: list[Callable[[Guest], None]] = []
         """Called with a guest whose power is being cut on request."""
         self._wakes: list[Callable[[], None]] = []
+        self._rested: dict[str, int] = {}
+        """Guest → its run when it was last read off for good, as every adapter of this endpoint remembers."""
         world.on_power.append(self._notify)
 
     @property
@@ -90,9 +96,9 @@ class SimulatedHypervisor:
         self._answer()
         if self.trouble.stale is not None:
             return self.trouble.stale
-        missing = self.trouble.missing
+        missing = self.trouble.missing | self.trouble.unlisted
         return [
-            self._evidence(guest, "sweep")
+            self._evidence(guest, "sweep", conclusive=guest.writes or not self.trouble.hearsay)
             for guest in self._guests()
             if guest.power is not PowerState.ABSENT and guest.name not in missing
         ]
@@ -228,10 +234,13 @@ class SimulatedHypervisor:
 
     def _evidence(self, guest: Guest, source: str, *, conclusive: bool = True) -> Evidence:
         told, host = self._told(guest), self.trouble.moved.get(guest.name, guest.host)
+        settled = told.settled and guest.name not in self.trouble.unsettled
+        if told.state is PowerState.STOPPED and settled and conclusive and host == guest.host:
+            self._rested[guest.name] = guest.starts
         return Evidence(
             guest=replace(guest.ref, host=host),
             power_state=told.state,
-            settled=told.settled and guest.name not in self.trouble.unsettled,
+            settled=settled,
             incarnation=str(guest.starts),
             cold_start=guest.cold,
             raw=told.words,
@@ -253,13 +262,16 @@ class SimulatedHypervisor:
             return Passage(PowerState.STOPPED, "stopped (never started here)", settled=True)
         if guest.host in self._world.silent_hosts:
             # Locks outlive the host: of a migration, or of memory on disk.
-            at_rest = guest.passage is None and guest.power is not PowerState.SAVED
+            at_rest = (guest.passage is None or guest.passage.idle) and guest.power is not PowerState.SAVED
             return Passage(PowerState.UNKNOWN, f"{guest.host} is offline", settled=at_rest)
         if guest.forgotten:
             return Passage(PowerState.STOPPED, "shut off (unknown)", settled=True)
         lie = self.trouble.lies.get(guest.name)
         if lie is not None:
             return Passage(lie, f"{lie}", settled=True)
+        if guest.passage is not None and guest.passage.idle and self._rested.get(guest.name) == guest.starts:
+            words = f"{guest.passage.words}, a process that never ran: it was off before"
+            return Passage(PowerState.STOPPED, words, settled=True)
         return guest.passage or Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)
 
     def _notify(self, guest: Guest) -> None:

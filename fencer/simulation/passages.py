@@ -26,6 +26,9 @@ BACKUP_BEGINS_S = 7.0
 BACKUP_CONNECTS_S = 20.0
 """How long its new process waits for the backup's storage before it may run."""
 
+BACKUP_LASTS_S = 2 * 3600.0
+"""How long a backup reads the disks of a guest that is off."""
+
 ROLLBACK_S = 12.0
 """How long it takes to read a snapshot's memory back from disk."""
 
@@ -86,8 +89,15 @@ def move_out(world: World, guest: Guest, endpoint: str, host: str, left: Passage
 
 
 def back_up(world: World, guest: Guest) -> bool:
-    """Shut a guest down, start its process for the backup to read from, and let it boot once that began."""
-    if guest.power is not PowerState.RUNNING or guest.passage is not None:
+    """Shut a guest down, start its process for the backup to read from, and let it boot once that began.
+
+    Of a guest that is off, only start a process, which never runs, and end it with the backup.
+    """
+    if guest.passage is not None or guest.host in world.dead_hosts:
+        return False
+    if guest.power is PowerState.STOPPED:
+        return _back_up_off(world, guest)
+    if guest.power is not PowerState.RUNNING:
         return False
 
     def stop() -> None:
@@ -108,6 +118,14 @@ def back_up(world: World, guest: Guest) -> bool:
     leaving = Passage(PowerState.RUNNING, "running, lock backup")
     world.become(guest, PowerState.RUNNING, guest.why, leaving)
     _then(world, guest, SHUTDOWN_S, stop)
+    return True
+
+
+def _back_up_off(world: World, guest: Guest) -> bool:
+    why = guest.why
+    reading = Passage(PowerState.STOPPING, "running (prelaunch), lock backup", idle=True)
+    world.become(guest, PowerState.STOPPED, why, reading)
+    _then(world, guest, BACKUP_LASTS_S, lambda: world.become(guest, PowerState.STOPPED, why))
     return True
 
 

@@ -10,13 +10,23 @@ from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.incidents import incident_by_seed
 from fencer.simulation.scenario import ARMED, CLUSTER, Scenario
-from fencer.simulation.stories import agents, claims, deaths, hosts, moves, returns, traps, witnesses
+from fencer.simulation.stories import (
+    agents,
+    claims,
+    deaths,
+    hosts,
+    moves,
+    patience,
+    returns,
+    traps,
+    witnesses,
+)
 
 __all__ = ["ARMED", "SCENARIOS", "Scenario", "incident"]
 
 SCENARIOS: dict[str, Scenario] = {
     story.name: story
-    for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents)
+    for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents, patience)
     for story in room.STORIES
 }
 

@@ -15,10 +15,10 @@ from typing import Protocol, TypeAlias, cast
 from fencer.core.identity import Rules
 from fencer.core.model import Intent, Reason, Word
 from fencer.core.policy import PausedGuest, Policy
+from fencer.core.text import count
 from fencer.errors import ClusterError
 from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
 from fencer.simulation.assembly import Simulation
-from fencer.simulation.controllers import count
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fencer.simulation.controllers import Timing, count, looks_out_of_service
+from fencer.core.text import count
+from fencer.simulation.controllers import Timing, looks_out_of_service
 from fencer.simulation.objects import Api, ApiAttachment
 from fencer.simulation.timeline import Timeline
 

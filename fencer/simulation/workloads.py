@@ -53,11 +53,13 @@ class StatefulSet:
 
     Attributes:
         parallel: podManagementPolicy Parallel; otherwise OrderedReady, one after the other.
+        stays: Its pods tolerate every taint: they stay where they are, come what may.
     """
 
     name: str
     replicas: int
     parallel: bool = True
+    stays: bool = False
 
     @property
     def owner(self) -> str:
@@ -72,6 +74,8 @@ class StatefulSet:
             if pod is None:
                 new = _blank(api, self.owner, name)
                 new.volume = f"data-{name}"
+                if self.stays:
+                    new.tolerates_out_of_service, new.toleration_s = True, None
                 api.create_pod(new)
             elif pod.over and pod.deleted_s is None:
                 api.delete_pod(pod)

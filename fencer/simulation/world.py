@@ -179,7 +179,8 @@ class World:
 
     def start(self, guest: Guest) -> bool:
         """Power on: a cold start, or the restore of a saved memory."""
-        at_rest = guest.power in {PowerState.STOPPED, PowerState.SAVED} and guest.passage is None
+        free = guest.passage is None or guest.passage.idle
+        at_rest = guest.power in {PowerState.STOPPED, PowerState.SAVED} and free
         if not at_rest or guest.host in self.dead_hosts:
             return False
         guest.cold = guest.power is PowerState.STOPPED
@@ -217,6 +218,16 @@ class World:
         guest.ended = guest.power is PowerState.STOPPED
         self._forget_memory(guest)
         return self.become(guest, PowerState.ABSENT, "undefined")
+
+    def restore_anew(self, guest: Guest) -> bool:
+        """Delete a guest, bring its backup back under another id, and start that: its UUID stays.
+
+        Source: `qmrestore ARCHIVE NEWID`, which keeps ``smbios1`` unless it is asked for a unique one.
+        """
+        self._forget_memory(guest)
+        guest.label, guest.starts, guest.snapshot = f"{guest.label or guest.name}-restored", 0, None
+        self.become(guest, PowerState.STOPPED, "restored from a backup")
+        return self.start(guest)
 
     def kill_host(self, host: str) -> bool:
         """Cut the power of a host and so of everything on it."""

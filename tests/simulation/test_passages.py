@@ -5,7 +5,7 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound
 from fencer.simulation.assembly import Shape, Simulation
-from fencer.simulation.passages import ARRIVAL_S, COPY_S, ROLLBACK_S, SWITCH_S, migrate
+from fencer.simulation.passages import ARRIVAL_S, BACKUP_LASTS_S, COPY_S, ROLLBACK_S, SWITCH_S, migrate
 from fencer.simulation.workloads import StatefulSet
 from fencer.simulation.world import REBOOT_S, DoubleWriter
 from tests.simulation.worlds import What, happen, warm
@@ -70,6 +70,41 @@ def test_who_does_not_run_or_is_on_its_way_is_not_migrated(simulation):
     assert migrate(simulation.world, guest, "lab1") is False
     simulation.world.power_off(guest)
     assert migrate(simulation.world, guest, "lab1") is False
+
+
+def test_a_backup_of_a_guest_that_is_off_starts_a_process_that_never_runs(simulation):
+    guest = simulation.guest("k8s-2")
+    happen(simulation, What.CRASH, "k8s-2")
+    happen(simulation, What.BACK_UP, "k8s-2")
+    assert said(simulation) == (PowerState.STOPPING, False)
+    assert (guest.power, guest.running()) == (PowerState.STOPPED, False)
+    simulation.clock.advance(BACKUP_LASTS_S)
+    assert said(simulation) == (PowerState.STOPPED, True)
+
+
+def test_whoever_has_read_it_off_before_goes_on_to_until_it_is_started(simulation):
+    guest = simulation.guest("k8s-2")
+    happen(simulation, What.CRASH, "k8s-2")
+    before = simulation.hypervisor.read(guest.ref)
+    happen(simulation, What.BACK_UP, "k8s-2")
+    amid = simulation.hypervisor.read(guest.ref)
+    assert (amid.power_state, amid.settled) == (PowerState.STOPPED, True)
+    assert amid.incarnation == before.incarnation
+    happen(simulation, What.START, "k8s-2")
+    assert said(simulation) == (PowerState.RUNNING, True)
+    assert simulation.hypervisor.read(guest.ref).incarnation != before.incarnation
+    simulation.clock.advance(BACKUP_LASTS_S)
+    assert said(simulation) == (PowerState.RUNNING, True)
+
+
+def test_an_off_reading_of_an_earlier_run_is_none_before_a_backup(simulation):
+    guest = simulation.guest("k8s-2")
+    happen(simulation, What.CRASH, "k8s-2")
+    simulation.hypervisor.read(guest.ref)
+    happen(simulation, What.START, "k8s-2")
+    happen(simulation, What.CRASH, "k8s-2")
+    happen(simulation, What.BACK_UP, "k8s-2")
+    assert said(simulation) == (PowerState.STOPPING, False)
 
 
 def test_a_snapshot_brings_boot_mounts_and_containers_back(simulation):

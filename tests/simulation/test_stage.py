@@ -38,10 +38,12 @@ def test_every_promised_scenario_is_there():
         *("nic-off", "kubelet-stopped", "vm-reboots", "saved-guest", "live-migration", "storage-stall"),
         *("hypervisor-api-down", "hypervisor-lies", "all-nodes-silent", "cloned-uuid"),
         *("host-down", "ha-recovery", "backup-stop-mode", "qm-reboot", "config-moved-by-hand", "quorum-lost"),
+        "backup-of-a-dead-guest",
         *("vm-restarts-mid-fence", "vm-resumes-after-fence", "ram-snapshot-restored", "node-replaced"),
         *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
         *("fence-ready-node", "lying-kubelet", "forged-mark"),
         *("frozen-agent", "two-agents", "false-contradiction"),
+        *("many-off", "cold-copies", "guest-moved", "tolerating-volume", "restarted-agent"),
     }
 
 
@@ -183,7 +185,7 @@ FOR_SCRIPTS_ONLY = {
     *(What.ALL_STOPPED, What.POWER_DENIED, What.UNREACHABLE, What.DAEMON_RESTART),
     *(What.MOVE_OUT, What.MOVE_OUT_LOCKED, What.UNLOCK, What.SAVE_TO_FILE, What.RESTORE),
     *(What.LIE_UUID, What.FORGE_MARK, What.TAINT_BY_HAND, What.FENCE_BY_HAND),
-    *(What.API_LAGS, What.API_CAUGHT_UP, What.FREEZE),
+    *(What.API_LAGS, What.API_CAUGHT_UP, What.FREEZE, What.RESTORE_ANEW),
 }
 
 

@@ -85,6 +85,27 @@ BACKUP_STOP_MODE = Scenario(
     policy=SECONDS,
 )
 
+BACKUP_OF_A_DEAD_GUEST = Scenario(
+    name="backup-of-a-dead-guest",
+    title="A VM dies, and its nightly backup begins before it is fenced",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 crashes, and a quarter of a minute later the nightly backup comes to it. QEMU reads",
+        "the disks, so the backup starts a process that never runs, under its lock: for two hours the VM is",
+        "neither running nor stopped. But fencer had read it off before, and nothing has started it since:",
+        "what was in its memory is gone, whatever that process is. Somebody starts the VM amid the backup.",
+    ),
+    script=(
+        Fault(30.0, What.CRASH, "k8s-2", "the VM crashes: its memory is gone", death=True),
+        Fault(45.0, What.BACK_UP, "k8s-2", "the nightly backup comes to it, and takes two hours"),
+        Fault(240.0, What.START, "k8s-2", "somebody starts the VM: qm start lets the backup's process run"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=340.0,
+    shape=HOSTS,
+)
+
 QM_REBOOT = Scenario(
     name="qm-reboot",
     title="A reboot by Proxmox: stopped, without a lock, for a moment",
@@ -154,4 +175,12 @@ QUORUM_LOST = Scenario(
     shape=HOSTS,
 )
 
-STORIES = (HOST_DOWN, HA_RECOVERY, BACKUP_STOP_MODE, QM_REBOOT, CONFIG_MOVED_BY_HAND, QUORUM_LOST)
+STORIES = (
+    HOST_DOWN,
+    HA_RECOVERY,
+    BACKUP_STOP_MODE,
+    BACKUP_OF_A_DEAD_GUEST,
+    QM_REBOOT,
+    CONFIG_MOVED_BY_HAND,
+    QUORUM_LOST,
+)
