@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from fencer.core.deeds import deed
 from fencer.core.model import (
     Alarm,
+    BindNode,
     FenceMark,
     Intent,
     Observation,
     Reason,
+    RecordDoubts,
     Unreadable,
     Verdict,
     Via,
 )
 from fencer.core.policy import Mode, Policy
-from fencer.core.rung import Answer, Objection, Passed, Subject
+from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
+
+LONGEST_REST = 5
+"""A guest that cannot be stopped is tried again after twice as long each time, up to so many doublings of the
+window: else such guests would take every turn of those that can."""
 
 
 def wanted(observation: Observation) -> Answer:
@@ -98,14 +105,27 @@ def braked(subject: Subject, policy: Policy) -> Answer:
     return Passed(seen)
 
 
-def armed(subject: Subject, policy: Policy) -> Answer:
-    """What `watch` starts needs ``mode: armed``; what a person types does not."""
-    watches = subject.seen.intent is Intent.WATCH
-    if watches and policy.mode is not Mode.ARMED:
-        return Objection(
-            Verdict.REFUSE, Reason.OBSERVE_MODE, "mode: observe", "mode: armed, or the same by hand"
-        )
-    return Passed("armed" if watches else "by hand")
+def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
+    """What `watch` starts needs ``mode: armed``; what a person types does not.
+
+    Asked last, so that who only observes says what would be done now.
+
+    Args:
+        ending: Of the ladder that is climbed.
+        subject: Who.
+        policy: For the mode.
+    """
+    if subject.seen.intent is not Intent.WATCH:
+        return Passed("by hand")
+    if policy.mode is Mode.ARMED:
+        return Passed("armed")
+    actions = ending(subject, policy).actions
+    would = deed(subject.seen, actions, " now")
+    if not would:
+        return Passed("mode: observe, and nothing to be done")
+    notes = tuple(action for action in actions if isinstance(action, BindNode | RecordDoubts))
+    needs = "the same by hand, or `mode: armed`"
+    return Objection(Verdict.REFUSE, Reason.OBSERVE_MODE, f"would {would}", needs, actions=notes)
 
 
 def may_power(subject: Subject, _policy: Policy) -> Answer:
@@ -129,8 +149,14 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
 
 
 def in_window(subject: Subject, policy: Policy) -> Answer:
-    """At most one power-off at a time."""
-    last_s = subject.seen.fleet.last_stop_age_s
+    """At most one power-off at a time; who could not be stopped goes behind those that may be."""
+    last_s, failed = subject.seen.fleet.last_stop_age_s, subject.seen.stop_failed
+    if failed is not None:
+        rest_s = policy.power_window_s * 2 ** min(failed.times, LONGEST_REST) - failed.ago_s
+        if rest_s > 0:
+            seen = f"tried {age(failed.ago_s)} ago, and again in {age(rest_s)}: {failed.why}"
+            needs = "that mended, or somebody who stops it by hand"
+            return Objection(Verdict.WAIT, Reason.STOP_FAILED, seen, needs, rest_s)
     needs = f"one power-off per {policy.power_window_s:g} s"
     if last_s is not None and last_s < policy.power_window_s and subject.seen.word.over_brake_why is None:
         left_s = policy.power_window_s - last_s

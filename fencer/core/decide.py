@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.doubt import recorded
-from fencer.core.identity import moved_binding
-from fencer.core.ladders import STOP_OLD_MEMORY, TAKE_BACK, begin, climb, ladder_for
+from fencer.core.fence import heard
+from fencer.core.identity import known_boot_ids, moved_binding, untold
+from fencer.core.ladders import RETURN_UNTOLD, STOP_OLD_MEMORY, TAKE_BACK, begin, climb, ladder_for
 from fencer.core.model import (
     Alarm,
     BindNode,
@@ -24,8 +25,8 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.policy import Mode, Policy, ResumedGuest
-from fencer.core.recover import alarmed, known_boot_heard
-from fencer.core.rung import Subject
+from fencer.core.recover import alarmed, known_boot_heard, settling
+from fencer.core.rung import Ending, Subject
 from fencer.core.shutdown import PASSING
 from fencer.core.word import spoken_for
 
@@ -49,18 +50,40 @@ def decide(observation: Observation, policy: Policy) -> Decision:
         return _not_fenced(observation)
     begun = begin(observation)
     if isinstance(begun, Decision):
-        begun = _with_alarm(observation, policy, begun)
-        return recorded(observation, policy, begun) if begun.reason in UNCERTAIN else begun
+        begun = _with_alarm(observation, policy, _back_untold(observation, policy, begun))
+        return recorded(observation, begun) if begun.reason in UNCERTAIN else begun
     subject, opening = begun
     decision = climb(ladder_for(subject, policy), subject, opening, policy)
     decision = _with_alarm(observation, policy, _come_back(subject, opening, policy, decision))
-    decision = recorded(observation, policy, _waited_for(observation, policy, decision))
-    return _told(subject, _bound_where_it_runs(observation, policy, decision))
+    decision = recorded(observation, _waited_for(observation, policy, decision))
+    return _told(subject, _bound_where_it_runs(observation, decision))
 
 
-def _bound_where_it_runs(observation: Observation, policy: Policy, decision: Decision) -> Decision:
+def _back_untold(observation: Observation, policy: Policy, refused: Decision) -> Decision:
+    """Judge a node that nobody can tell the guest of: a fence, and what it left, comes off all the same."""
+    node, subject = observation.node, untold(observation)
+    if node.fenced:
+        anew = bool(node.boot_id) and node.boot_id not in known_boot_ids(node)
+        asked = observation.intent in {Intent.WATCH, Intent.UNFENCE}
+        if refused.reason is not Reason.NO_GUEST or not (anew and asked):
+            return refused
+        passed = tuple(check for check in refused.checks if check.outcome is Outcome.PASSED)
+        return climb(RETURN_UNTOLD, subject, passed, policy)
+    if (
+        refused.reason not in UNCERTAIN
+        or observation.intent is not Intent.WATCH
+        or policy.mode is not Mode.ARMED
+        or not heard(subject, policy)
+    ):
+        return refused
+    return replace(
+        refused, actions=settling(subject, policy, Ending(refused.verdict, refused.reason)).actions
+    )
+
+
+def _bound_where_it_runs(observation: Observation, decision: Decision) -> Decision:
     """Write where the bound guest runs now, though its node be silent: that is where it has to be off."""
-    watches = observation.intent is Intent.WATCH and policy.mode is Mode.ARMED
+    watches = observation.intent is Intent.WATCH
     binding = moved_binding(observation)
     if binding is None or not watches or any(isinstance(action, BindNode) for action in decision.actions):
         return decision
@@ -82,10 +105,12 @@ def _come_back(subject: Subject, opening: tuple[Check, ...], policy: Policy, dec
     back = climb(TAKE_BACK, subject, opening, policy)
     if back.reason in {Reason.FENCED_WRONGLY, Reason.CLOSER_LOOK}:
         return back
+    if back.reason is Reason.OBSERVE_MODE:
+        return replace(back, actions=decision.actions)
     runs = subject.power_state is PowerState.RUNNING
     if runs and decision.reason is Reason.OLD_MEMORY and policy.resumed_guest is ResumedGuest.STOP:
         stop = climb(STOP_OLD_MEMORY, subject, opening, policy)
-        if stop.actions:
+        if stop.actions or stop.reason is Reason.OBSERVE_MODE:
             return replace(stop, actions=(*decision.actions, *stop.actions))
     return decision
 

@@ -19,7 +19,6 @@ from fencer.core.model import (
     Doubted,
     Evidence,
     GuestHistory,
-    Intent,
     NodeView,
     Observation,
     PowerState,
@@ -27,7 +26,6 @@ from fencer.core.model import (
     RecordDoubts,
     Unreadable,
 )
-from fencer.core.policy import Mode, Policy
 from fencer.core.proof import WITNESSED
 
 CONTRADICTIONS = 2
@@ -83,11 +81,9 @@ def contradicted(history: GuestHistory, evidence: Evidence) -> bool:
     return same and heard.guest.shares_host(evidence.guest)
 
 
-def recorded(seen: Observation, policy: Policy, decision: Decision) -> Decision:
+def recorded(seen: Observation, decision: Decision) -> Decision:
     """Add what is to be written on the Node first, where its doubts have changed, or a look to find out."""
     if isinstance(seen.node.doubts, Unreadable):
-        return decision
-    if seen.intent is Intent.WATCH and policy.mode is not Mode.ARMED:
         return decision
     doubts = due(seen)
     if doubts == seen.node.doubts:

@@ -18,7 +18,9 @@ DRAIN = "drain"
 HOOK = "hook"
 """A drain that a hookscript asked for, because its guest is about to be stopped: the agent takes its cordon
 off when the node is back."""
-PASSING = frozenset({"unfence", HOOK})
+AFTER_FENCE = "unfence"
+"""A fence was lifted a moment ago, and caches have to settle."""
+PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
 DRAINERS = frozenset({"fencer", "fencer-guest"})
 """Under which names the two write. Source: Kubernetes, "Field management": the user agent up to its slash."""
@@ -98,7 +100,16 @@ def cordoned_by_drain(node: NodeView) -> bool:
 
     The note alone does not tell: `kubectl uncordon` and `kubectl cordon` leave it standing.
     """
-    noted = isinstance(node.cordon, Cordon) and node.cordon.by in {DRAIN, HOOK}
+    return _cordoned_by(node, {DRAIN, HOOK})
+
+
+def cordoned_after_fence(node: NodeView) -> bool:
+    """Whether it is the one that was set as a fence was lifted. As `cordoned_by_drain`."""
+    return _cordoned_by(node, {AFTER_FENCE})
+
+
+def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
+    noted = isinstance(node.cordon, Cordon) and node.cordon.by in whose
     return node.unschedulable and noted and node.cordoner in DRAINERS
 
 

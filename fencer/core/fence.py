@@ -21,11 +21,12 @@ from fencer.core.model import (
     TaintNode,
     Verdict,
 )
-from fencer.core.pods import bound_to_node, clearable, parse_utc, seconds_between
+from fencer.core.pods import bound_to_node, clearable, parse_utc, seconds_between, to_release
 from fencer.core.policy import Mode, Policy
+from fencer.core.proof import A_LEASE
 from fencer.core.recover import settling
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
-from fencer.core.text import age
+from fencer.core.text import age, count
 
 SILENT_PERIODS = 1.5
 """By hand, so many lease periods without a renewal are silence: the next one is overdue by half of one."""
@@ -62,7 +63,7 @@ def silent(subject: Subject, policy: Policy) -> Answer:
     if node.lease_age_s is None and subject.evidence.proof is Proof.OPERATOR:
         return Passed(f"{seen}; silent by the operator's word")
     if node.lease_age_s is None:
-        return Objection(Verdict.WAIT, Reason.LEASE_UNSEEN, seen, "a lease in kube-node-lease", policy.poll_s)
+        return Objection(Verdict.WAIT, Reason.LEASE_UNSEEN, seen, A_LEASE, policy.poll_s)
     if subject.seen.intent is Intent.FENCE:
         return _silent_by_hand(subject, policy)
     if node.ready and policy.require_not_ready:
@@ -180,30 +181,39 @@ def _will_be_proven(subject: Subject) -> bool:
 
 
 def fall_seen(subject: Subject, policy: Policy) -> Answer:
-    """Without any wait for silence, only a fall that this agent saw counts."""
+    """Without any wait for silence a fall that this agent saw counts; else as much silence as by default.
+
+    An agent that was started between fall and fence has seen no fall, and never will.
+    """
     running_seen = subject.history.running_seen
     if subject.seen.intent is Intent.FENCE or policy.lease_silent_s > 0 or running_seen:
         return Passed("seen running before" if running_seen else "silence was waited for")
-    return Objection(
-        Verdict.REFUSE,
-        Reason.FALL_UNSEEN,
-        "first seen off",
-        "a guest seen running before (lease_silent_s: 0)",
+    silent_s = subject.node.lease_age_s or 0.0
+    seen = f"first seen off; {heard_last(subject.seen)}"
+    needs = (
+        f"{LEASE_DURATION_S:g} s of silence and Ready to be Unknown or False; or a guest seen running before"
     )
+    if subject.node.ready is True or silent_s < LEASE_DURATION_S:
+        left_s = max(policy.poll_s, LEASE_DURATION_S - silent_s)
+        return Objection(Verdict.WAIT, Reason.FALL_UNSEEN, seen, needs, left_s)
+    return Passed(seen, needs)
 
 
 def needed(subject: Subject, _policy: Policy) -> Answer:
     """There is something to clear: more than a drain leaves behind."""
+    if subject.seen.pods is None:
+        return Passed("to be looked at")
     return left_to_clear(subject.seen)
 
 
 def left_to_clear(observation: Observation) -> Answer:
     """Say what there is to clear on a node; an objection: nothing that counts."""
-    pods, attachments = clearable(observation.pods or ()), observation.attachments or ()
+    pods, attachments = clearable(observation.pods or ()), to_release(observation)
     if not attachments and all(bound_to_node(pod) for pod in pods):
         seen = "no pod to clear and no volume attached" if not pods else "only pods of DaemonSets, no volume"
-        return Objection(Verdict.REFUSE, Reason.NOTHING_TO_CLEAR, seen, "nothing")
-    return Passed(f"{len(pods)} pods to clear, {len(attachments)} volumes attached")
+        ago = "" if observation.close else f" (as of {age(observation.looked_s)} ago)"
+        return Objection(Verdict.REFUSE, Reason.NOTHING_TO_CLEAR, f"{seen}{ago}", "nothing")
+    return Passed(f"{count(len(pods), 'pod')} to clear, {count(len(attachments), 'volume')} attached")
 
 
 def taint(subject: Subject, _policy: Policy) -> Ending:
@@ -224,13 +234,12 @@ def taint(subject: Subject, _policy: Policy) -> Ending:
 
 def sound(subject: Subject, policy: Policy) -> Ending:
     """The node is heard: note who is who, and take off what a fence of old has left."""
-    actions: tuple[Action, ...] = ()
-    if policy.mode is Mode.ARMED:
-        node, binding = subject.node, new_binding(subject)
-        actions = (BindNode(binding),) if binding else ()
-        if isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id:
-            actions = (*actions, ForgetMark())
-        actions = (*actions, *_alarm_of_older_boot(node))
+    node, binding = subject.node, new_binding(subject)
+    actions: tuple[Action, ...] = (BindNode(binding),) if binding else ()
+    outlived = isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id
+    if outlived and policy.mode is Mode.ARMED:
+        actions = (*actions, ForgetMark())
+    actions = (*actions, *_alarm_of_older_boot(node))
     return settling(subject, policy, Ending(Verdict.HEALTHY, Reason.NODE_HEALTHY, actions))
 
 
@@ -251,7 +260,7 @@ def told_age_s(seen: Observation) -> float:
     Never to be judged by: it is held against the node's clock.
     """
     node = seen.node
-    counted_s = node.lease_age_s or 0.0
+    counted_s = (node.lease_age_s or 0.0) + node.deaf_s
     if node.lease_renewals or parse_utc(node.renewed_utc) == parse_utc(""):
         return counted_s
     return max(counted_s, seconds_between(node.renewed_utc, seen.utc))

@@ -30,6 +30,8 @@ class LeaseTrack:
         not_ready_since_s: Since when Ready has not been True. None: it is.
         version: The lease's resourceVersion, as a number; a read of an older one tells nothing.
         readable: It could be read the last time.
+        deaf_s: For so long nobody at all was heard since then, which tells nothing of this node: so much was
+            added to `changed_at_s`.
 
     Source: kubernetes pkg/controller/nodelifecycle, tryUpdateNodeHealth does the same.
     """
@@ -40,10 +42,17 @@ class LeaseTrack:
     not_ready_since_s: float | None = None
     version: int = 0
     readable: bool = True
+    deaf_s: float = 0.0
 
 
 def track(
-    before: LeaseTrack | None, renew_time: str | None, *, ready: bool, now_s: float, version: int = 0
+    before: LeaseTrack | None,
+    renew_time: str | None,
+    *,
+    ready: bool,
+    now_s: float,
+    version: int = 0,
+    deaf_s: float = 0.0,
 ) -> LeaseTrack:
     """Take in one look at a node's lease and Ready condition.
 
@@ -53,10 +62,15 @@ def track(
         ready: Whether Ready is True.
         now_s: When the look was taken.
         version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads.
+        deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node, and
+            makes none silent for longer than a lease's duration.
     """
     since_s = None if ready else now_s
     if before is None:
         return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None)
+    if deaf_s:
+        more_s = min(deaf_s, max(0.0, now_s - LEASE_DURATION_S - before.changed_at_s))
+        before = replace(before, changed_at_s=before.changed_at_s + more_s, deaf_s=before.deaf_s + more_s)
     if not ready and before.not_ready_since_s is not None:
         since_s = before.not_ready_since_s
     before = replace(before, not_ready_since_s=since_s, readable=renew_time is not None)
@@ -64,7 +78,9 @@ def track(
     if renew_time is None or renew_time == before.renew_time or old:
         return before
     renewals = before.renewals + (before.renew_time is not None)
-    return replace(before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version)
+    return replace(
+        before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version, deaf_s=0.0
+    )
 
 
 def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
@@ -77,6 +93,7 @@ def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
         node,
         lease_age_s=None if unknown else now_s - lease.changed_at_s,
         lease_renewals=lease.renewals,
+        deaf_s=lease.deaf_s,
         renewed_utc=lease.renew_time or "",
         not_ready_s=None if lease.not_ready_since_s is None else now_s - lease.not_ready_since_s,
     )

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
-from fencer.core.history import proven_running
+from fencer.core.history import LEASE_DURATION_S, proven_running
 from fencer.core.model import (
     BOOT_IDS_KEPT,
     NEVER_S,
     Binding,
     Candidate,
     Evidence,
+    FenceMark,
     GuestRef,
     NodeView,
     Observation,
@@ -41,6 +42,10 @@ MEANINGLESS = frozenset(
 """What firmware says that has no UUID; the last one is AMI's, on boards whose maker did not set any."""
 
 AT_REST = frozenset({PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT})
+"""In which nothing of a guest runs."""
+
+HARMLESS = AT_REST - {PowerState.SAVED}
+"""In which another guest with the same UUID shakes no binding: memory on disk may be the node's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,15 +297,17 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     first, bound_guest = candidates[0], _bound_guest(node)
     if observation.rivals:
         names = ", ".join(observation.rivals)
-        return _ambiguous(f"{first.guest} may also be {names}")
+        return _ambiguous(f"{first.guest} may also be {names}", f"{names} to report its own UUID, or deleted")
     still = observation.bound_reading
     runs = still is not None and still.power_state is PowerState.RUNNING
     if still is not None and runs and still.guest.uuid != first.guest.uuid and not node.fenced:
-        return _ambiguous(f"bound to {still.guest}, which runs, and says that it is {first.guest} now")
+        seen = f"bound to {still.guest}, which runs, and says that it is {first.guest} now"
+        return _ambiguous(seen, "the node's own UUID reported")
     known = {candidate.guest.key for candidate in candidates}
     is_bound = bound_guest is not None and bound_guest.key in known
-    if len(candidates) > 1 and not (is_bound and AT_REST.issuperset(observation.others)):
-        return _ambiguous("fits " + ", ".join(str(candidate.guest) for candidate in candidates))
+    if len(candidates) > 1 and not (is_bound and HARMLESS.issuperset(observation.others)):
+        fits = ", ".join(str(candidate.guest) for candidate in candidates)
+        return _ambiguous(f"fits {fits}", "one guest with that UUID, and another UUID for the copy")
     written = bound_guest is not None and bound_guest.key == first.guest.key
     history = observation.history
     seen_alive = written or (history.proven and history.guest == first.guest.key)
@@ -308,10 +315,38 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(node, first)}"
 
 
+def may_have_become(node: NodeView, reading: Evidence) -> bool:
+    """Whether a node may be another guest than the one it is bound to, by how that one began to run.
+
+    A guest that was booted there runs a boot that nobody has seen before; while the node tells of a boot that
+    is known, it is not that guest, but a copy.
+    """
+    return reading.cold_start is not True or node.boot_id not in known_boot_ids(node)
+
+
+def leftover(node: NodeView) -> bool:
+    """Whether a Node object seems to be nobody's: not heard once since this agent looks, for long, nor Ready.
+
+    Such as a machine leaves behind that was given another name: it reports the same UUID for ever, and is no
+    rival of the node that is heard. One that is bound is: that guest was seen alive with it.
+    """
+    long_silent = node.lease_age_s is None or node.lease_age_s >= LEASE_DURATION_S
+    unheard = node.ready is not True and node.lease_renewals == 0 and long_silent
+    return unheard and not isinstance(node.binding, Binding)
+
+
 def subject_of(observation: Observation) -> Subject | None:
     """Return the guest that is the node with its newest reading; None where that is not certain."""
     found = bound(observation)
     return None if isinstance(found, Objection) else found[0]
+
+
+def untold(observation: Observation) -> Subject:
+    """Return a node of whose guest no endpoint tells, with the guest that it was fenced as, if it was."""
+    mark = observation.node.mark
+    guest = mark.guest if isinstance(mark, FenceMark) else GuestRef("", "", "", "nobody")
+    nobody = nothing_read(guest, "no endpoint tells of it")
+    return Subject(Candidate(guest, Via.UUID), nobody, seen_alive=False, seen=observation)
 
 
 def nothing_read(guest: GuestRef, why: str) -> Evidence:
@@ -338,14 +373,23 @@ def _nobody(observation: Observation) -> Objection:
             f"the node's own UUID reported; or {observation.taken_by} deleted, if that was its name before",
         )
     uuid_text = observation.node.system_uuid or "(none reported)"
-    return Objection(Verdict.REFUSE, Reason.NO_GUEST, f"no guest has UUID {uuid_text}", _ONE_GUEST)
+    if observation.unanswered and not observation.node.fenced:
+        silent = ", ".join(observation.unanswered)
+        seen = f"no guest has UUID {uuid_text} where somebody answers; {silent} does not"
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, f"an answer of {silent}")
+    return Objection(
+        Verdict.REFUSE,
+        Reason.NO_GUEST,
+        f"no guest has UUID {uuid_text}",
+        f"one guest with that UUID, or {_MAPPED}",
+    )
 
 
-def _ambiguous(seen: str) -> Objection:
-    return Objection(Verdict.REFUSE, Reason.GUEST_AMBIGUOUS, seen, _ONE_GUEST)
+def _ambiguous(seen: str, needs: str) -> Objection:
+    return Objection(Verdict.REFUSE, Reason.GUEST_AMBIGUOUS, seen, f"{needs}; or {_MAPPED}")
 
 
-_ONE_GUEST = "one guest with that UUID, or the node in the configuration's `nodes:`"
+_MAPPED = "the node in the configuration's `nodes:`"
 
 
 def _how(node: NodeView, candidate: Candidate) -> str:

@@ -6,18 +6,18 @@ does. `LADDERS` says which ladder is climbed. Every one of them begins with `wan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 from fencer.core import consent, fence, identity, proof, recover, shutdown, start, stop
 from fencer.core.model import Check, Decision, GuestRef, Intent, Observation, Outcome, PowerState
 from fencer.core.policy import PausedGuest, Policy, SavedGuest, UnresponsiveGuest
-from fencer.core.proof import PROOF
-from fencer.core.rung import Ending, Objection, Rungs, Subject
+from fencer.core.proof import PROOF, SEEN, SHOWN
+from fencer.core.rung import EndOfLadder, Objection, Rungs, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,17 @@ class Ladder:
     """Rungs, and what follows when all of them hold."""
 
     rungs: Rungs
-    ending: Callable[[Subject, Policy], Ending]
+    ending: EndOfLadder
+
+    def without(self, check: Check | None) -> Ladder:
+        """Return the same ladder without the rung of a check: for people who ask what would follow."""
+        name = check and check.name
+        return Ladder(tuple(rung for rung in self.rungs if rung[0] != name), self.ending)
+
+
+def acting(rungs: Rungs, ending: EndOfLadder) -> Ladder:
+    """Return a ladder at whose end something is done. Whether `watch` may is asked last of all."""
+    return Ladder((*rungs, ("armed", partial(consent.armed, ending))), ending)
 
 
 class Stage(StrEnum):
@@ -49,8 +59,9 @@ class Stage(StrEnum):
 APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("proven", fence.proven))
 """From a node that falls silent to its guest."""
 
-ENTRY: Rungs = (("needed", fence.needed), ("brake", consent.braked), ("armed", consent.armed))
-"""What is asked once, before the taint."""
+WORTH_IT: Rungs = (("needed", fence.needed), ("brake", consent.braked))
+"""Before anything that costs calls: else every node for which there is nothing to do would cost them in every
+pass, and keep the others waiting."""
 
 MAY_POWER: Rungs = (
     ("fresh", proof.fresh),
@@ -61,12 +72,7 @@ MAY_POWER: Rungs = (
 )
 """Whether the guest's power may be touched at all: told at once, and not when it is due."""
 
-POWER: Rungs = (
-    ("settled", proof.settled),
-    *ENTRY[:2],
-    ("power window", consent.in_window),
-    *ENTRY[2:],
-)
+POWER: Rungs = (("settled", proof.settled), ("power window", consent.in_window))
 """From a guest that could write on to its power-off; the fence follows from what is read then."""
 
 CLOSELY = ("looked closely", proof.looked_closely)
@@ -76,20 +82,25 @@ CLOSELY = ("looked closely", proof.looked_closely)
 # --- the ladders
 
 
-FENCE = Ladder((*APPROACH, *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fence.taint)
-FENCE_TRUSTING = Ladder(
-    (*APPROACH, ("no stall", stop.no_stall), *PROOF, ("fall seen", fence.fall_seen), *ENTRY), fence.taint
-)
-STOP_PAUSED = Ladder((*APPROACH, *MAY_POWER, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop)
-STOP_RUNNING = Ladder(
-    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), CLOSELY, *POWER), stop.stop
-)
-DISCARD_SAVED = Ladder((*APPROACH, *MAY_POWER, CLOSELY, ("saved", stop.saved), *POWER), stop.discard)
-SOUND = Ladder((("heard", fence.heard_of),), fence.sound)
+GONE: Rungs = (*SEEN, ("fall seen", fence.fall_seen), *WORTH_IT, *SHOWN)
+"""The proof, and between its parts what spares the second."""
 
-CLEAR = Ladder((("same guest", recover.same_guest), *PROOF, ("armed", consent.armed)), recover.clear)
+FENCE = acting((*APPROACH, *GONE), fence.taint)
+FENCE_TRUSTING = acting((*APPROACH, ("no stall", stop.no_stall), *GONE), fence.taint)
+STOP_PAUSED = acting(
+    (*APPROACH, *MAY_POWER, *WORTH_IT, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop
+)
+STOP_RUNNING = acting(
+    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER), stop.stop
+)
+DISCARD_SAVED = acting(
+    (*APPROACH, *MAY_POWER, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER), stop.discard
+)
+SOUND = acting((("heard", fence.heard_of),), fence.sound)
+
+CLEAR = acting((("same guest", recover.same_guest), *SEEN, ("left", recover.left), *SHOWN), recover.clear)
 CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear)
-RETURN = Ladder(
+RETURN = acting(
     (
         ("same guest", recover.same_guest),
         ("running", recover.running),
@@ -98,28 +109,35 @@ RETURN = Ladder(
         ("looked closely", recover.looked_closely),
         ("pods gone", recover.pods_gone),
         ("volumes gone", recover.volumes_gone),
-        ("armed", consent.armed),
     ),
     recover.unfence,
 )
 """All of it must hold before a fence is lifted. Not Ready: a network add-on may wait for the untaint."""
-TAKE_BACK = Ladder(
+RETURN_UNTOLD = Ladder(
+    (
+        ("fenced guest off", recover.fenced_guest_off),
+        ("booted anew", recover.booted_anew),
+        ("heard for long", recover.heard_for_long),
+        *RETURN.rungs[4:],
+    ),
+    recover.unfence,
+)
+"""The same, of a node that was fenced and that no guest is any more: deleted, or built anew elsewhere."""
+TAKE_BACK = acting(
     (
         ("looked closely", recover.looked_closely),
         ("nothing given away", recover.nothing_given_away),
-        ("armed", consent.armed),
     ),
     recover.take_back,
 )
 """The boot that was fenced is heard: where nothing came of the fence yet, it is lifted at once."""
-STOP_OLD_MEMORY = Ladder(
+STOP_OLD_MEMORY = acting(
     (
         ("same guest", recover.same_guest),
         ("nobody else's", stop.nobody_elses),
         ("power rights", consent.may_power),
         ("quorum", consent.quorate_without),
         ("looked closely", proof.looked_closely),
-        ("armed", consent.armed),
     ),
     recover.stop_again,
 )
@@ -195,8 +213,9 @@ _AFTER: Row = {
         PausedGuest.TRUST: CLEAR_TRUSTING,
         PausedGuest.REFUSE: RETURN,
     },
-    **dict.fromkeys((PowerState.STOPPED, PowerState.ABSENT), CLEAR),
-    **dict.fromkeys((PowerState.RUNNING, PowerState.SAVED, PowerState.STOPPING, PowerState.UNKNOWN), RETURN),
+    PowerState.STOPPED: CLEAR,
+    **dict.fromkeys((PowerState.RUNNING, PowerState.SAVED, PowerState.STOPPING), RETURN),
+    **dict.fromkeys((PowerState.ABSENT, PowerState.UNKNOWN), RETURN),
 }
 _DOWN: Row = {
     PowerState.STOPPED: CONFIRM,

@@ -122,6 +122,7 @@ class Reason(StrEnum):
     OBSERVE_MODE = auto()
     NO_POWER_RIGHTS = auto()
     POWER_WINDOW = auto()
+    STOP_FAILED = auto()
     QUORUM_AT_RISK = auto()
     BRAKE = auto()
     ALL_NODES_SILENT = auto()
@@ -475,6 +476,8 @@ class NodeView:
         ready: The Ready condition's status: True, False, or None for Unknown or missing.
         not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
         lease_age_s: Since when the lease's renewTime has not changed, on our clock. None: never seen.
+        deaf_s: How much longer ago that was: while nobody at all is heard, silence tells nothing of this
+            node, and counts up to a lease's duration only.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.
@@ -507,6 +510,7 @@ class NodeView:
     gone: bool = False
     not_ready_s: float | None = None
     lease_age_s: float | None = None
+    deaf_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
 
@@ -703,6 +707,21 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class StopFailed:
+    """That this agent tried to stop a guest, and could not.
+
+    Attributes:
+        ago_s: When it last tried.
+        times: How often it has tried in vain.
+        why: What it was told.
+    """
+
+    ago_s: float
+    times: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """All that one decision may know.
 
@@ -714,13 +733,19 @@ class Observation:
         bound_reading: The newest reading of the guest that the node is bound to, where it is not the first
             candidate. None: there is no such guest, or no reading of it.
         taken_by: The node that the only guest it could be is bound to; empty: none.
+        unanswered: Endpoints that do not answer: what is not found may be there.
         evidence: The newest reading of the first candidate; None where there is none.
         evidence_error: Why there is none, for people.
+        last_state: What the newest reading of the first candidate said, of this look or the one before it.
+            None: nothing.
         others: Power states of the further candidates, in their order.
         fenced_guest: The newest reading of the guest that the mark names, where it is not the candidate.
         history: What went before.
-        pods: Pods on the node; None: not looked at.
-        attachments: VolumeAttachments of the node; None: not looked at.
+        pods: Pods on the node; from afar, those that the last close look found, while that counts. None: to
+            be looked at.
+        attachments: VolumeAttachments of the node, likewise.
+        kept_volumes: Volumes of pods that a fence leaves on the node: their attachments may stay.
+        kept_unread: Why it is not known which volumes those are; empty: it is.
         fleet: The rest of the cluster.
         intent: On whose behalf.
         now_s: The agent's monotonic clock.
@@ -728,6 +753,7 @@ class Observation:
         close: Node, lease, guest, pods and attachments were all read live for this observation alone.
         killed: Whether this agent stopped the guest so slowly that its process must have been killed. None:
             it did not stop it, as far as it remembers.
+        stop_failed: It tried to, and could not. None: no.
         started: This agent asked its hypervisor to start it already, in this incident.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
@@ -748,13 +774,18 @@ class Observation:
     claimed_by: tuple[str, ...] = ()
     bound_reading: Evidence | None = None
     taken_by: str = ""
+    unanswered: tuple[str, ...] = ()
     evidence_error: str = ""
+    last_state: PowerState | None = None
     others: tuple[PowerState, ...] = ()
     fenced_guest: Evidence | None = None
     pods: tuple[PodView, ...] | None = None
     attachments: tuple[AttachmentView, ...] | None = None
+    kept_volumes: frozenset[str] = frozenset()
+    kept_unread: str = ""
     close: bool = False
     killed: bool | None = None
+    stop_failed: StopFailed | None = None
     started: bool = False
     asked_s: float | None = None
     looked_s: float = float("inf")

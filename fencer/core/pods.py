@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from fencer.core.model import PodView
+from fencer.core.model import AttachmentView, Observation, PodView
 
 
 def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
@@ -18,6 +18,21 @@ def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
     pods a toleration for everything.
     """
     return tuple(pod for pod in pods if not (pod.mirror or _rests(pod) or pod.tolerates_out_of_service))
+
+
+def keeping_volumes(pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """Return the pods that a fence leaves on the node, and that use volumes there: those stay attached.
+
+    Source: kubernetes pkg/controller/volume/attachdetach: a volume is wanted while a pod that uses it is
+    bound to the node and not over, whatever taints that has.
+    """
+    stay = (pod for pod in pods if (pod.tolerates_out_of_service or pod.mirror) and not pod.finished)
+    return tuple(pod for pod in stay if pod.claims)
+
+
+def to_release(seen: Observation) -> tuple[AttachmentView, ...]:
+    """Return the attachments that a fence has to see released: all but those of pods that stay."""
+    return tuple(item for item in seen.attachments or () if item.volume not in seen.kept_volumes)
 
 
 def _rests(pod: PodView) -> bool:

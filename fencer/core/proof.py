@@ -1,16 +1,30 @@
 """The proof that a guest is gone: asked before the taint, after it, and before all that follows from it.
 
-One tuple, `PROOF`, in every ladder that gives something away or rests on the guest's end. It is a positive
-list: whatever is not in it objects.
+One tuple, `PROOF`, in every ladder that gives something away or rests on the guest's end; or its two parts in
+their order, where there is something to be asked before the second, which costs calls. It is a positive list:
+whatever is not in it objects.
 """
 
 from __future__ import annotations
 
 from fencer.core.history import renewals_in_run
-from fencer.core.model import Binding, Doubted, Evidence, GuestRef, PowerState, Proof, Reason, Verdict
+from fencer.core.model import (
+    Binding,
+    Doubted,
+    Evidence,
+    GuestRef,
+    Observation,
+    PowerState,
+    Proof,
+    Reason,
+    Verdict,
+)
 from fencer.core.policy import PausedGuest, Policy
 from fencer.core.rung import Answer, Objection, Passed, Rungs, Subject
 from fencer.core.text import age
+
+A_LEASE = "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY"
+"""What it takes where nobody can say whether a node is silent."""
 
 NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.RUNNING: (
@@ -58,7 +72,9 @@ def fresh(subject: Subject, policy: Policy) -> Answer:
     """There is a reading of the guest, and it is not old; from afar it may be, and then is taken anew."""
     evidence = subject.evidence
     if not evidence.read:
-        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, evidence.raw, "an answer of the hypervisor")
+        last = subject.seen.last_state
+        seen = f"{evidence.raw}; a moment ago, from afar, it was read {last}" if last else evidence.raw
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer of the hypervisor")
     old_s = subject.seen.now_s - evidence.observed_at_s
     limit = f"limit {policy.evidence_max_age_s:g} s"
     if old_s > policy.evidence_max_age_s and not subject.seen.close:
@@ -111,7 +127,7 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
             Verdict.WAIT,
             Reason.LEASE_UNSEEN,
             "the node has no lease that can be read, so nobody can say whether it is silent",
-            "a lease in kube-node-lease",
+            A_LEASE,
             policy.poll_s,
         )
     if evidence.guest.endpoint in subject.seen.fleet.contradicted_endpoints and evidence.proof in WITNESSED:
@@ -135,19 +151,30 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
 def in_place(subject: Subject, _policy: Policy) -> Answer:
     """The guest is off where it was last seen running: as the Node has it, and as this agent remembers it."""
     evidence, now = subject.evidence, subject.evidence.guest
-    moved = ""
-    for ran in _ran(subject):
-        if now.shares_host(ran):
-            continue
-        if ran.host not in evidence.moved_from:
-            return Objection(
-                Verdict.REFUSE,
-                Reason.HOST_CHANGED,
-                f"last seen running on {_place(ran, now)}, read off on {_place(now, ran)}",
-                f"the guest seen running again, or an explained move: it may still run on {_place(ran, now)}",
-            )
-        moved = f"on {now.host}, moved there from {ran.host}: {evidence.raw}"
-    return Passed(moved or (f"on {now.host}, where it ran" if now.host else "its endpoint is one host"))
+    ran = ran_elsewhere(subject.seen, evidence)
+    if ran is not None and evidence.proof is Proof.OPERATOR:
+        return Passed(f"last seen running on {_place(ran, now)}")
+    if ran is not None:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.HOST_CHANGED,
+            f"last seen running on {_place(ran, now)}, read off on {_place(now, ran)}",
+            "the guest seen running again, an explained move, or --confirm-guest-off WHY: it may still run "
+            f"on {_place(ran, now)}",
+        )
+    came = [ran.host for ran in _ran(subject.seen, now) if not now.shares_host(ran)]
+    if came:
+        return Passed(f"on {now.host}, moved there from {came[-1]}: {evidence.raw}")
+    return Passed(f"on {now.host}, where it ran" if now.host else "its endpoint is one host")
+
+
+def ran_elsewhere(seen: Observation, evidence: Evidence) -> GuestRef | None:
+    """Return the guest as it was last seen running on another host, if no record explains that it moved."""
+    now = evidence.guest
+    return next(
+        (ran for ran in _ran(seen, now) if not now.shares_host(ran) and ran.host not in evidence.moved_from),
+        None,
+    )
 
 
 def settled(subject: Subject, policy: Policy) -> Answer:
@@ -183,9 +210,7 @@ def held(subject: Subject, policy: Policy) -> Answer:
     run = subject.history.run
     if subject.evidence.proof is Proof.OPERATOR:
         return Passed("by the operator's word")
-    limit_s = policy.paused_for_s if subject.power_state is PowerState.PAUSED else policy.confirm_s
-    if _may_have_been_killed(subject):
-        limit_s = max(limit_s, policy.killed_hold_s)
+    limit_s = held_for_s(subject, policy)
     needs = f"two readings at least, {limit_s:g} s apart"
     if run is None or not stands_still(run.power_state, policy):
         return Objection(Verdict.WAIT, Reason.NOT_HELD, "no off reading yet", needs, policy.poll_s)
@@ -196,15 +221,25 @@ def held(subject: Subject, policy: Policy) -> Answer:
     return Passed(seen, needs)
 
 
-PROOF: Rungs = (
+def held_for_s(subject: Subject, policy: Policy) -> float:
+    """Return for how long the guest has to stand still before that counts, in seconds."""
+    limit_s = policy.paused_for_s if subject.power_state is PowerState.PAUSED else policy.confirm_s
+    return max(limit_s, policy.killed_hold_s) if _may_have_been_killed(subject) else limit_s
+
+
+SEEN: Rungs = (
     ("fresh", fresh),
     ("off", off),
     ("no renewal", not_renewed),
     ("in place", in_place),
     ("settled", settled),
-    ("looked closely", looked_closely),
-    ("held", held),
 )
+"""The part of the proof that a look from afar may refute: alone it proves nothing."""
+
+SHOWN: Rungs = (("looked closely", looked_closely), ("held", held))
+"""The part that takes calls and time. Between the two stands only what makes them not worth it."""
+
+PROOF: Rungs = (*SEEN, *SHOWN)
 """That the guest is gone. Never a part of it."""
 
 WITNESSED = frozenset({Proof.POWER, Proof.ABSENCE})
@@ -217,13 +252,13 @@ def stands_still(state: PowerState, policy: Policy) -> bool:
     return state is PowerState.STOPPED or trusted
 
 
-def _ran(subject: Subject) -> list[GuestRef]:
-    """Return the guest as it was last seen running: as the Node has it, and as this agent remembers it."""
-    binding, history = subject.node.binding, subject.history
+def _ran(seen: Observation, guest: GuestRef) -> list[GuestRef]:
+    """Return a guest as it was last seen running: as the Node has it, and as this agent remembers it."""
+    binding, history = seen.node.binding, seen.history
     found = []
-    if isinstance(binding, Binding) and binding.guest.key == subject.guest.key:
+    if isinstance(binding, Binding) and binding.guest.key == guest.key:
         found.append(binding.guest)
-    if history.ran_as is not None and history.guest == subject.guest.key:
+    if history.ran_as is not None and history.guest == guest.key:
         found.append(history.ran_as)
     return found
 

@@ -30,11 +30,15 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "one look at the node alive"),
     Reason.GUEST_REPLACED: Text(
-        "another guest is the node now", "proof that the fenced guest is off as well"
+        "another guest is the node now",
+        "proof that the fenced guest is off as well, or `fencer unfence --confirm-guest-off WHY`",
     ),
     Reason.GUEST_TAKEN: Text("the guest that it could be is another node's", "the node's own UUID reported"),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet was heard lately", "more silence"),
-    Reason.LEASE_UNSEEN: Text("it has no lease that can be read", "a lease in kube-node-lease"),
+    Reason.LEASE_UNSEEN: Text(
+        "it has no lease that can be read",
+        "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY",
+    ),
     Reason.LEASE_RENEWED: Text("its kubelet was heard after the guest read off", "60 s of silence while off"),
     Reason.EVIDENCE_MISSING: Text("its hypervisor does not answer for its guest", "an answer"),
     Reason.EVIDENCE_STALE: Text("the last reading of its guest is too old", "a fresh reading"),
@@ -60,10 +64,13 @@ TEXTS: dict[Reason, Text] = {
     Reason.ABSENCE_UNPROVEN: Text(
         "its guest is not found, and nothing tells how it ended", "--confirm-guest-off WHY"
     ),
-    Reason.FALL_UNSEEN: Text("its guest was off when first seen", "a guest seen running before"),
+    Reason.FALL_UNSEEN: Text(
+        "its guest was off when first seen", "40 s of silence and Ready to be Unknown or False"
+    ),
     Reason.NOT_HELD: Text("its guest reads off, not yet for long enough", "more readings"),
     Reason.HOST_CHANGED: Text(
-        "its guest reads off on another host than it ran on", "the guest seen running again"
+        "its guest reads off on another host than it ran on",
+        "the guest seen running again, or --confirm-guest-off WHY",
     ),
     Reason.WITNESS_CONTRADICTED: Text(
         "its hypervisor called it off while its kubelet lived, and is not believed",
@@ -76,10 +83,14 @@ TEXTS: dict[Reason, Text] = {
     Reason.FENCING_PAUSED: Text("fencing is paused", "the pause annotation taken off kube-system"),
     Reason.NODE_EXCLUDED: Text("the node is excluded from fencing", "the exclude annotation taken off"),
     Reason.OBSERVE_MODE: Text(
-        "would be acted upon, but fencer only observes", "mode: armed, or the same by hand"
+        "would be acted upon, but fencer only observes",
+        "the same by hand; or `mode: armed`, before a node dies",
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),
+    Reason.STOP_FAILED: Text(
+        "its guest could not be stopped", "whatever is in the way mended, or somebody who stops it by hand"
+    ),
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
     Reason.BRAKE: Text("too many nodes are fenced already", "an older fence lifted, or --over-brake WHY"),
     Reason.ALL_NODES_SILENT: Text(
@@ -121,6 +132,8 @@ def says(decision: Decision) -> str:
     text = TEXTS[decision.reason].says
     if objection is None or decision.verdict is Verdict.HEALTHY:
         return text
+    if decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
+        return objection.seen
     return f"{text} ({objection.seen})"
 
 

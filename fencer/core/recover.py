@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.drain import HOOK, cordoned_by_drain
+from fencer.core.drain import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.identity import known_boot_ids
 from fencer.core.model import (
@@ -28,11 +28,15 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.pods import clearable, older_than_fence, seconds_between
+from fencer.core.pods import clearable, older_than_fence, seconds_between, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.word import nothing_known, word_given
+
+UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
+"""Of such a guest its hypervisor does not tell whether it runs: it may run where no endpoint is."""
 
 STOP_DID_NOT_COME_S = 600.0
 """So long after a hookscript had a node drained, its guest would be off: the drain ends after 300 s at most,
@@ -42,12 +46,14 @@ a shutdown is given 60 to 180 s. Source: facts of qemu-server and pve-guests."""
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
     """Judge a sound node that may carry a cordon of ours, from after a fence or from before a stop."""
     cordon = subject.node.cordon
-    if not isinstance(cordon, Cordon) or policy.mode is not Mode.ARMED:
+    if not isinstance(cordon, Cordon):
         return healthy
     if cordon.by == HOOK:
         return _after_a_stop(subject, cordon, healthy)
-    if cordon.by != "unfence":
+    if cordon.by != AFTER_FENCE or (subject.node.unschedulable and not cordoned_after_fence(subject.node)):
         return healthy
+    if not subject.node.unschedulable and policy.mode is not Mode.ARMED:
+        return healthy  # only a note is left, to be tidied up by who may write
     passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
     if passed_s < policy.settle_s:
         left_s = policy.settle_s - passed_s
@@ -66,35 +72,82 @@ def _after_a_stop(subject: Subject, cordon: Cordon, healthy: Ending) -> Ending:
 
 
 def same_guest(subject: Subject, policy: Policy) -> Answer:
-    """The guest is the one that was fenced; or that one is proven off as well, and another took its place."""
+    """The guest is the one that was fenced; or that one is off as well, and another took its place."""
     mark, fenced = subject.mark, subject.seen.fenced_guest
     if subject.guest.key == mark.guest.key:
         return Passed(f"{mark.guest}, as fenced")
+    left = (
+        fenced is not None and fenced.conclusive and (fenced.away or fenced.power_state is PowerState.ABSENT)
+    )
+    if left and subject.guest.uuid == mark.guest.uuid:
+        # It was off when it was fenced: whatever it did since, it began without the memory of before.
+        return Passed(f"{mark.guest}, as fenced, is not there any more; {subject.guest} has its UUID")
+    return _fenced_one_off(subject, policy, str(subject.guest))
+
+
+def fenced_guest_off(subject: Subject, policy: Policy) -> Answer:
+    """The guest that was fenced is off: a machine that no endpoint names is the node now."""
+    return _fenced_one_off(subject, policy, "a machine that no endpoint names")
+
+
+def _fenced_one_off(subject: Subject, policy: Policy, now: str) -> Answer:
+    """It is proven off as ever; or a person says so, where nobody can tell."""
+    mark, fenced = subject.mark, subject.seen.fenced_guest
     if fenced is not None and not fenced.conclusive and fenced.at_rest:
         return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, fenced.raw, "a live reading of it", 0.0)
     if fenced is not None and isinstance(reads_off(fenced, policy), Passed):
-        return Passed(f"{mark.guest}, as fenced, is off ({fenced.raw}); {subject.guest} took its place")
-    return Objection(
-        Verdict.FENCED,
-        Reason.GUEST_REPLACED,
-        f"{mark.guest} was fenced, {subject.guest} is the node now",
-        f"{mark.guest} proven off as well, or `fencer unfence` by hand",
-    )
+        return Passed(f"{mark.guest}, as fenced, is off ({fenced.raw}); {now} took its place")
+    why = word_given(subject.seen)
+    if why is not None and nothing_known(fenced):
+        return Passed(f"{mark.guest}, as fenced, is off by the operator's word: {why}; {now} took its place")
+    needs = f"{mark.guest} stopped, with nothing left of its memory"
+    if nothing_known(fenced):
+        needs = (
+            f"proof that {mark.guest} is off, or `fencer unfence {subject.node.name} --confirm-guest-off WHY`"
+        )
+    raw = "cannot be read" if fenced is None else f"reads {fenced.raw}"
+    seen = f"{mark.guest} was fenced, and {raw}; {now} is the node now"
+    return Objection(Verdict.FENCED, Reason.GUEST_REPLACED, seen, needs)
 
 
 def running(subject: Subject, policy: Policy) -> Answer:
-    """The guest runs by a cold start; or its hypervisor is silent and the node alone tells."""
-    evidence, alive_s = subject.evidence, _alive_for(subject)
-    known = isinstance(fresh(subject, policy), Passed) and evidence.power_state is not PowerState.UNKNOWN
-    if known and evidence.power_state is PowerState.RUNNING:
-        if evidence.cold_start is False:
-            return _old_memory(subject.mark, f"{evidence.raw}: restored, not booted")
-        return Passed(evidence.raw)
-    if not known and alive_s >= policy.unfence_blind_s:
+    """The guest runs by a cold start; or no hypervisor tells of it, and the node alone does."""
+    evidence = subject.evidence
+    if not isinstance(fresh(subject, policy), Passed) or evidence.power_state in UNTOLD:
+        return _heard_alone(subject, policy)
+    if evidence.power_state is not PowerState.RUNNING:
+        return Objection(
+            Verdict.FENCED, Reason.AWAITING_BOOT, evidence.raw, "the guest to run by a cold start"
+        )
+    if evidence.cold_start is False and not _vouched_for(subject):
+        return _old_memory(subject, f"{evidence.raw}: restored, not booted")
+    return Passed(evidence.raw)
+
+
+def _heard_alone(subject: Subject, policy: Policy) -> Answer:
+    """Judge a guest of which no hypervisor tells by its kubelet: a new boot, heard for long, will do."""
+    evidence, alive_s, by_hand = subject.evidence, _alive_for(subject), subject.seen.intent is Intent.UNFENCE
+    if alive_s >= policy.unfence_blind_s:
         return Passed(f"no word of its hypervisor; new boot, renewing for {age(alive_s)}")
-    if not known and known_boot_heard(subject.seen, policy):
-        return _old_memory(subject.mark, f"{evidence.raw}; and the kubelet of the known boot is heard")
-    return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, evidence.raw, "the guest to run by a cold start")
+    if known_boot_heard(subject.seen, policy):
+        if _vouched_for(subject):
+            return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
+        return _old_memory(subject, f"{evidence.raw}; and the kubelet of the known boot is heard")
+    if evidence.power_state is PowerState.ABSENT and not alive_s and not by_hand:
+        return reads_off(evidence, policy)
+    heard = f"; a new boot, heard for {age(alive_s)}" if alive_s else ""
+    needs = f"the guest to run by a cold start, or a new boot heard for {policy.unfence_blind_s:g} s"
+    return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, f"{evidence.raw}{heard}", needs)
+
+
+def heard_for_long(subject: Subject, policy: Policy) -> Answer:
+    """Its kubelet was heard in this boot for as long as one whose hypervisor is silent has to be."""
+    alive_s = _alive_for(subject)
+    needs = f"limit {policy.unfence_blind_s:g} s"
+    if alive_s < policy.unfence_blind_s:
+        seen = f"no endpoint tells of it; renewing for {age(alive_s)}"
+        return Objection(Verdict.RECOVERING, Reason.AWAITING_RENEWALS, seen, needs, policy.poll_s)
+    return Passed(f"no endpoint tells of it; renewing for {age(alive_s)}", needs)
 
 
 def booted_anew(subject: Subject, policy: Policy) -> Answer:
@@ -102,17 +155,26 @@ def booted_anew(subject: Subject, policy: Policy) -> Answer:
     node, why = subject.node, subject.seen.word.same_boot_why
     if node.boot_id and node.boot_id not in known_boot_ids(node):
         return Passed(f"new boot id {node.boot_id}")
-    if why is not None and node.volumes_in_use == 0:
+    if _vouched_for(subject):
         return Passed(f"same boot id, by the operator's word: {why}")
     evidence, mark = subject.evidence, subject.mark
     if evidence.incarnation is not None and evidence.incarnation == mark.incarnation:
-        return _old_memory(mark, f"{evidence.raw}: the very run that was fenced")
+        return _old_memory(subject, f"{evidence.raw}: the very run that was fenced")
     if renewals_in_run(subject.history, node) >= policy.unfence_renewals:
-        return _old_memory(mark, f"renews its lease with the known boot id {node.boot_id}")
-    seen = f"the node still reports the known boot id {node.boot_id}"
-    if why is not None:
-        seen += f", and {node.volumes_in_use} volumes in use"
+        return _old_memory(subject, f"renews its lease with the known boot id {node.boot_id}")
+    seen = f"the node still reports the known boot id {node.boot_id}{_forbidden(subject)}"
     return Objection(Verdict.RECOVERING, Reason.AWAITING_BOOT, seen, "the kubelet to report a new boot")
+
+
+def _vouched_for(subject: Subject) -> bool:
+    """Whether a person says that it has no volume mounted any more, and its kubelet reports none in use."""
+    return subject.seen.word.same_boot_why is not None and not subject.node.volumes_in_use
+
+
+def _forbidden(subject: Subject) -> str:
+    """Say why that word is not taken; empty: it was not given."""
+    given = subject.seen.word.same_boot_why is not None
+    return f", and {subject.node.volumes_in_use} volumes in use" if given else ""
 
 
 def renewed(subject: Subject, policy: Policy) -> Answer:
@@ -155,13 +217,13 @@ def pods_gone(subject: Subject, policy: Policy) -> Answer:
 
 def volumes_gone(subject: Subject, policy: Policy) -> Answer:
     """No volume is attached any more."""
-    left = subject.seen.attachments or ()
+    left, unread = to_release(subject.seen), subject.seen.kept_unread
     if left:
-        names = ", ".join(attachment.volume for attachment in left[:3])
-        return Objection(
-            Verdict.RECOVERING, Reason.VOLUMES_REMAIN, f"{len(left)} attached: {names}", "none", policy.poll_s
-        )
-    return Passed("none attached")
+        seen = f"{len(left)} attached: {', '.join(attachment.volume for attachment in left[:3])}"
+        seen = f"{seen}; pods that tolerate the taint may keep some: {unread}" if unread else seen
+        return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, "none", policy.poll_s)
+    kept = len(subject.seen.kept_volumes)
+    return Passed(f"none but {kept} of pods that tolerate the taint" if kept else "none attached")
 
 
 def nothing_given_away(subject: Subject, _policy: Policy) -> Answer:
@@ -170,8 +232,18 @@ def nothing_given_away(subject: Subject, _policy: Policy) -> Answer:
     left = len(older_than_fence(subject.seen.pods or (), mark.fenced_at_utc))
     if mark.pods is None or left < mark.pods:
         seen = f"{left} of {'?' if mark.pods is None else mark.pods} pods are left"
-        return _old_memory(mark, f"{seen}, and the boot that was fenced is heard")
+        return _old_memory(subject, f"{seen}, and the boot that was fenced is heard")
     return Passed(f"all {left} pods are still there")
+
+
+def left(subject: Subject, policy: Policy) -> Answer:
+    """Something is left to be done for it, as far as is known: else not every pass needs a close look."""
+    seen = subject.seen
+    known = not seen.close and seen.pods is not None and seen.intent is Intent.WATCH
+    if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
+        return Passed("to be looked at" if seen.pods is None else "its pods and volumes are looked after")
+    ago = f"nothing was left on it {age(seen.looked_s)} ago"
+    return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, "its guest to boot anew")
 
 
 def clear(subject: Subject, policy: Policy) -> Ending:
@@ -184,7 +256,7 @@ def clear(subject: Subject, policy: Policy) -> Ending:
             (ClearPods(pods[: policy.clear_batch]),),
             policy.poll_s,
         )
-    if subject.seen.attachments:
+    if to_release(subject.seen):
         return Ending(Verdict.FENCED, Reason.RELEASING_VOLUMES, _release(subject), policy.poll_s)
     return Ending(Verdict.FENCED, Reason.PODS_CLEARED, _start_again(subject, policy))
 
@@ -194,7 +266,7 @@ def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
 
     Source: measured, attachments of a deleted node are released after six minutes otherwise.
     """
-    asked = [item for item in subject.seen.attachments or () if not item.terminating]
+    asked = [item for item in to_release(subject.seen) if not item.terminating]
     return (DeleteAttachments(tuple(asked)),) if subject.node.gone and asked else ()
 
 
@@ -219,12 +291,11 @@ def stop_again(subject: Subject, policy: Policy) -> Ending:
 
 def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision: Decision) -> Decision:
     """Add an alarm where old memory is heard, whatever is in the way; or where the way back takes long."""
-    node, run = observation.node, observation.history.run
+    run = observation.history.run
     if decision.actions or observation.word.same_boot_why is not None:
         return decision
     if known_boot_heard(observation, policy):
-        seen = f"the kubelet of the known boot {node.boot_id} is heard after the fence"
-        return replace(decision, actions=_old_memory(mark, seen).actions)
+        return replace(decision, actions=(_alarm_of_old_memory(mark),))
     if run is None or run.power_state is not PowerState.RUNNING:
         return decision
     if observation.now_s - run.since_s < policy.unfence_alarm_s:
@@ -262,20 +333,24 @@ def take_back(subject: Subject, _policy: Policy) -> Ending:
 
 def _settling_cordon(subject: Subject) -> Cordon | None:
     node = subject.node
-    return None if node.unschedulable else Cordon("unfence", node.boot_id, subject.seen.utc)
+    return None if node.unschedulable else Cordon(AFTER_FENCE, node.boot_id, subject.seen.utc)
 
 
-def _old_memory(mark: FenceMark, seen: str) -> Objection:
-    text = (
-        f"{mark.guest} came back with its old memory; it may write to volumes that "
-        "were given away. Restart it cold."
-    )
+def _old_memory(subject: Subject, seen: str) -> Objection:
+    node = subject.node.name
     return Objection(
         Verdict.RECOVERING,
         Reason.OLD_MEMORY,
-        seen,
-        "the guest restarted cold, or `fencer unfence --same-boot WHY`",
-        actions=(Alarm(text),),
+        f"{seen}{_forbidden(subject)}",
+        f"the guest restarted cold, or `fencer unfence {node} --same-boot WHY`",
+        actions=(_alarm_of_old_memory(subject.mark),),
+    )
+
+
+def _alarm_of_old_memory(mark: FenceMark) -> Alarm:
+    return Alarm(
+        f"{mark.guest} came back with its old memory; it may write to volumes that "
+        "were given away. Restart it cold."
     )
 
 

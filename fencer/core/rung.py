@@ -113,5 +113,6 @@ class Ending:
 
 Answer: TypeAlias = Passed | Objection
 Rung: TypeAlias = Callable[[Subject, Policy], Answer]
+EndOfLadder: TypeAlias = Callable[[Subject, Policy], Ending]
 Rungs: TypeAlias = tuple[tuple[str, Rung], ...]
 """Name and question of each, in the order in which they are asked."""

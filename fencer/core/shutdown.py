@@ -37,7 +37,7 @@ NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
         Verdict.REFUSE,
         Reason.GUEST_SAVED,
         ": its memory waits on disk",
-        "the guest restored and shut down, or its saved state discarded",
+        "the guest restored and shut down",
     ),
     PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "what it becomes"),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", "a record of its end"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fencer.core.drain import cordoned_by_drain
+from fencer.core.drain import cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S
-from fencer.core.model import Cordon, Doubted, NodeView, PowerState, Reason, StartGuest, Uncordon, Verdict
+from fencer.core.model import Cordon, Doubted, PowerState, Reason, StartGuest, Uncordon, Verdict
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 from fencer.core.proof import not_believed
@@ -76,18 +76,13 @@ def reported(subject: Subject, policy: Policy) -> Answer:
 def rested(subject: Subject, policy: Policy) -> Answer:
     """A cordon from after a fence stays until caches have settled."""
     cordon = subject.node.cordon
-    if not settling_cordon(subject.node) or not isinstance(cordon, Cordon):
+    if not cordoned_after_fence(subject.node) or not isinstance(cordon, Cordon):
         return Passed("no fence was lifted lately")
     passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
     if passed_s >= policy.settle_s:
         return Passed(f"the fence was lifted {age(passed_s)} ago")
     seen, left_s = f"the fence was lifted {age(max(0.0, passed_s))} ago", policy.settle_s - passed_s
     return Objection(Verdict.WAIT, Reason.SETTLING, seen, f"limit {policy.settle_s:g} s", left_s)
-
-
-def settling_cordon(node: NodeView) -> bool:
-    """Whether the node is cordoned by us for a moment, from after a fence."""
-    return node.unschedulable and isinstance(node.cordon, Cordon) and node.cordon.by == "unfence"
 
 
 def power_on(subject: Subject, policy: Policy) -> Ending:
@@ -98,6 +93,6 @@ def power_on(subject: Subject, policy: Policy) -> Ending:
 
 def welcome(subject: Subject, policy: Policy) -> Ending:
     """Take off what fencer has put on it; there is nothing else to do."""
-    if cordoned_by_drain(subject.node) or settling_cordon(subject.node):
+    if cordoned_by_drain(subject.node) or cordoned_after_fence(subject.node):
         return Ending(Verdict.RECOVERING, Reason.SETTLED, (Uncordon(),), recheck_s=policy.poll_s)
     return Ending(Verdict.HEALTHY, Reason.STARTED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isinf
+
 
 def printable(text: str) -> str:
     """Escape whatever is not plainly visible: newlines, escape codes, direction marks, lone surrogates.
@@ -21,8 +23,15 @@ def printable(text: str) -> str:
     )
 
 
+def count(number: int, noun: str) -> str:
+    """Return ``1 pod``, ``3 pods``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def age(seconds: float) -> str:
-    """Write a duration as people read it: ``8 s``, ``2m14s``, ``3h05m``."""
+    """Write a duration as people read it: ``8 s``, ``2m14s``, ``3h05m``; one without an end is not known."""
+    if isinf(seconds):
+        return "an unknown time"
     whole = round(seconds)
     if whole < 60:  # noqa: PLR2004
         return f"{round(seconds, 1):g} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004

@@ -1,7 +1,9 @@
 """The operator's word that a guest is off, where no hypervisor can say so.
 
 It stands in for UNKNOWN only: never for RUNNING, PAUSED or SAVED, and never against a kubelet that is heard.
-It is bound to the guest and the boot that were meant, and lasts as long as `WORD_LASTS_S`.
+Where it is open whether a hypervisor's "off" may be acted upon (no lease tells of the node's silence, nothing
+is believed that its endpoint calls off, or the guest ran on another host), it stands beside that. It is bound
+to the guest and the boot that were meant, and lasts for `WORD_LASTS_S`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Evidence, FenceMark, Intent, Observation, PowerState, Proof
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
+from fencer.core.proof import ran_elsewhere
+
+ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING})
+"""What no word is taken against, also where the closer look that was to follow has failed."""
 
 WORD_LASTS_S = 600.0
 """How long a word is acted upon: by the command it was given with, and by agents that find it in the mark."""
@@ -19,19 +25,33 @@ WORD_LASTS_S = 600.0
 
 def spoken_for(observation: Observation, policy: Policy) -> Observation:
     """Return the observation with the operator's word as evidence, where it may stand in for a reading."""
-    if observation.intent in {Intent.SHUTDOWN, Intent.START}:
+    if observation.intent in {Intent.SHUTDOWN, Intent.START, Intent.UNFENCE}:  # there, it is of another guest
         return observation
-    why = _given(observation) or _recorded(observation)
-    candidate = observation.candidates[0] if observation.candidates else None
-    if (
-        why is None
-        or candidate is None
-        or not _nothing_known(observation)
-        or not _unheard(observation, policy)
-    ):
+    why = word_given(observation) or _recorded(observation)
+    if why is None or not observation.candidates or not _unheard(observation, policy):
         return observation
-    evidence = Evidence(
-        guest=candidate.guest,
+    read = observation.evidence
+    if nothing_known(read) and observation.last_state not in ALIVE:
+        return replace(observation, evidence=_by_word_alone(observation, why))
+    if read is not None and read.gone and _not_enough(observation, read):
+        raw = f"{read.raw}; and off by the operator's word: {why}"
+        return replace(observation, evidence=replace(read, raw=raw, proof=Proof.OPERATOR))
+    return observation
+
+
+def _not_enough(observation: Observation, read: Evidence) -> bool:
+    """Whether a hypervisor's "off" alone does not do.
+
+    Nobody can say that the node is silent; or its endpoint erred; or that is not where the guest ran.
+    """
+    contradicted = read.guest.endpoint in observation.fleet.contradicted_endpoints
+    elsewhere = ran_elsewhere(observation, read) is not None
+    return contradicted or elsewhere or observation.node.lease_age_s is None
+
+
+def _by_word_alone(observation: Observation, why: str) -> Evidence:
+    return Evidence(
+        guest=observation.candidates[0].guest,
         power_state=PowerState.STOPPED,
         settled=True,
         incarnation=None,
@@ -41,15 +61,18 @@ def spoken_for(observation: Observation, policy: Policy) -> Observation:
         observed_at_s=observation.now_s,
         proof=Proof.OPERATOR,
     )
-    return replace(observation, evidence=evidence)
 
 
-def _given(observation: Observation) -> str | None:
+def word_given(observation: Observation) -> str | None:
     """The word of this very command, while it lasts."""
-    given_s = observation.word.given_s
-    if given_s is not None and observation.now_s - given_s > WORD_LASTS_S:
-        return None
-    return observation.word.guest_off_why
+    return None if word_over(observation) else observation.word.guest_off_why
+
+
+def word_over(observation: Observation) -> bool:
+    """Whether a word was given with this command, and is not taken any more."""
+    word = observation.word
+    given = word.guest_off_why is not None and word.given_s is not None
+    return given and observation.now_s - (word.given_s or 0.0) > WORD_LASTS_S
 
 
 def _recorded(observation: Observation) -> str | None:
@@ -64,8 +87,8 @@ def _recorded(observation: Observation) -> str | None:
     return f"recorded by {mark.by} at {mark.fenced_at_utc}"
 
 
-def _nothing_known(observation: Observation) -> bool:
-    evidence = observation.evidence
+def nothing_known(evidence: Evidence | None) -> bool:
+    """Whether a reading leaves open what became of a guest, so that a person may say it."""
     if evidence is None or evidence.power_state is PowerState.UNKNOWN:
         return True
     return evidence.power_state is PowerState.ABSENT and not evidence.end_recorded

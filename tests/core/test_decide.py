@@ -31,6 +31,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Mode, PausedGuest, SavedGuest, UnresponsiveGuest
+from fencer.core.reasons import says
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -155,6 +156,7 @@ def test_in_observe_mode_the_whole_ladder_is_climbed_and_nothing_done():
     decision = decide(observation(), replace(ARMED, mode=Mode.OBSERVE))
     assert (decision.verdict, decision.reason, decision.actions) == (REFUSE, Reason.OBSERVE_MODE, ())
     assert [check.outcome for check in decision.checks[:-1]] == [Outcome.PASSED] * (len(decision.checks) - 1)
+    assert says(decision) == "would fence now: 1 pod to clear, 1 volume attached"
 
 
 class TestByHand:
@@ -315,6 +317,23 @@ class TestSecondsRecipe:
         )
         assert decide(unseen, self.policy).reason is Reason.FALL_UNSEEN
 
+    @pytest.mark.parametrize(
+        ("ready", "silent_s", "verdict"),
+        [(None, 39.0, Verdict.WAIT), (True, 90.0, Verdict.WAIT), (None, 40.0, Verdict.FENCE)],
+        ids=["not silent for long enough", "still Ready", "both"],
+    )
+    def test_but_after_as_much_silence_as_by_default_it_is(self, ready, silent_s, verdict):
+        """An agent that began between fall and fence has seen no fall, and never will."""
+        unseen = observation(
+            node=node(ready=ready, lease_age_s=silent_s),
+            history=GuestHistory(run(), running_seen=False, boot_id=BOOT),
+        )
+        decision = decide(unseen, self.policy)
+        assert decision.verdict is verdict
+        if verdict is Verdict.WAIT:
+            assert decision.reason is Reason.FALL_UNSEEN
+            assert decision.recheck_s == max(ARMED.poll_s, 40.0 - silent_s)
+
     def test_a_living_node_is_healthy(self):
         assert decide(healthy(), self.policy).verdict is Verdict.HEALTHY
 
@@ -340,10 +359,16 @@ class TestHealthyNodes:
         )
         assert decide(unrenewed, ARMED).actions == ()
 
-    def test_observing_binds_nothing(self):
+    def test_who_only_observes_takes_the_same_notes(self):
+        """Where they are kept is another question: see `fencer.runtime.notebook`."""
         unbound = healthy(node=replace(healthy().node, binding=None))
-        assert decide(unbound, replace(ARMED, mode=Mode.OBSERVE)).actions == ()
-        assert isinstance(decide(unbound, ARMED).actions[0], BindNode)
+        [bind] = decide(unbound, replace(ARMED, mode=Mode.OBSERVE)).actions
+        assert isinstance(bind, BindNode)
+        assert decide(unbound, ARMED).actions == (bind,)
+
+    def test_who_only_observes_leaves_a_mark_that_is_outlived(self):
+        outlived = healthy(node=replace(healthy().node, mark=replace(MARK, boot_id="older")))
+        assert decide(outlived, replace(ARMED, mode=Mode.OBSERVE)).actions == ()
 
     def test_a_mark_whose_taint_is_gone_is_forgotten_after_a_new_boot(self):
         decision = decide(healthy(node=replace(healthy().node, mark=replace(MARK, boot_id="older"))), ARMED)
@@ -501,6 +526,49 @@ class TestOperatorsWord:
         assert decide(late, ARMED).reason is Reason.EVIDENCE_MISSING
         spoken = replace(late, word=replace(word, given_s=NOW_S - 599))
         assert decide(spoken, ARMED).verdict is Verdict.FENCE
+
+    @pytest.mark.parametrize(
+        "open_",
+        [
+            {"node": node(lease_age_s=None, lease_renewals=0)},
+            {"fleet": Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}))},
+            {
+                "node": node(binding=Binding(replace(GUEST, host="lab1"), (BOOT,))),
+                "evidence": evidence(guest=replace(GUEST, host="lab2")),
+            },
+        ],
+        ids=["no lease", "an endpoint that erred twice", "on another host"],
+    )
+    def test_it_stands_beside_a_reading_that_alone_would_not_do(self, open_):
+        alone = observation(intent=Intent.FENCE, history=GuestHistory(), **open_)
+        assert not any(isinstance(action, TaintNode) for action in decide(alone, ARMED).actions)
+        spoken = decide(replace(alone, word=self.word), ARMED)
+        [taint] = spoken.actions
+        assert taint.mark.proof is Proof.OPERATOR
+        assert any(
+            check.seen.endswith("off by the operator's word: I pulled the plug") for check in spoken.checks
+        )
+
+    @pytest.mark.parametrize(
+        "against",
+        [
+            {"node": node(lease_age_s=None, lease_renewals=0, ready=True)},
+            {"node": node(lease_age_s=None, lease_renewals=0, ready=False)},
+            {"node": node(lease_age_s=None, lease_renewals=1)},
+            {"evidence": evidence(settled=False)},
+            {"evidence": evidence(PowerState.RUNNING)},
+            {"evidence": evidence(PowerState.SAVED)},
+        ],
+        ids=["Ready", "NotReady by its own word", "heard since", "a lock", "running", "saved"],
+    )
+    def test_and_not_beside_what_speaks_against_it(self, against):
+        facts = {"node": node(lease_age_s=None, lease_renewals=0)} | against
+        spoken = observation(intent=Intent.FENCE, word=self.word, history=GuestHistory(), **facts)
+        assert not any(isinstance(action, TaintNode) for action in decide(spoken, ARMED).actions)
+
+    def test_a_reading_that_does_by_itself_needs_no_word(self):
+        spoken = observation(intent=Intent.FENCE, word=self.word)
+        assert decide(spoken, ARMED).actions[0].mark.proof is Proof.POWER
 
     def test_recorded_in_the_mark_it_lasts_ten_minutes_and_one_boot(self):
         marked = replace(MARK, proof=Proof.OPERATOR)

@@ -232,13 +232,14 @@ class TestRecording:
         assert decide(far, ARMED).look
         assert not decide(changed(far, looked_s=LOOK_EVERY_S / 2), ARMED).look
 
-    def test_watching_without_arms_writes_nothing(self):
-        assert written(in_state(PowerState.SAVED), Policy()) is None
+    def test_who_only_observes_takes_the_same_notes(self):
+        assert written(in_state(PowerState.SAVED), Policy()) == written(in_state(PowerState.SAVED), ARMED)
+        assert written(in_state(PowerState.SAVED), Policy()) is not None
 
     def test_what_cannot_be_read_is_not_written_over(self):
         unreadable = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))
         decision = decide(observation(), ARMED)
-        assert recorded(unreadable, ARMED, decision) == decision
+        assert recorded(unreadable, decision) == decision
 
     def test_what_cannot_be_read_is_left_alone(self):
         seen = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))

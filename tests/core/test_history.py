@@ -50,6 +50,26 @@ class TestLeases:
         newer = track(late, "t4", ready=True, now_s=3.0, version=40)
         assert (newer.renewals, newer.changed_at_s) == (1, 3.0)
 
+    def test_while_nobody_is_heard_silence_counts_up_to_a_leases_duration_only(self):
+        """Else the second node that is heard again would look silent for as long as the API was gone."""
+        lease = track(None, "t1", ready=True, now_s=0.0)
+        lease = track(lease, "t1", ready=False, now_s=300.0, deaf_s=290.0)
+        seen = aged(node(), lease, 300.0)
+        assert (seen.lease_age_s, seen.deaf_s) == (40.0, 260.0)
+        later = aged(node(), track(lease, "t1", ready=False, now_s=310.0), 310.0)
+        assert (later.lease_age_s, later.deaf_s) == (50.0, 260.0)
+        again = aged(node(), track(lease, "t2", ready=True, now_s=310.0), 310.0)
+        assert (again.lease_age_s, again.deaf_s) == (0.0, 0.0)
+
+    def test_silence_that_is_not_long_is_counted_in_full(self):
+        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=True, now_s=30.0, deaf_s=30.0)
+        assert aged(node(), lease, 30.0).lease_age_s == 30.0
+
+    def test_only_the_time_in_which_nobody_was_heard_is_not_counted(self):
+        """One list in a minute that fails must not take the silence away that was there before."""
+        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=False, now_s=110.0, deaf_s=4.0)
+        assert aged(node(), lease, 110.0).lease_age_s == 106.0
+
     def test_not_ready_counts_from_its_beginning(self):
         down = track(track(None, "t1", ready=False, now_s=5.0), "t1", ready=False, now_s=9.0)
         assert aged(node(), down, 9.0).not_ready_s == 4.0

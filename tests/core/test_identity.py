@@ -13,12 +13,24 @@ from fencer.core.identity import (
     Rules,
     bound,
     canonical,
+    leftover,
+    may_have_become,
     moved_binding,
     new_binding,
     subject_of,
     swapped,
 )
-from fencer.core.model import Binding, BindNode, GuestHistory, GuestRef, PowerState, Reason, Unreadable, Via
+from fencer.core.model import (
+    Binding,
+    BindNode,
+    Candidate,
+    GuestHistory,
+    GuestRef,
+    PowerState,
+    Reason,
+    Unreadable,
+    Via,
+)
 from fencer.core.rung import Objection
 from tests.core.build import (
     ARMED,
@@ -171,6 +183,23 @@ class TestGroups:
         assert Admission().nobody
         some = (Admission(mapped=True), Admission(uuids=frozenset({UUID})), self.RULES.admitted["lab"])
         assert not any(admission.nobody for admission in some)
+
+
+@pytest.mark.parametrize(
+    ("facts", "nobodys"),
+    [
+        ({}, True),
+        ({"lease_age_s": None}, True),
+        ({"ready": True}, False),
+        ({"lease_renewals": 1}, False),
+        ({"lease_age_s": 39.0}, False),
+        ({"binding": Binding(GUEST, (BOOT,))}, False),
+    ],
+    ids=["silent all along", "no lease", "Ready", "heard", "not for long", "bound"],
+)
+def test_a_node_object_that_a_machine_left_behind_is_told_from_one_that_died(facts, nobodys):
+    left = {"ready": None, "binding": None, "lease_renewals": 0, "lease_age_s": 40.0}
+    assert leftover(node(**(left | facts))) is nobodys
 
 
 def test_nodes_that_report_the_same_uuid_are_rivals_unless_the_map_tells():
@@ -347,3 +376,35 @@ def test_any_text_is_a_uuid_or_nothing(text):
 def test_guests_are_told_apart_by_endpoint_id_and_uuid_and_named_for_people():
     assert GUEST.key != replace(GUEST, id="other").key
     assert (str(GUEST), str(OTHER)) == ("lab/k8s-2", "home/105 on pve1")
+
+
+@pytest.mark.parametrize(
+    ("boot_id", "cold_start", "may"),
+    [(BOOT, True, False), (NEW_BOOT, True, True), (BOOT, None, True), (BOOT, False, True)],
+    ids=["a copy that was booted", "booted anew", "it came with its memory", "it was restored"],
+)
+def test_a_node_that_tells_of_a_known_boot_is_no_guest_that_was_booted_elsewhere(boot_id, cold_start, may):
+    reading = evidence(PowerState.RUNNING, guest=OTHER, cold_start=cold_start)
+    assert may_have_become(node(boot_id=boot_id), reading) is may
+
+
+@pytest.mark.parametrize(
+    ("state", "certain"),
+    [
+        (PowerState.STOPPED, True),
+        (PowerState.ABSENT, True),
+        (PowerState.SAVED, False),
+        (PowerState.RUNNING, False),
+    ],
+)
+def test_another_guest_with_that_uuid_shakes_a_binding_unless_it_holds_no_memory(state, certain):
+    """Memory on disk may be the node's own: the guest may have moved there while nobody looked."""
+    both = (Candidate(GUEST, Via.UUID), Candidate(OTHER, Via.UUID))
+    assert (subject_of(observation(candidates=both, others=(state,))) is not None) is certain
+
+
+def test_while_an_endpoint_is_silent_nobody_says_that_no_guest_is_the_node():
+    lost = observation(candidates=(), node=node(binding=None), unanswered=("lab",))
+    refused = decide(lost, ARMED)
+    assert (refused.reason, refused.objection.needs) == (Reason.EVIDENCE_MISSING, "an answer of lab")
+    assert decide(replace(lost, unanswered=()), ARMED).reason is Reason.NO_GUEST

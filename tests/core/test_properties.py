@@ -12,6 +12,7 @@ from fencer.core.model import (
     Alarm,
     AttachmentView,
     Binding,
+    BindNode,
     Candidate,
     ClearPods,
     Cordon,
@@ -19,6 +20,7 @@ from fencer.core.model import (
     DiscardSaved,
     Doubted,
     FenceMark,
+    ForgetMark,
     GuestHistory,
     GuestRef,
     Intent,
@@ -34,6 +36,7 @@ from fencer.core.model import (
     StopGuest,
     Taint,
     TaintNode,
+    Uncordon,
     Unreadable,
     UntaintNode,
     Verdict,
@@ -71,6 +74,7 @@ from tests.core.build import (
 from tests.support.amounts import examples
 
 IRREVERSIBLE = (TaintNode, ClearPods, StopGuest, DiscardSaved, DeleteAttachments, UntaintNode)
+NOTES = (Alarm, BindNode, RecordDoubts)
 POWER = (StopGuest, DiscardSaved, ShutdownGuest, StartGuest)
 ages = st.sampled_from((0.0, 3.0, 20.0, 41.0, 90.0, 400.0))
 moments = ages.map(lambda age: NOW_S - age)
@@ -290,7 +294,8 @@ def test_erasing_a_fact_never_adds_an_action(seen, policy):
     for less in forgotten(seen):
         added = {type(action) for action in irreversible(less, policy)} - before
         # Lifting a fence without a word of the hypervisor is the one stated exception (design, decision 16).
-        blind = less.evidence is None or less.evidence.power_state is PowerState.UNKNOWN
+        untold = {PowerState.UNKNOWN, PowerState.ABSENT}
+        blind = less.evidence is None or less.evidence.power_state in untold or not less.candidates
         assert added <= ({UntaintNode} if blind else set())
 
 
@@ -371,6 +376,24 @@ def test_deciding_twice_is_deciding_once_and_every_decision_can_be_told(seen, po
     assert decision == decide(seen, policy)
     assert says(decision)
     assert change(decision)
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_who_only_observes_decides_as_who_is_armed_and_stops_short_of_the_deed(seen, policy):
+    """A rehearsal: the same notes, and where an armed agent would do something, that it would."""
+    seen = replace(seen, intent=Intent.WATCH)
+    armed = decide(seen, replace(policy, mode=Mode.ARMED))
+    observing = decide(seen, replace(policy, mode=Mode.OBSERVE))
+    assert {type(action) for action in observing.actions} <= set(NOTES)
+    if any(not isinstance(action, (*NOTES, ForgetMark, Uncordon)) for action in armed.actions):
+        assert observing.reason is Reason.OBSERVE_MODE
+        assert says(observing).startswith("would ")
+        assert {BindNode, RecordDoubts} & set(map(type, armed.actions)) <= set(map(type, observing.actions))
+    elif armed.reason not in {Reason.SETTLING, Reason.SETTLED}:  # its cordon is left alone
+        assert replace(observing, checks=()) == replace(
+            armed, checks=(), actions=tuple(it for it in armed.actions if not isinstance(it, ForgetMark))
+        )
 
 
 @settings(max_examples=examples(300))

@@ -26,9 +26,11 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
+from fencer.core.reasons import says
 from tests.core.build import (
     ARMED,
     BOOT,
+    GUEST,
     MARK,
     NEW_BOOT,
     NOW_S,
@@ -45,6 +47,7 @@ from tests.core.build import (
     run,
 )
 
+OBSERVING = replace(ARMED, mode=Mode.OBSERVE)
 REPLACEMENT = GuestRef("lab", "other", "0000aaaa-0000-4000-8000-000000000001", "k8s-2-new")
 
 
@@ -101,8 +104,16 @@ class TestStillOff:
         decision = decide(fenced(**changed), ARMED)
         assert (decision.reason, decision.actions) == (reason, ())
 
-    def test_observing_clears_nothing(self):
-        assert decide(fenced(), replace(ARMED, mode=Mode.OBSERVE)).reason is Reason.OBSERVE_MODE
+    def test_observing_clears_nothing_and_says_what_it_would_clear(self):
+        decision = decide(fenced(), OBSERVING)
+        assert (decision.reason, decision.actions) == (Reason.OBSERVE_MODE, ())
+        assert says(decision) == "would clear its pods now: 1 pod to clear, 1 volume attached"
+
+    @pytest.mark.parametrize("attachments", [(), (VOLUME,)], ids=["all is gone", "a volume is left"])
+    def test_where_an_armed_agent_would_do_nothing_more_neither_would_one_that_observes(self, attachments):
+        cleared = fenced(pods=(), attachments=attachments)
+        assert decide(cleared, OBSERVING).reason is decide(cleared, ARMED).reason
+        assert decide(cleared, OBSERVING).reason is not Reason.OBSERVE_MODE
 
     def test_a_trusted_pause_goes_on_clearing(self):
         node_ = node(taints=(TAINT,), mark=MARK)
@@ -178,17 +189,63 @@ class TestReturn:
         in_use = replace(spoken, node=replace(resumed, volumes_in_use=1))
         assert decide(in_use, ARMED).reason is Reason.OLD_MEMORY
 
+    @pytest.mark.parametrize(
+        "told",
+        [evidence(PowerState.RUNNING, cold_start=False), evidence(PowerState.UNKNOWN), None],
+        ids=["restored, as its hypervisor says", "its hypervisor does not know", "no answer"],
+    )
+    @pytest.mark.parametrize(
+        ("against", "reason"),
+        [
+            ({}, Reason.BOOTED_ANEW),
+            ({"volumes_in_use": 1}, Reason.OLD_MEMORY),
+            ({"pods": (POD,)}, Reason.PODS_REMAIN),
+            ({"attachments": (VOLUME,)}, Reason.VOLUMES_REMAIN),
+        ],
+        ids=["nothing left", "volumes in use", "pods left", "volumes left"],
+    )
+    def test_that_word_is_taken_whatever_its_hypervisor_tells_but_nothing_may_be_left(
+        self, told, against, reason
+    ):
+        left = dict(against)
+        resumed = replace(returned().node, boot_id=BOOT, lease_renewals=9)
+        resumed = replace(resumed, volumes_in_use=left.pop("volumes_in_use", 0))
+        word = Word(same_boot_why="unmounted by hand")
+        history = GuestHistory(run(PowerState.RUNNING), boot_id=BOOT)
+        facts = {"node": resumed, "history": history, "evidence": told, "intent": Intent.UNFENCE} | left
+        assert decide(returned(word=word, **facts), ARMED).reason is reason
+        unspoken = decide(returned(**facts), ARMED)
+        assert unspoken.reason is Reason.OLD_MEMORY
+
     def test_without_its_hypervisor_a_new_boot_and_two_minutes_of_renewals_are_enough(self):
         history = replace(returned().history, boot_seen_s=NOW_S - 121)
         blind = returned(evidence=None, evidence_error="lab: no answer", history=history)
         assert decide(blind, ARMED).verdict is Verdict.UNFENCE
         early = replace(blind, history=replace(history, boot_seen_s=NOW_S - 100))
         assert decide(early, ARMED).reason is Reason.AWAITING_BOOT
+        assert "a new boot, heard for" in decide(early, ARMED).objection.seen
+
+    @pytest.mark.parametrize("intent", [Intent.WATCH, Intent.UNFENCE])
+    def test_a_guest_that_its_endpoint_does_not_know_is_judged_as_one_of_a_silent_hypervisor(self, intent):
+        """It was moved to where no endpoint is; and by its boot, no memory from before went with it."""
+        history = replace(returned().history, boot_seen_s=NOW_S - 121)
+        elsewhere = returned(evidence=evidence(PowerState.ABSENT), history=history, intent=intent)
+        assert decide(elsewhere, ARMED).verdict is Verdict.UNFENCE
+        early = replace(elsewhere, history=replace(history, boot_seen_s=NOW_S - 100))
+        assert decide(early, ARMED).reason is Reason.AWAITING_BOOT
+        resumed = replace(elsewhere, node=replace(returned().node, boot_id=BOOT))
+        assert decide(resumed, ARMED).reason is Reason.OLD_MEMORY
+
+    @pytest.mark.parametrize(
+        ("intent", "reason"),
+        [(Intent.WATCH, Reason.ABSENCE_UNPROVEN), (Intent.UNFENCE, Reason.AWAITING_BOOT)],
+    )
+    def test_as_long_as_it_is_not_heard_what_is_missing_is_a_record_of_its_end(self, intent, reason):
+        assert decide(fenced(evidence=evidence(PowerState.ABSENT), intent=intent), ARMED).reason is reason
 
     def test_observing_lifts_nothing_but_a_hand_does(self):
-        observing = replace(ARMED, mode=Mode.OBSERVE)
-        assert decide(returned(), observing).reason is Reason.OBSERVE_MODE
-        assert decide(returned(intent=Intent.UNFENCE), observing).verdict is Verdict.UNFENCE
+        assert says(decide(returned(), OBSERVING)) == "would lift the fence now"
+        assert decide(returned(intent=Intent.UNFENCE), OBSERVING).verdict is Verdict.UNFENCE
 
     def test_unfencing_by_hand_clears_no_pods_of_a_guest_that_is_off(self):
         decision = decide(fenced(intent=Intent.UNFENCE), ARMED)
@@ -200,14 +257,29 @@ class TestReturn:
 
 class TestSettling:
     def settling(self, since, **facts):
-        cordon = Cordon("unfence", NEW_BOOT, since)
-        return healthy(node=replace(healthy().node, cordon=cordon, unschedulable=True, **facts))
+        noted = {"cordon": Cordon("unfence", NEW_BOOT, since), "cordoner": "fencer", "unschedulable": True}
+        return healthy(node=replace(healthy().node, **(noted | facts)))
 
     def test_the_cordon_is_kept_for_a_moment_and_then_taken_off(self):
         early = decide(self.settling("2026-11-20T09:59:50Z"), ARMED)
         assert (early.reason, early.recheck_s) == (Reason.SETTLING, pytest.approx(20.0))
         late = decide(self.settling("2026-11-20T09:59:30Z"), ARMED)
         assert late.actions == (Uncordon(),)
+
+    def test_a_cordon_that_an_admin_has_set_since_stays(self):
+        """The note of ours is still there: neither uncordon nor cordon of kubectl takes it off."""
+        theirs = decide(self.settling("2026-11-20T09:59:30Z", cordoner="kubectl-cordon"), ARMED)
+        assert (theirs.reason, theirs.actions) == (Reason.NODE_HEALTHY, ())
+
+    def test_the_note_of_a_cordon_that_an_admin_took_off_is_tidied_up(self):
+        gone = self.settling("2026-11-20T09:59:30Z", cordoner="kubectl-uncordon", unschedulable=False)
+        assert decide(gone, ARMED).actions == (Uncordon(),)
+        assert decide(gone, OBSERVING).actions == ()
+
+    def test_who_only_observes_says_that_it_stands(self):
+        left = decide(self.settling("2026-11-20T09:59:30Z"), OBSERVING)
+        assert (left.reason, left.actions) == (Reason.OBSERVE_MODE, ())
+        assert says(left) == "would uncordon it now"
 
     @pytest.mark.parametrize(
         ("boot_id", "since", "cordoner", "mode", "lifted"),
@@ -274,6 +346,19 @@ class TestOldMemory:
     def test_without_leave_there_is_the_alarm_alone(self, forbidden):
         decision = decide(self.seen(**forbidden), self.policy)
         assert [type(action) for action in decision.actions] == [Alarm]
+
+    def test_who_only_observes_would_stop_it_and_raises_the_alarm_all_the_same(self):
+        decision = decide(self.seen(), replace(self.policy, mode=Mode.OBSERVE))
+        assert [type(action) for action in decision.actions] == [Alarm]
+        assert says(decision) == "would stop its guest now: it came back with its old memory"
+
+    def test_a_fence_that_was_wrong_would_be_taken_back(self):
+        heard = replace(self.resumed, mark=replace(MARK, pods=1), lease_age_s=3.0)
+        wrong = self.seen(node=heard, pods=(POD,))
+        assert decide(wrong, ARMED).reason is Reason.FENCED_WRONGLY
+        decision = decide(wrong, OBSERVING)
+        assert [type(action) for action in decision.actions] == [Alarm]
+        assert says(decision) == "would lift the fence now"
 
 
 def test_a_guest_that_is_back_for_long_and_still_fenced_raises_an_alarm():
@@ -361,9 +446,114 @@ class TestReplacedGuest:
         seen = replace(self.taken, fenced_guest=evidence(PowerState(state)))
         assert decide(seen, ARMED).reason is Reason.GUEST_REPLACED
 
+    @pytest.mark.parametrize(
+        ("facts", "same"),
+        [
+            ({"power_state": PowerState.ABSENT}, True),
+            ({"power_state": PowerState.UNKNOWN, "away": True}, True),
+            ({"power_state": PowerState.UNKNOWN}, False),
+            ({"power_state": PowerState.SAVED}, False),
+            ({"power_state": PowerState.RUNNING}, False),
+        ],
+        ids=["not there any more", "it moved", "not known", "memory on disk", "it runs"],
+    )
+    def test_one_with_its_uuid_is_the_very_guest_where_that_is_not_there_any_more(self, facts, same):
+        """It was restored under another number, or moved on once it had booted anew."""
+        renumbered = replace(GUEST, id="900", name="k8s-2-restored")
+        seen = returned(
+            candidates=(Candidate(renumbered, Via.UUID),),
+            evidence=evidence(PowerState.RUNNING, guest=renumbered),
+            fenced_guest=replace(evidence(), **facts),
+        )
+        assert (decide(seen, ARMED).verdict is Verdict.UNFENCE) is same
+
     def test_from_afar_its_absence_is_looked_at_more_closely(self):
         seen = replace(self.taken, fenced_guest=evidence(PowerState.ABSENT, conclusive=False))
         assert decide(seen, ARMED).reason is Reason.CLOSER_LOOK
+
+    @pytest.mark.parametrize(
+        ("reading", "taken"),
+        [
+            (None, True),
+            (evidence(PowerState.UNKNOWN), True),
+            (evidence(PowerState.ABSENT), True),
+            (evidence(PowerState.RUNNING), False),
+            (evidence(PowerState.PAUSED), False),
+            (evidence(PowerState.SAVED), False),
+            (evidence(PowerState.STOPPING), False),
+        ],
+        ids=["no reading", "unknown", "absent", "running", "paused", "saved", "stopping"],
+    )
+    def test_a_persons_word_that_it_is_off_is_taken_where_nothing_is_known_of_it(self, reading, taken):
+        seen = replace(self.taken, fenced_guest=reading, intent=Intent.UNFENCE)
+        refused = decide(seen, ARMED)
+        assert refused.reason is Reason.GUEST_REPLACED
+        assert ("--confirm-guest-off WHY" in refused.objection.needs) is taken
+        spoken = replace(seen, word=Word(guest_off_why="its disks lie before me"))
+        assert (decide(spoken, ARMED).verdict is Verdict.UNFENCE) is taken
+
+    def test_such_a_word_replaces_no_new_boot_and_lasts_ten_minutes(self):
+        spoken = replace(
+            self.taken, intent=Intent.UNFENCE, word=Word(guest_off_why="burned", given_s=NOW_S - 599)
+        )
+        assert decide(spoken, ARMED).verdict is Verdict.UNFENCE
+        late = replace(spoken, word=Word(guest_off_why="burned", given_s=NOW_S - 601))
+        assert decide(late, ARMED).reason is Reason.GUEST_REPLACED
+        resumed = replace(spoken, node=replace(returned().node, boot_id=BOOT))
+        assert decide(resumed, ARMED).reason is not Reason.BOOTED_ANEW
+
+
+class TestNoGuestAnyMore:
+    """A fenced node is back as a machine that no endpoint names."""
+
+    history = replace(returned().history, boot_seen_s=NOW_S - 121)
+    back = returned(candidates=(), evidence=None, fenced_guest=evidence(), history=history)
+
+    @pytest.mark.parametrize("intent", [Intent.WATCH, Intent.UNFENCE])
+    def test_the_fence_comes_off_once_it_was_heard_for_long(self, intent):
+        decision = decide(replace(self.back, intent=intent), ARMED)
+        assert decision.actions == (UntaintNode(Cordon("unfence", NEW_BOOT, NOW_UTC)),)
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"history": replace(history, boot_seen_s=NOW_S - 119)}, Reason.AWAITING_RENEWALS),
+            ({"node": replace(returned().node, lease_age_s=40.0)}, Reason.AWAITING_RENEWALS),
+            ({"fenced_guest": evidence(PowerState.RUNNING)}, Reason.GUEST_REPLACED),
+            ({"fenced_guest": evidence(PowerState.SAVED)}, Reason.GUEST_REPLACED),
+            ({"fenced_guest": None}, Reason.GUEST_REPLACED),
+            ({"close": False}, Reason.CLOSER_LOOK),
+            ({"pods": (POD,)}, Reason.PODS_REMAIN),
+            ({"attachments": (VOLUME,)}, Reason.VOLUMES_REMAIN),
+            ({"node": replace(returned().node, boot_id=BOOT)}, Reason.NO_GUEST),
+            ({"node": replace(returned().node, boot_id="")}, Reason.NO_GUEST),
+            ({"intent": Intent.FENCE}, Reason.NO_GUEST),
+            ({"taken_by": "k8s-9"}, Reason.GUEST_TAKEN),
+        ],
+        ids=str,
+    )
+    def test_each_guard_objects_to_its_own_fact(self, changed, reason):
+        decision = decide(replace(self.back, **changed), ARMED)
+        assert decision.reason is reason
+        assert not any(isinstance(action, UntaintNode) for action in decision.actions)
+
+    def test_observing_lifts_nothing(self):
+        assert decide(self.back, replace(ARMED, mode=Mode.OBSERVE)).reason is Reason.OBSERVE_MODE
+
+    @pytest.mark.parametrize(
+        ("changed", "lifted"),
+        [({}, True), ({"ready": None}, False), ({"lease_age_s": 41.0}, False), ({"cordon": None}, False)],
+        ids=["settled", "NotReady", "silent", "not ours"],
+    )
+    def test_the_settling_cordon_comes_off_although_nobody_can_tell_who_it_is(self, changed, lifted):
+        cordon = Cordon("unfence", NEW_BOOT, "2026-11-20T09:59:00Z")
+        settled = replace(
+            healthy().node, boot_id=NEW_BOOT, cordon=cordon, unschedulable=True, cordoner="fencer"
+        )
+        seen = healthy(node=replace(settled, **changed), candidates=(), evidence=None)
+        assert decide(seen, ARMED).reason is Reason.NO_GUEST
+        assert (decide(seen, ARMED).actions == (Uncordon(),)) is lifted
+        assert decide(replace(seen, intent=Intent.FENCE), ARMED).actions == ()
 
 
 class TestAlarmsAnyway:

@@ -1,0 +1,96 @@
+"""What would follow: for a command that looks once, where an answer hangs on what only a watcher knows.
+
+It is told to people, in one sentence with what it hangs on, and never carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from fencer.core.deeds import deed
+from fencer.core.ladders import begin, climb, ladder_for
+from fencer.core.model import Decision, Observation, PowerState, Reason
+from fencer.core.policy import Mode, Policy
+from fencer.core.proof import held_for_s
+from fencer.core.reasons import says
+from fencer.core.rung import Subject
+from fencer.core.word import spoken_for
+
+NEEDS_MEMORY: Mapping[Reason, str] = {
+    Reason.NOT_HELD: "for how long its guest has been off",
+    Reason.PAUSE_TOO_SHORT: "for how long its guest has been paused",
+    Reason.FALL_UNSEEN: "whether its guest ran before",
+    Reason.AWAITING_RENEWALS: "how often its kubelet has been heard since the boot",
+}
+"""What one look cannot tell; an agent that watches, or a fence by hand, counts it from its own first look."""
+
+NEVER_WRITTEN: Mapping[Reason, str] = {Reason.BINDING_UNPROVEN: "whether its guest was seen alive with it"}
+"""What no other process can tell while fencer only observes: it writes nothing on the Nodes."""
+
+UNTOLD: Mapping[Reason, str] = {**NEEDS_MEMORY, **NEVER_WRITTEN}
+
+
+def untold(policy: Policy, *, first_look: bool) -> Mapping[Reason, str]:
+    """Return the reasons for which a command may object that has not watched, and what it cannot tell then.
+
+    Args:
+        policy: For the mode.
+        first_look: It has not looked before.
+    """
+    counted: Mapping[Reason, str] = NEEDS_MEMORY if first_look else {}
+    return {**counted, **NEVER_WRITTEN} if policy.mode is Mode.OBSERVE else counted
+
+
+def foretold(observation: Observation, decision: Decision, policy: Policy) -> str:
+    """Return what would follow if the watcher's answer were yes, and what it is that one look cannot tell.
+
+    Args:
+        observation: Of one look.
+        decision: What came of it; its reason is among those of `untold`.
+        policy: How careful to be.
+    """
+    end, conditions = _follows(observation, policy)
+    would = deed(observation, () if end is None else end.actions, f", {', '.join(conditions)}")
+    if would:
+        verb = "will" if policy.mode is Mode.ARMED else "would"
+        return f"{verb} {would}; one look cannot tell whether that is so"
+    if end is not None and end.objection is not None and end.reason is not Reason.CLOSER_LOOK:
+        # Whatever the answer were, this is in the way.
+        return f"{says(end)}; and one look cannot tell {UNTOLD[decision.reason]}"
+    seen = observation.evidence.raw if observation.evidence else "no reading"
+    return f"{seen}; one look cannot tell {UNTOLD[decision.reason]}"
+
+
+def _follows(observation: Observation, policy: Policy) -> tuple[Decision | None, list[str]]:
+    """Climb the ladder past all that one look cannot tell; return how that ends, and what it hangs on."""
+    conditions: list[str] = []
+    observation = spoken_for(observation, policy)
+    begun = begin(observation)
+    if isinstance(begun, Decision):
+        return None, conditions
+    subject, opening = begun
+    ladder, armed = ladder_for(subject, policy), replace(policy, mode=Mode.ARMED)
+    passable = untold(policy, first_look=True)
+    while (decision := climb(ladder, subject, opening, armed)).reason in passable:
+        conditions.append(CONDITIONS[decision.reason](subject, policy))
+        ladder = ladder.without(decision.objection)
+    return decision, conditions
+
+
+def _held(subject: Subject, policy: Policy) -> str:
+    state = {PowerState.PAUSED: "paused", PowerState.SAVED: "saved"}.get(subject.power_state, "off")
+    limit_s = held_for_s(subject, policy)
+    return f"once its guest has been {state} for {limit_s:g} s"
+
+
+CONDITIONS: Mapping[Reason, Callable[[Subject, Policy], str]] = {
+    Reason.NOT_HELD: _held,
+    Reason.PAUSE_TOO_SHORT: _held,
+    Reason.FALL_UNSEEN: lambda *_: "if its guest was seen running before",
+    Reason.AWAITING_RENEWALS: lambda _, policy: (
+        f"once its kubelet has been heard {policy.unfence_renewals} times since the boot"
+    ),
+    Reason.BINDING_UNPROVEN: lambda *_: "if the agent has seen its guest alive with it",
+}
+"""What an answer hangs on, as a condition, for each of the reasons above."""
