@@ -27,6 +27,7 @@ from fencer.core.model import (
     EvictPods,
     ForgetMark,
     GuestRef,
+    Intent,
     Observation,
     PodView,
     RecordDoubts,
@@ -37,7 +38,7 @@ from fencer.core.model import (
     Uncordon,
     UntaintNode,
 )
-from fencer.core.policy import Policy
+from fencer.core.policy import Mode, Policy
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -45,6 +46,7 @@ from fencer.errors import (
     FencerError,
     GuestChanged,
     HypervisorError,
+    HypervisorUnreachable,
 )
 from fencer.ports import Cleared, Deadline
 from fencer.runtime.observe import API, Observer, World
@@ -53,6 +55,9 @@ T = TypeVar("T")
 
 TRIES = 5
 """Of a note that others' writes may get in the way of."""
+
+IN_MIND = ", in mind only (mode: observe)"
+"""Told of a note that was not written."""
 
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
@@ -91,14 +96,14 @@ class Executor:
         node, cluster, api = observation.node, self._world.cluster, self._observer.api
         match action:
             case BindNode(binding):
-                api(lambda: cluster.bind(node, binding))
+                written = self._note(observation, action, lambda: cluster.bind(node, binding))
                 was = node.binding
                 moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
                 why = "it runs there now" if moved else "seen running while the lease advanced"
-                return Happened(f"bound to {binding.guest}: {why}")
+                return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
             case RecordDoubts(doubts):
-                api(lambda: cluster.record_doubts(node, doubts))
-                return Happened(_doubts_told(doubts))
+                written = self._note(observation, action, lambda: cluster.record_doubts(node, doubts))
+                return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
                 self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
                 return Happened("tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
@@ -125,12 +130,28 @@ class Executor:
             case DeleteAttachments(attachments):
                 for attachment in attachments:
                     api(partial(cluster.delete_attachment, attachment))
+                self._observer.finder.attachments_changed()
                 volumes = ", ".join(attachment.volume for attachment in attachments)
                 return Happened(f"deleted the attachments that the deleted node left: {volumes}")
             case Alarm(text):
                 return Happened(text)
             case _:
                 assert_never(action)
+
+    def _note(
+        self, observation: Observation, action: BindNode | RecordDoubts, write: Callable[[], None]
+    ) -> bool:
+        """Write a note on the Node; where an agent only observes, it keeps it to itself instead.
+
+        Returns:
+            It was written.
+        """
+        written = observation.intent is not Intent.WATCH or self._policy.mode is Mode.ARMED
+        if written:
+            self._observer.api(write)
+        else:
+            self._observer.notes.note(observation.node, action)
+        return written
 
     def _do_power(
         self, observation: Observation, action: StopGuest | DiscardSaved | ShutdownGuest | StartGuest
@@ -185,16 +206,18 @@ class Executor:
             call: What to do with each.
             deadline_s: How long one call may take.
         """
-        lanes = [pods[start :: self._policy.clear_parallel] for start in range(self._policy.clear_parallel)]
-        deadline_s *= max(len(lane) for lane in lanes)
+        width = min(self._policy.clear_parallel, len(pods))
+        lanes = {f"{API}/{n}": pods[n::width] for n in range(width)}
+        deadline_s *= max(map(len, lanes.values()), default=0)
         until = self._deadline(deadline_s)
-        calls = {f"{API}/{n}": _lane(lane, call, until) for n, lane in enumerate(lanes) if lane}
+        calls = {worker: _lane(lane, call, until) for worker, lane in lanes.items()}
         try:
-            answers = self._world.asker.ask_all(calls, deadline_s, patient=True).values()
+            answers = self._world.asker.ask_all(calls, deadline_s, patient=True)
         finally:
             until.give_up()
         results: list[tuple[PodView, T | FencerError]] = []
-        for lane, answer in zip(filter(None, lanes), answers, strict=True):
+        for worker, lane in lanes.items():
+            answer = answers[worker]
             if isinstance(answer, FencerError):
                 results.extend((pod, answer) for pod in lane)
             else:
@@ -214,17 +237,24 @@ class Executor:
             return Happened(f"{guest} changed before it was stopped: {before.raw}", ok=False)
         if not observation.candidates[0].still_admitted(before):
             return Happened(f"{guest}: the configuration does not admit power actions any more", ok=False)
-        self._observer.memory.last_stop_s = began_s = self._world.clock.now_s()
-        said, sent = "", True
+        memory = self._observer.memory
+        last_s, memory.last_stop_s = memory.last_stop_s, (began_s := self._world.clock.now_s())
+        said, sent, refused = "", True, False
         try:
             self._order(guest, lambda until: port.stop(guest, incarnation, until))
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
             said, sent = str(error), not isinstance(error, GuestChanged)
+            refused = not isinstance(error, HypervisorUnreachable)  # of one that hangs, nobody knows
         took_s = self._world.clock.now_s() - began_s
-        killed = self._observer.memory.killed
-        killed[guest.key] = killed.get(guest.key, False) or took_s >= KILLED_AFTER_S
+        memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= KILLED_AFTER_S
+        times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
+        memory.stops_failed[guest.key] = (began_s, times, said or "it reads as before")
         after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+        if after.gone:
+            del memory.stops_failed[guest.key]
+        elif refused:
+            memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
@@ -303,8 +333,8 @@ def _cleared(results: Sequence[tuple[PodView, Cleared | FencerError]]) -> PodsCl
     return PodsCleared(tuple(gone), held, tuple(changed), failed)
 
 
-def _doubts_told(doubts: Sequence[Doubt]) -> str:
+def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
     if not doubts:
         return "its guest was seen running again: its hypervisor is believed again"
     newest = doubts[-1]
-    return f"noted on the Node: what {newest.guest.endpoint} calls off is not believed: {WORDS[newest.kind]}"
+    return f"{noted}: what {newest.guest.endpoint} calls off is not believed: {WORDS[newest.kind]}"

@@ -6,7 +6,26 @@ from dataclasses import dataclass, field
 
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
+from fencer.core.model import AttachmentView, Evidence, Fleet, GuestHistory, GuestRef, NodeView, PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a close look found on a node.
+
+    Attributes:
+        at_s: When.
+        pods: Its pods.
+        attachments: Its attachments.
+        kept_volumes: See `Observation.kept_volumes`.
+        kept_unread: See `Observation.kept_unread`.
+    """
+
+    at_s: float
+    pods: tuple[PodView, ...]
+    attachments: tuple[AttachmentView, ...]
+    kept_volumes: frozenset[str] = frozenset()
+    kept_unread: str = ""
 
 
 @dataclass(slots=True)
@@ -18,24 +37,29 @@ class Memory:
         guests: By the UID of the node.
         last_stop_s: When this agent last cut a guest's power.
         killed: Guests, by key, that it stopped: whether their process must have been killed for that.
+        stops_failed: Guests, by key, that it could not stop: when it last tried, how often, what it was told.
         started: Incidents in which it started the guest again: once is enough.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
         looked: When a node (by UID) was last looked at closely.
         running: Guests, by key, that were last read running: should their endpoint fail.
+        not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
+            them, and has not named since, while it answers. That one is missing from a sweep says less.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
     guests: dict[str, GuestHistory] = field(default_factory=dict)
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    stops_failed: dict[tuple[str, str, str], tuple[float, int, str]] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)
     looked: dict[str, float] = field(default_factory=dict)
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
+    not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,6 +78,9 @@ class Scene:
         fleet: The summary; None: to be made anew.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
+        since_last_s: How long after the look before this one began.
+        looked_again: A node was looked at once more in this pass of which enough had been known: once is
+            enough.
     """
 
     nodes: dict[str, NodeView]
@@ -67,3 +94,5 @@ class Scene:
     fleet: Fleet | None = None
     lost: frozenset[str] = frozenset()
     waited: bool = False
+    since_last_s: float = 0.0
+    looked_again: bool = False

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fencer.core.doubt import believe
 from fencer.core.fleet import STALL_REMEMBERED_S, heard, quorum_without, stalls, survey
 from fencer.core.history import aged, listen, remember, track
-from fencer.core.identity import AT_REST, Directory, Rules
+from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Binding,
     Candidate,
@@ -26,6 +26,7 @@ from fencer.core.model import (
     NodeView,
     Observation,
     PowerState,
+    StopFailed,
     Word,
 )
 from fencer.core.policy import Policy
@@ -36,13 +37,20 @@ from fencer.errors import (
     HypervisorError,
 )
 from fencer.ports import Fact
+from fencer.runtime.found import LOOK_AGAIN_S, Finder
 from fencer.runtime.memory import Memory, Scene
+from fencer.runtime.notebook import Notebook
 from fencer.runtime.readings import Reader
 from fencer.runtime.world import API, World
 
 __all__ = ["API", "Observer", "World"]
 
 T = TypeVar("T")
+
+LONGEST_PASSES_S = 600.0
+"""Readings of two successive passes add up, as long as those may take where much is to be done, and so do
+those of two looks at a node that is left alone between them; but not over an hour in which the whole agent
+stood still."""
 
 
 class Observer:
@@ -59,7 +67,12 @@ class Observer:
         self._rules = rules
         self._policy = policy
         self.memory = Memory()
+        self.notes = Notebook()
         self._reader = Reader(world, policy)
+        self.finder = Finder(world.cluster, self.api, world.clock, policy)
+        self._looks_s = (world.clock.now_s(),) * 2
+        self._alive_s = self._heard_s = world.clock.now_s()
+        self._deaf = False
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -67,6 +80,9 @@ class Observer:
         Raises:
             ClusterError: without nodes there is nothing to decide.
         """
+        self._show_life()
+        self._looks_s = (self._looks_s[1], self._world.clock.now_s())
+        deaf, self._deaf = self._deaf, True
         sweeps = self._reader.sweep()
         roster = self.api(self._world.cluster.roster)
         now_s = self._world.clock.now_s()
@@ -76,8 +92,15 @@ class Observer:
             if not isinstance(answer, FencerError)
             for reading in answer
         }
-        nodes = {fact.node.name: self._aged(fact, now_s) for fact in roster.facts}
+        deaf_s = now_s - self._heard_s if deaf else 0.0
+        nodes = {fact.node.name: self._aged(fact, now_s, deaf_s) for fact in roster.facts}
+        self._deaf, self._heard_s = not any(heard(node, self._policy) for node in nodes.values()), now_s
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
+        self.memory.not_found = {
+            key: reading
+            for key, reading in self.memory.not_found.items()
+            if key not in readings and key[0] not in failed
+        }
         scene = Scene(
             nodes=nodes | self._deleted(nodes, now_s),
             evidence=readings,
@@ -90,7 +113,9 @@ class Observer:
             now_s=now_s,
             paused_why=roster.paused_why,
             lost=self._reader.lost(sweeps),
+            since_last_s=self._looks_s[1] - self._looks_s[0],
         )
+        scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
 
@@ -102,6 +127,7 @@ class Observer:
         evidence, error = self._reader.from_afar(scene, candidates)
         history = self.memory.guests.get(node.uid, GuestHistory())
         evidence = believe(self._by_host_power(node, evidence), node, history)
+        found = self.finder.known(scene, node)
         return Observation(
             node=node,
             candidates=candidates,
@@ -111,17 +137,24 @@ class Observer:
             intent=intent,
             now_s=scene.now_s,
             utc=scene.utc,
-            rivals=scene.directory.rivals(node),
+            rivals=self._rivals(scene, node),
             claimed_by=self._claimed_by(scene, node),
             bound_reading=self._bound_reading(scene, node, candidates),
             taken_by="" if candidates else scene.directory.taken_by(node),
+            unanswered=tuple(sorted(scene.errors)),
             evidence_error=error,
+            last_state=_last_state(scene, candidates),
             others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
             killed=self.memory.killed.get(candidates[0].guest.key) if candidates else None,
+            stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
             started=_incident(node) in self.memory.started,
             asked_s=self._asked_s(node, scene.now_s),
             looked_s=scene.now_s - self.memory.looked.get(node.uid, float("-inf")),
+            pods=found.pods if found else None,
+            attachments=found.attachments if found else None,
+            kept_volumes=found.kept_volumes if found else frozenset(),
+            kept_unread=found.kept_unread if found else "",
             word=word or Word(),
         )
 
@@ -131,23 +164,16 @@ class Observer:
         Raises:
             ClusterError: the node could not be read; nothing may be done.
         """
-        guest = before.candidates[0].guest if before.candidates else None
-        evidence, error = (
-            self._reader.read(scene, guest) if guest is not None else (None, before.evidence_error)
-        )
-        cluster, name = self._world.cluster, before.node.name
+        guest, evidence, error = self._read_first(scene, before)
+        name = before.node.name
         fact = self._fact(before.node)
-        pods = self.api(lambda: cluster.pods(name))
-        attachments = self.api(lambda: cluster.attachments(name))
+        found = self.finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
         node = self._aged(fact, now_s)
         self._listen(node, evidence)
         self.memory.looked[node.uid] = now_s
-        if evidence is not None:
-            scene.evidence[evidence.guest.key] = evidence
-            scene.directory.note(evidence)
         evidence = self._by_host_power(node, evidence)
-        evidence = self._remember(node, evidence, now_s)
+        evidence = self._remember(scene, node, evidence, now_s)
         scene.nodes[name], scene.fleet = node, None
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
@@ -157,6 +183,7 @@ class Observer:
             candidates=candidates,
             evidence=evidence,
             evidence_error=error,
+            last_state=_last_state(scene, candidates),
             others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
             claimed_by=self._claimed_by(scene, node),
             bound_reading=self._bound_reading(scene, node, candidates),
@@ -164,15 +191,52 @@ class Observer:
             fleet=self.fleet(scene),
             now_s=now_s,
             utc=fact.utc,
-            pods=tuple(pods),
-            attachments=tuple(attachments),
+            pods=found.pods,
+            attachments=found.attachments,
+            kept_volumes=found.kept_volumes,
+            kept_unread=found.kept_unread,
             killed=None if key is None else self.memory.killed.get(key),
+            stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
             started=_incident(node) in self.memory.started,
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
             close=True,
         )
+
+    def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
+        """Return the guests that their endpoints did not know lately, and whose end is on no record.
+
+        Else each of them would be asked for in every pass, for ever, and always in vain.
+        """
+        return {
+            key: replace(reading, observed_at_s=now_s)
+            for key, reading in self.memory.not_found.items()
+            if not reading.end_recorded and now_s - reading.observed_at_s < LOOK_AGAIN_S
+        }
+
+    def _read_first(self, scene: Scene, before: Observation) -> tuple[GuestRef | None, Evidence | None, str]:
+        """Read the first candidate live; and where that shows that the node is another one now, that one."""
+        first = before.candidates[0].guest if before.candidates else None
+        if first is None:
+            return None, None, before.evidence_error
+        evidence, error = self._read(scene, first)
+        now = self._candidates(scene, before.node)
+        if now and now[0].guest.key != first.key:
+            first = now[0].guest
+            evidence, error = self._read(scene, first)
+        return first, evidence, error
+
+    def _read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
+        """Read a guest live, and take that into the scene."""
+        evidence, error = self._reader.read(scene, guest)
+        if evidence is not None:
+            scene.evidence[evidence.guest.key] = evidence
+            scene.directory.note(evidence)
+            self.memory.not_found.pop(guest.key, None)
+            if evidence.power_state is PowerState.ABSENT:
+                self.memory.not_found[guest.key] = evidence
+        return evidence, error
 
     def fleet(self, scene: Scene) -> Fleet:
         """Sum up the scene, once per change."""
@@ -209,10 +273,22 @@ class Observer:
         Raises:
             ClusterError: what the call raised, or that it came too late.
         """
+        self._show_life()
         try:
             return self._world.asker.ask(API, call, self._policy.call_deadline_s)
         except HypervisorError as error:
             raise ClusterUnreachable(str(error)) from error
+
+    def _show_life(self) -> None:
+        """Notice where this agent itself stood still for longer than readings may lie apart.
+
+        No pass is that long by itself between two calls: its machine was suspended, and whatever may have
+        happened meanwhile, happened unseen.
+        """
+        now_s = self._world.clock.now_s()
+        if now_s - self._alive_s > self._policy.apart_s:
+            self._looks_s = (now_s, now_s)
+        self._alive_s = now_s
 
     def _by_host_power(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
         history = self.memory.guests.get(node.uid, GuestHistory())
@@ -221,7 +297,8 @@ class Observer:
     def _state_of(self, scene: Scene, candidate: Candidate) -> PowerState:
         reading = scene.evidence.get(candidate.guest.key)
         if reading is None:
-            return PowerState.UNKNOWN
+            absent = candidate.guest.key in self.memory.not_found
+            return PowerState.ABSENT if absent else PowerState.UNKNOWN
         return PowerState.ABSENT if reading.away else reading.power_state  # it runs on, and not there
 
     def _candidates(self, scene: Scene, node: NodeView) -> tuple[Candidate, ...]:
@@ -238,7 +315,13 @@ class Observer:
         if not alone or not heard(node, self._policy):
             return candidates
         moved = candidates[running[0]]
+        if not may_have_become(node, scene.evidence[moved.guest.key]):
+            return candidates
         return (moved, *(candidate for candidate in candidates if candidate is not moved))
+
+    def _rivals(self, scene: Scene, node: NodeView) -> tuple[str, ...]:
+        names = scene.directory.rivals(node)
+        return tuple(name for name in names if not leftover(scene.nodes[name]))
 
     def _claimed_by(self, scene: Scene, node: NodeView) -> tuple[str, ...]:
         names = scene.directory.claimed_by(node)
@@ -299,7 +382,7 @@ class Observer:
             if node.name not in nodes
         }
 
-    def _aged(self, fact: Fact, now_s: float) -> NodeView:
+    def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0) -> NodeView:
         uid = fact.node.uid
         lease = track(
             self.memory.leases.get(uid),
@@ -307,25 +390,36 @@ class Observer:
             ready=fact.node.ready is True,
             now_s=now_s,
             version=fact.lease_version,
+            deaf_s=deaf_s,
         )
         self.memory.leases[uid] = lease
-        return aged(fact.node, lease, now_s)
+        return aged(self.notes.read(fact.node), lease, now_s)
+
+    def _stop_failed(self, candidates: tuple[Candidate, ...], now_s: float) -> StopFailed | None:
+        failed = self.memory.stops_failed.get(candidates[0].guest.key) if candidates else None
+        return None if failed is None else StopFailed(now_s - failed[0], failed[1], failed[2])
 
     def _asked_s(self, node: NodeView, now_s: float) -> float | None:
         at_s = self.memory.asked.get((node.uid, node.boot_id))
         return None if at_s is None else now_s - at_s
 
-    def _remember(self, node: NodeView, evidence: Evidence | None, now_s: float) -> Evidence | None:
+    def _remember(
+        self, scene: Scene, node: NodeView, evidence: Evidence | None, now_s: float
+    ) -> Evidence | None:
         """Take in a reading as it is to be believed, and return it so."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self.memory.killed.pop(evidence.guest.key, None)
+        if evidence is not None and (evidence.gone or node.ready is True):
+            self.memory.stops_failed.pop(evidence.guest.key, None)
         if node.fenced:
             self.memory.fenced[node.uid] = node
         else:
             self.forget(node)
         before = self.memory.guests.get(node.uid, GuestHistory())
         evidence = believe(evidence, node, before)
-        self.memory.guests[node.uid] = remember(before, node, evidence, now_s, self._policy.apart_s)
+        rest_s = self.finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
+        apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._looks_s[0], LONGEST_PASSES_S))
+        self.memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
         return evidence
 
     def _remember_all(self, scene: Scene) -> None:
@@ -335,13 +429,13 @@ class Observer:
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             reading = self._by_host_power(node, reading)
-            self._remember(node, reading, scene.now_s)
-        for forgotten in self.memory.leases.keys() - uids:
-            del self.memory.leases[forgotten]
-        for forgotten in self.memory.guests.keys() - uids:
-            del self.memory.guests[forgotten]
-        for forgotten in self.memory.looked.keys() - uids:
-            del self.memory.looked[forgotten]
+            self._remember(scene, node, reading, scene.now_s)
+        memories: tuple[dict[str, Any], ...] = (self.memory.leases, self.memory.guests, self.memory.looked)
+        for memory in memories:
+            for forgotten in memory.keys() - uids:
+                del memory[forgotten]
+        self.finder.notice(scene.nodes.values())
+        self.notes.keep(uids)
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
         return [
@@ -349,6 +443,11 @@ class Observer:
             for node in scene.nodes.values()
             if node.uid in self.memory.guests and (candidates := scene.directory.candidates(node))
         ]
+
+
+def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:
+    reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
+    return None if reading is None else reading.power_state
 
 
 def _incident(node: NodeView) -> str | None:

@@ -2,30 +2,29 @@
 
 An agent believes only those renewals of a lease that it saw itself. A command that looks once has seen none,
 and would call every lease fresh. So the onlooker takes the API's word for what went before: good enough to
-tell people, never to act upon.
+tell people, never to act upon. Of what is written nowhere it says that it cannot tell, and what would follow.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
+from fencer.core.decide import decide
+from fencer.core.foresight import foretold, untold
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
-from fencer.core.model import NodeView, Reason
+from fencer.core.model import NodeView
 from fencer.core.pods import parse_utc, seconds_between
 from fencer.core.policy import Policy
+from fencer.errors import ClusterError
 from fencer.ports import Fact
+from fencer.runtime.memory import Scene
 from fencer.runtime.observe import World
-from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.reconcile import Agent, Judged, Pass
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})
 """Set when Ready stops being True, with the time. Source: kubernetes pkg/controller/nodelifecycle."""
-
-NEEDS_MEMORY: dict[Reason, str] = {
-    Reason.NOT_HELD: "for how long its guest has been off",
-    Reason.PAUSE_TOO_SHORT: "for how long its guest has been paused",
-    Reason.FALL_UNSEEN: "whether its guest ran before",
-    Reason.AWAITING_RENEWALS: "how often its kubelet has been heard since the boot",
-}
-"""What one look cannot tell; an agent that watches, or a fence by hand, counts it from its own first look."""
 
 
 class Onlooker:
@@ -39,7 +38,9 @@ class Onlooker:
 
     def __init__(self, world: World, policy: Policy, rules: Rules) -> None:
         self._world = world
+        self._policy = policy
         self._agent = Agent(world, policy, rules)
+        self._untold = untold(policy, first_look=True)
 
     def look(self, name: str | None = None) -> Pass:
         """Judge every node (or one) as an agent would that had watched all along.
@@ -55,7 +56,22 @@ class Onlooker:
         now_s = self._world.clock.now_s()
         for fact in roster.facts:
             observer.memory.leases.setdefault(fact.node.uid, _told(fact, now_s))
-        return self._agent.survey(name)
+        seen = self._agent.survey(name)
+        for node, judged in seen.judged.items():
+            if judged.decision.reason in self._untold:
+                seen.judged[node] = self._foretold(seen.scene, judged)
+        self._untold = untold(self._policy, first_look=False)
+        return seen
+
+    def _foretold(self, scene: Scene, judged: Judged) -> Judged:
+        """Add what one look cannot tell of a node, and what would follow, which takes a live look."""
+        if not judged.observation.close:
+            with suppress(ClusterError):  # then what would follow is not said
+                observation = self._agent.observer.closer(scene, judged.observation)
+                judged = Judged(observation, decide(observation, self._policy))
+        if judged.decision.reason not in self._untold:
+            return judged
+        return replace(judged, untold=foretold(judged.observation, judged.decision, self._policy))
 
 
 def _told(fact: Fact, now_s: float) -> LeaseTrack:

@@ -175,10 +175,11 @@ class Reader:
 
 
 def _replaced(node: NodeView, candidates: tuple[Candidate, ...]) -> GuestRef | None:
-    """Return the guest that was fenced, where another one is the node now."""
-    if not isinstance(node.mark, FenceMark) or not candidates:
+    """Return the guest that was fenced, where another one is the node now, or none that is known."""
+    if not isinstance(node.mark, FenceMark):
         return None
-    return None if candidates[0].guest.key == node.mark.guest.key else node.mark.guest
+    same = bool(candidates) and candidates[0].guest.key == node.mark.guest.key
+    return None if same else node.mark.guest
 
 
 def absent(guest: GuestRef, words: str, observed_at_s: float, *, conclusive: bool = True) -> Evidence:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fencer.core.decide import decide
+from fencer.core.done import Done
 from fencer.core.identity import Rules
 from fencer.core.model import (
     Action,
@@ -25,9 +26,11 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy
+from fencer.core.reasons import says
 from fencer.core.text import printable
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
+from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer, World
 
@@ -50,10 +53,19 @@ WORTH_WAITING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One node after a pass: what it was last seen as, and what was decided."""
+    """One node after a pass.
+
+    Attributes:
+        observation: What it was last seen as.
+        decision: What was decided.
+        failed: What came of an action that was tried last, and could not be done; empty: nothing of the kind.
+        untold: What a command that looked once cannot tell of it, and what would follow: a sentence.
+    """
 
     observation: Observation
     decision: Decision
+    failed: str = ""
+    untold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +102,17 @@ class Agent:
         self._world = world
         self._policy = policy
         self._by = by
-        self._told: dict[str, tuple[Verdict, Reason]] = {}
+        self._told: dict[str, tuple[Verdict, Reason, str]] = {}
+        self._rehearsed: dict[str, Decision] = {}
         self._alarmed: set[tuple[str, Alarm]] = set()
         self.observer = Observer(world, rules or Rules(), policy)
         self.executor = Executor(world, self.observer, policy)
 
-    def tick(self) -> Pass:
+    def tick(self, progress: Callable[[], object] = lambda: None) -> Pass:
         """Judge every node once, and do what follows.
+
+        Args:
+            progress: Called with every step that was made, for a watchdog: a pass over many takes its time.
 
         Raises:
             ClusterError: the cluster could not be read at all.
@@ -104,7 +120,7 @@ class Agent:
         scene = self.observer.look()
         judged = {}
         for node in tuple(scene.nodes.values()):
-            judged[node.name] = self._settle(scene, self.observer.observation(scene, node))
+            judged[node.name] = self._settle(scene, self.observer.observation(scene, node), progress)
         recheck_s = min(
             (item.decision.recheck_s for item in judged.values() if item.decision.recheck_s is not None),
             default=self._policy.poll_s,
@@ -169,26 +185,59 @@ class Agent:
         observation = self.observer.observation(scene, self.named(scene, name), intent, word)
         return self._settle(scene, observation, act=act)
 
-    def _settle(self, scene: Scene, observation: Observation, *, act: bool = True) -> Judged:
+    def _settle(
+        self,
+        scene: Scene,
+        observation: Observation,
+        progress: Callable[[], object] = lambda: None,
+        *,
+        act: bool = True,
+    ) -> Judged:
         """Take one node as far as it goes now: one action at a time, everything observed anew after each."""
         observation = self._signed(observation)
-        decision = decide(observation, self._policy)
+        decision = self._as_rehearsed(observation, decide(observation, self._policy))
+        failed = ""
         try:
             for _ in range(STEPS):
+                progress()
                 due = self._due(observation, decision)
                 if self._wants_closer(observation, decision, due):
                     observation = self._signed(self.observer.closer(scene, observation))
-                elif not due or not act or not self._act(observation, decision, due[0]):
+                elif not due or not act:
+                    break
+                elif not (done := self._act(observation, decision, due[0])).ok:
+                    failed = str(done)
                     break
                 else:
                     observation = self._signed(self.observer.closer(scene, observation))
                 decision = decide(observation, self._policy)
         except ClusterError as error:
+            failed = str(error)
             self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
         self._tell(observation.node, decision)
+        self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
             self.observer.forget(observation.node)
-        return Judged(observation, decision)
+        return Judged(observation, decision, failed)
+
+    def _as_rehearsed(self, observation: Observation, decision: Decision) -> Decision:
+        """Return what would be done as it was found lately, where only a close look would find it again.
+
+        For an agent that only observes: a node that it does nothing about must not cost one in every pass.
+        """
+        said = self._rehearsed.get(observation.node.uid)
+        if said is None or decision.reason is not Reason.CLOSER_LOOK or observation.looked_s >= LOOK_AGAIN_S:
+            return decision
+        if [check.name for check in said.checks] != [check.name for check in decision.checks]:
+            return decision  # another ladder: somebody else has fenced it, or taken the fence off
+        return replace(said, actions=decision.actions, look=decision.look)
+
+    def _rehearse(self, node: NodeView, decision: Decision) -> None:
+        """Remember what would be done to a node, for as long as something would."""
+        if decision.reason is Reason.OBSERVE_MODE:
+            self._rehearsed[node.uid] = decision
+        else:
+            self._rehearsed.pop(node.uid, None)
 
     def _due(self, observation: Observation, decision: Decision) -> list[Action]:
         """Return the actions to carry out: all of them, but an alarm only once."""
@@ -208,16 +257,16 @@ class Agent:
         far = [action for action in due if not isinstance(action, FROM_AFAR)]
         return bool(far) and not observation.close
 
-    def _act(self, observation: Observation, decision: Decision, action: Action) -> bool:
+    def _act(self, observation: Observation, decision: Decision, action: Action) -> Done:
         self._tell(observation.node, decision)
         if isinstance(action, Alarm):
             self._alarmed.add((observation.incident, action))
         done = self.executor.carry_out(observation, action)
         self._world.reporter.acted(observation.node, action, done)
-        return done.ok
+        return done
 
     def _tell(self, node: NodeView, decision: Decision) -> None:
-        now = (decision.verdict, decision.reason)
+        now = _news(decision)
         if decision.reason is Reason.CLOSER_LOOK or self._told.get(node.uid) == now:
             return
         first = node.uid not in self._told
@@ -246,6 +295,12 @@ class Agent:
             known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
             raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
         return scene.nodes[name]
+
+
+def _news(decision: Decision) -> tuple[Verdict, Reason, str]:
+    """Return what makes a decision worth telling; of what would be done, that too, but not to how much."""
+    deed = says(decision).partition(":")[0] if decision.reason is Reason.OBSERVE_MODE else ""
+    return decision.verdict, decision.reason, deed
 
 
 def incident_id(node: NodeView) -> str:

@@ -23,7 +23,7 @@ def watch(agent: Agent, world: World, poll_s: float, stopped: Callable[[], bool]
         port.subscribe(world.clock.wake)
     troubles: dict[str, str] = {}
     while not stopped():
-        notify("WATCHDOG=1")
+        _still_alive()
         wait_s = _one_pass(agent, world, poll_s, troubles)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
@@ -32,12 +32,17 @@ def watch(agent: Agent, world: World, poll_s: float, stopped: Callable[[], bool]
 def _one_pass(agent: Agent, world: World, poll_s: float, troubles: dict[str, str]) -> float:
     """Run one pass and say what is new; return when to come again. What was seen is forgotten with it."""
     try:
-        done = agent.tick()
+        done = agent.tick(_still_alive)
     except ClusterError as error:
         _tell(world, troubles, {"kubernetes": str(error)}, {"kubernetes"})
         return poll_s
     _tell(world, troubles, _troubles(done), {"kubernetes", "nodes", *world.hypervisors})
     return done.recheck_s
+
+
+def _still_alive() -> None:
+    """Tell systemd: with every step, because a pass over many nodes may take longer than its patience."""
+    notify("WATCHDOG=1")
 
 
 def _troubles(done: Pass) -> dict[str, str]:

@@ -58,8 +58,8 @@ class Notebook:
 class Stagehand:
     """Sets the scene: three nodes, a StatefulSet with volumes, a Deployment; and moves time."""
 
-    def __init__(self, policy=ARMED, seed=0):
-        self.simulation = Simulation(Shape(), (StatefulSet("db", 4), Deployment("web", 3)), seed=seed)
+    def __init__(self, policy=ARMED, seed=0, shape=Shape()):  # noqa: B008 - a frozen value
+        self.simulation = Simulation(shape, (StatefulSet("db", 4), Deployment("web", 3)), seed=seed)
         self.simulation.warm_up()
         self.policy = policy
         self.calls = []
@@ -94,6 +94,10 @@ class Stagehand:
             self.simulation.clock.wait(max(0.05, done.recheck_s))
             done = self.agent.tick()
         return done
+
+    def reason(self, name="k8s-2"):
+        """Why the agent last decided what it decided."""
+        return [reason for node, _, reason in self.notes.decided_ if node == name][-1]
 
     def node(self, name="k8s-2"):
         return self.simulation.cluster.fact(name).node

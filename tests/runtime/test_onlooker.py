@@ -1,7 +1,11 @@
 """One look of a command that has not watched before: honest ages, and never an action."""
 
+from functools import partial
+
+from fencer.core.foresight import NEEDS_MEMORY
 from fencer.core.model import Reason, Verdict
-from fencer.runtime.onlooker import NEEDS_MEMORY, Onlooker
+from fencer.core.policy import Policy
+from fencer.runtime.onlooker import Onlooker
 from tests.runtime.stagehand import POWER, WRITES, Stagehand
 
 
@@ -76,3 +80,45 @@ def test_a_time_that_cannot_be_read_is_no_age():
     stage = silent()
     stage.simulation.api.nodes["k8s-2"].lease = "yesterday"
     assert judged(stage).observation.node.lease_age_s < 1
+
+
+def unwritten(before=None):
+    """A look at k8s-2, dead and never bound on its Node, because whoever watches only observes."""
+    stage = Stagehand(policy=Policy())
+    stage.run(30)
+    stage.happen("power_off")
+    stage.simulation.clock.advance(90)
+    stage.calls.clear()
+    stage.before.update(before(stage) if before else {})
+    return stage, judged(stage)
+
+
+def test_whose_guest_only_an_observing_agent_saw_alive_is_looked_at_to_say_what_that_one_would_do():
+    stage, seen = unwritten()
+    assert seen.decision.reason is Reason.BINDING_UNPROVEN
+    assert seen.untold.startswith("would fence, if the agent has seen its guest alive with it, ")
+    assert stage.calls.count("read") == 1
+    assert not (WRITES | POWER) & set(stage.calls)
+
+
+def test_where_the_cluster_fails_then_what_it_cannot_tell_is_said_all_the_same():
+    _, seen = unwritten(lambda stage: {"fact": lambda: stage.happen("api_down", "")})
+    assert seen.untold == "stopped (destroyed); one look cannot tell whether its guest was seen alive with it"
+
+
+def test_what_that_look_finds_counts():
+    def exclude(stage):
+        node = stage.simulation.api.nodes["k8s-2"]
+        node.annotations["fencer.dev/exclude"] = "true"
+        stage.simulation.api.changed(node)
+
+    _, seen = unwritten(lambda stage: {"read": partial(exclude, stage)})
+    assert (seen.decision.reason, seen.untold) == (Reason.NODE_EXCLUDED, "")
+
+
+def test_a_second_look_has_counted_itself():
+    stage = silent("power_off")
+    onlooking = onlooker(stage)
+    assert onlooking.look().judged["k8s-2"].untold
+    stage.simulation.clock.advance(2)
+    assert not onlooking.look().judged["k8s-2"].untold

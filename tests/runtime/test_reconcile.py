@@ -53,7 +53,7 @@ def test_the_guest_is_read_before_the_node_and_again_after_the_taint(stage):
     at = stage.calls.index("taint")
     before, after = stage.calls[:at], stage.calls[at + 1 :]
     assert before[-4:] == ["read", "fact", "pods", "attachments"]
-    assert after[:4] == ["read", "fact", "pods", "attachments"]
+    assert after[:3] == ["read", "fact", "pods"]  # attachments of all nodes were listed a moment ago
     assert after[4] == "clear"
 
 
@@ -247,13 +247,15 @@ class TestByHand:
 
 def test_a_cluster_that_fails_in_the_middle_of_a_node_spares_the_others(stage):
     stage.happen("crash")
-    stage.run(60)
     stage.before["fact"] = lambda: stage.happen("api_down", "")
-    done = stage.run(0)
+    stage.calls.clear()
+    while "fact" not in stage.calls:  # until it is looked at closely
+        stage.simulation.clock.wait(2.0)
+        done = stage.agent.tick()
     assert set(done.judged) == {"k8s-1", "k8s-2", "k8s-3"}
     assert any("k8s-2" in text for text, warning in stage.notes.said_ if warning)
     stage.happen("api_up", "")
-    stage.run(20)
+    stage.run(70)
     assert stage.node().out_of_service is not None
 
 
@@ -290,7 +292,7 @@ def test_a_node_deleted_in_mid_fence_loses_its_pods_and_its_attachments_all_the_
     stage.before["clear"] = lambda: stage.simulation.api.nodes.pop("k8s-2")
     stage.run(90)
     assert not stage.pods()
-    assert not stage.simulation.cluster.attachments("k8s-2")
+    assert not stage.simulation.cluster.attachments().of("k8s-2")
     assert ("k8s-2", "DeleteAttachments", True) in [entry[:3] for entry in stage.notes.acted_]
     assert not stage.agent.observer.memory.fenced
     assert stage.simulation.world.double_writers == 0

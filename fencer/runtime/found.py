@@ -1,0 +1,135 @@
+"""What is on a node: its pods and volumes, as a close look finds them, and for how long that counts.
+
+A node for which nothing is to be done need not be looked at closely in every pass: it would keep those
+waiting for whom something is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+from fencer.core.model import AttachmentView, NodeView, PodView
+from fencer.core.pods import bound_to_node, clearable, keeping_volumes
+from fencer.core.policy import Policy
+from fencer.core.text import count
+from fencer.errors import ClusterError
+from fencer.ports import Attachments, Clock, Cluster
+from fencer.runtime.memory import Found, Scene
+
+T = TypeVar("T")
+
+LOOK_AGAIN_S = 30.0
+"""So long it counts what was found. Nothing is scheduled to a node that is not Ready, and its guest is read
+in every pass all the same: only who binds a pod there by hand waits for it."""
+
+
+CLAIMS_A_LOOK = 4
+"""Of so many pods the claims are read in one look: each is a call, and meanwhile the guest's reading ages."""
+
+
+class Ask(Protocol):
+    """Calls the cluster, under the deadline of an ordinary call."""
+
+    def __call__(self, call: Callable[[], T]) -> T:
+        """Return what the call returns, or raise what it raises: a `ClusterError`."""
+        ...
+
+
+class Finder:
+    """Looks at what is on nodes, and remembers it.
+
+    Args:
+        cluster: The port.
+        api: Calls it under its deadline.
+        clock: Time.
+        policy: For the poll: attachments of all nodes are listed once in it.
+    """
+
+    def __init__(self, cluster: Cluster, api: Ask, clock: Clock, policy: Policy) -> None:
+        self._cluster = cluster
+        self._api = api
+        self._clock = clock
+        self._poll_s = policy.poll_s
+        self._found: dict[str, Found] = {}
+        self._volumes: dict[str, frozenset[str]] = {}
+        """By the UID of a pod that stays on a fenced node: a claim that is bound stays so."""
+        self._attachments = Attachments()
+        self._listed_s = float("-inf")
+
+    def look(self, scene: Scene, node: NodeView) -> Found:
+        """Look at a node's pods and attachments.
+
+        Raises:
+            ClusterError: either cannot be read.
+        """
+        pods = tuple(self._api(partial(self._cluster.pods, node.name)))
+        attachments = self._attached_to(node.name)
+        kept, unread = self._kept(pods, attachments)
+        found = Found(self._clock.now_s(), pods, attachments, kept, unread)
+        before = self._found.get(node.uid)
+        scene.looked_again |= before is not None and self._due(scene, before)
+        self._found[node.uid] = found
+        return found
+
+    def known(self, scene: Scene, node: NodeView) -> Found | None:
+        """Return what is known to be on a node, while that counts; None: it is to be looked at.
+
+        One node a pass is looked at once more, each in its turn.
+        """
+        found = self._found.get(node.uid)
+        if found is None:
+            return None
+        return None if self._due(scene, found) and not scene.looked_again else found
+
+    def notice(self, nodes: Iterable[NodeView]) -> None:
+        """Take note of a pass: what was found on a node that is Ready, or gone, does not count any more."""
+        silent = {node.uid for node in nodes if node.ready is not True}
+        self._found = {uid: found for uid, found in self._found.items() if uid in silent}
+        if not self._found:
+            self._volumes.clear()
+
+    def attachments_changed(self) -> None:
+        """Have attachments listed anew when they are asked for next."""
+        self._listed_s = float("-inf")
+
+    def rest_s(self, scene: Scene, node: NodeView) -> float:
+        """Return how long a node may be left alone between two looks; 0: it is not."""
+        return 2 * self._turn_s(scene) if node.uid in self._found else 0.0
+
+    def _due(self, scene: Scene, found: Found) -> bool:
+        """Whether it is a node's turn to be looked at once more."""
+        return scene.now_s - found.at_s >= self._turn_s(scene)
+
+    def _turn_s(self, scene: Scene) -> float:
+        """Return after how long that is: of many, each waits the longer."""
+        return max(LOOK_AGAIN_S, 2 * len(self._found) * scene.since_last_s)
+
+    def _attached_to(self, node: str) -> tuple[AttachmentView, ...]:
+        """Return a node's attachments. The API knows no selector for it, and lists those of all nodes."""
+        began_s = self._clock.now_s()
+        if began_s - self._listed_s >= self._poll_s:
+            self._attachments, self._listed_s = self._api(self._cluster.attachments), began_s
+        return self._attachments.of(node)
+
+    def _kept(
+        self, pods: Sequence[PodView], attachments: Sequence[AttachmentView]
+    ) -> tuple[frozenset[str], str]:
+        """Return the volumes of pods that a fence leaves where they are, or why those cannot be told."""
+        if not attachments or not all(map(bound_to_node, clearable(pods))):
+            return frozenset(), ""  # there is something to clear: nobody asks for volumes yet
+        kept: set[str] = set()
+        unknown = [pod for pod in keeping_volumes(pods) if pod.uid not in self._volumes]
+        try:
+            for pod in unknown[:CLAIMS_A_LOOK]:
+                volumes = self._api(partial(self._cluster.volumes, pod))
+                kept |= volumes
+                if len(volumes) == len(pod.claims):
+                    self._volumes[pod.uid] = volumes
+        except ClusterError as error:
+            return frozenset(), str(error)
+        there = {pod.uid for pod in pods}
+        kept.update(*(volumes for uid, volumes in self._volumes.items() if uid in there))
+        later = len(unknown) - CLAIMS_A_LOOK
+        return frozenset(kept), f"the claims of {count(later, 'pod')} are read next" if later > 0 else ""

@@ -1,0 +1,61 @@
+"""A time in which nobody could be heard says nothing of anybody: no node counts as silent because of it."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.policy import UnresponsiveGuest
+from fencer.errors import ClusterError
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, Stagehand
+
+STOPPING = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
+
+
+def run(stage, seconds):
+    """Pass after pass, whether the API answers or not."""
+    until_s = stage.simulation.clock.now_s() + seconds
+    while stage.simulation.clock.now_s() < until_s:
+        with suppress(ClusterError):
+            stage.agent.tick()
+        stage.simulation.clock.wait(ARMED.poll_s)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_api_that_was_gone_for_long_costs_no_healthy_guest_its_power(seed):
+    """It is back: the kubelets are heard one after the other, and the last one is as sound as the first."""
+    stage = Stagehand(STOPPING, seed=seed)
+    stage.run(60)
+    stage.happen(What.API_DOWN, "")
+    run(stage, STOPPING.unresponsive_after_s + 100)
+    stage.happen(What.API_UP, "")
+    run(stage, 60)
+    assert "stop" not in stage.calls
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nor_do_networks_that_come_back_one_after_the_other(seed):
+    """The API answers fencer all the time; no kubelet reached it."""
+    stage = Stagehand(STOPPING, seed=seed)
+    stage.run(60)
+    nodes = sorted(stage.simulation.nodes)
+    for name in nodes:
+        stage.happen(What.NIC_OFF, name)
+    run(stage, STOPPING.unresponsive_after_s + 100)
+    for name in nodes:
+        stage.happen(What.NIC_ON, name)
+        run(stage, 20)
+    assert "stop" not in stage.calls
+
+
+def test_who_stays_silent_then_is_stopped_all_the_same():
+    stage = Stagehand(STOPPING)
+    stage.run(60)
+    stage.happen(What.PANIC)
+    stage.happen(What.API_DOWN, "")
+    run(stage, 100)
+    stage.happen(What.API_UP, "")
+    run(stage, STOPPING.unresponsive_after_s + 30)
+    assert stage.calls.count("stop") == 1
+    assert stage.node().fenced
