@@ -63,7 +63,7 @@ class Weakened:
             return begun
         subject, opening = begun
         decision = climb(self._ladder_for(subject), subject, opening, self._policy)
-        return decision if self._ladders.gullible else recorded(subject.seen, self._policy, decision)
+        return decision if self._ladders.gullible else recorded(subject.seen, decision)
 
     def _ladder_for(self, subject: Subject) -> Ladder:
         if subject.node.out_of_service is not None:

@@ -1,0 +1,307 @@
+"""Whether a node is silent, and its guest gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencer.core import annotations
+from fencer.core.model import Intent, PowerState, Reason
+from fencer.core.policy import PausedGuest, SavedGuest, UnresponsiveGuest
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import What
+from fencer.simulation.scenario import ARMED
+from tests.scenarios.ways.case import passes, row, way
+from tests.scenarios.ways.ends import fenced, healthy, recovered
+from tests.scenarios.ways.steps import (
+    annotated,
+    answers_after,
+    commands,
+    everywhere,
+    foreseen_from_afar,
+    forgotten,
+    happens,
+    knows,
+    lease_deleted,
+    lies,
+    moved_to,
+    reads,
+    reads_as_it_is,
+    renewed,
+    restarts,
+    sets,
+    types,
+    unannotated,
+    waits,
+    witnessed,
+)
+from tests.scenarios.ways.words import (
+    CONFIG,
+    DEAD,
+    FIVE,
+    GIVEN,
+    HOSTS,
+    SECONDS,
+    SILENCE,
+    STARTED,
+    SURE,
+    WATCHED,
+    WHY,
+    WORD,
+    checked,
+)
+
+ROWS = [
+    row(
+        Reason.SILENCE_TOO_SHORT,
+        (DEAD,),
+        passes("limit 20 s", "more silence", to=fenced),
+        way(
+            "`fencer fence k8s-2` waits for its next sign of life to be overdue only",
+            do=[types("fence", "k8s-2")],
+            to=fenced,
+        ),
+        policy=SILENCE,
+    ),
+    row(
+        Reason.SILENCE_TOO_SHORT,
+        (lies(PowerState.STOPPED), commands(Intent.FENCE, Reason.SILENCE_TOO_SHORT, refused=True)),
+        way("its kubelet silent", do=[DEAD, waits(60), GIVEN], to=fenced),
+        way("to empty the node: `fencer drain k8s-2`", do=[types("drain", "k8s-2")], to=recovered),
+        more="by hand, of a node that lives",
+    ),
+    row(
+        Reason.LEASE_UNSEEN,
+        (DEAD, lease_deleted),
+        way("a lease in kube-node-lease", do=[STARTED], to=healthy),
+        way(WORD, f"once Ready is Unknown, {WHY}", do=[waits(60), GIVEN], to=fenced),
+        beside=(SURE,),
+    ),
+    row(
+        Reason.LEASE_RENEWED,
+        (DEAD, waits(5), renewed),
+        passes("60 s of silence while off: a kubelet lives", "60 s of silence while off", to=fenced),
+    ),
+    row(
+        Reason.EVIDENCE_MISSING,
+        (DEAD, everywhere(What.UNREACHABLE)),
+        way("an answer of the hypervisor", "an answer", do=[everywhere(What.TRUTHFUL)], to=fenced),
+        checked(code=1, shown="connection refused"),
+        way(WORD, do=[GIVEN], to=fenced),
+        beside=(SURE,),
+    ),
+    row(
+        Reason.EVIDENCE_STALE,
+        (DEAD, answers_after(12)),
+        way("limit 10 s", "a fresh reading", do=[answers_after(0)], to=fenced),
+    ),
+    row(
+        Reason.CLOSER_LOOK,
+        (DEAD, foreseen_from_afar(Reason.CLOSER_LOOK)),
+        passes("a live reading of guest and node", "a live reading, which comes next", to=fenced),
+    ),
+    row(
+        Reason.GUEST_UNKNOWN,
+        (DEAD, reads(PowerState.UNKNOWN, "in a state of its own")),
+        way("its guest stopped", "a state that is", do=[reads_as_it_is], to=fenced),
+        way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
+        checked(code=0, shown="in a state of its own"),
+        way(WORD, do=[GIVEN], to=fenced),
+        beside=(SURE,),
+    ),
+    row(
+        Reason.HOST_SILENT,
+        (happens(What.HOST_OFF, to="lab2"),),
+        way("lab2 back", "the host back", do=[happens(What.HOST_ON, to="lab2")], to=fenced),
+        way(
+            "a power witness that reads it off (host_power)",
+            "a power witness (`host_power:`)",
+            f"a power witness for that host, under `host_power:` in {CONFIG}",
+            do=[witnessed],
+            to=fenced,
+        ),
+        way(WORD, WHY, do=[GIVEN], to=fenced),
+        beside=(SURE,),
+        shape=WATCHED,
+    ),
+    row(
+        Reason.GUEST_RUNNING,
+        (happens(What.PANIC),),
+        way("its guest stopped", "the guest stopped", do=[DEAD], to=fenced),
+        way("deleted with a record of its end", do=[DEAD, happens(What.DELETE)], to=fenced),
+        way(
+            "stopped by fencer (--stop-guest, or unresponsive_guest: stop)",
+            "leave to stop it",
+            "`fencer fence k8s-2 --stop-guest` cuts its power first",
+            do=[types("fence", "k8s-2", "--stop-guest")],
+            to=fenced,
+        ),
+        way(
+            f"`unresponsive_guest: stop` in {CONFIG} does so by itself after a while",
+            do=[sets(unresponsive_guest=UnresponsiveGuest.STOP)],
+            to=fenced,
+            within_s=400,
+        ),
+    ),
+    row(
+        Reason.GUEST_UNRESPONSIVE,
+        (happens(What.PANIC),),
+        passes("limit 300 s, then it is stopped", to=fenced, within_s=400),
+        way("the guest stopped", do=[DEAD], to=fenced),
+        way(
+            "`fencer fence k8s-2 --stop-guest` does not wait",
+            do=[types("fence", "k8s-2", "--stop-guest")],
+            to=fenced,
+        ),
+        policy=replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP),
+    ),
+    row(
+        Reason.GUEST_PAUSED,
+        (happens(What.PAUSE),),
+        way("its guest stopped", "the guest stopped", "stop the guest yourself", do=[DEAD], to=fenced),
+        way("deleted with a record of its end", do=[DEAD, happens(What.DELETE)], to=fenced),
+        way("resumed", do=[happens(What.RESUME)], to=healthy),
+        way(
+            "paused_guest: stop",
+            f"`paused_guest: stop` in {CONFIG}",
+            do=[sets(paused_guest=PausedGuest.STOP)],
+            to=fenced,
+        ),
+        policy=replace(ARMED, paused_guest=PausedGuest.REFUSE),
+    ),
+    row(
+        Reason.PAUSE_TOO_SHORT,
+        (happens(What.PAUSE),),
+        passes("limit 60 s, then it is stopped", "the pause to last", to=fenced),
+        way("to end", do=[happens(What.RESUME)], to=healthy),
+        way("`fencer fence k8s-2` does not wait that long", do=[types("fence", "k8s-2")], to=fenced),
+    ),
+    row(
+        Reason.GUEST_SAVED,
+        (happens(What.SAVE),),
+        way("its guest stopped", do=[happens(What.RESTORE), waits(10), DEAD], to=fenced),
+        way(
+            "deleted with a record of its end",
+            do=[happens(What.RESTORE), waits(10), DEAD, happens(What.DELETE)],
+            to=fenced,
+        ),
+        way("the guest started", "restored", do=[happens(What.RESTORE)], to=healthy),
+        way(
+            "`saved_guest: discard`",
+            f"`saved_guest: discard` in {CONFIG}",
+            do=[sets(saved_guest=SavedGuest.DISCARD)],
+            to=fenced,
+        ),
+    ),
+    row(
+        Reason.GUEST_SAVED,
+        (happens(What.SAVE_TO_FILE), waits(10), everywhere(What.DAEMON_RESTART), waits(60), forgotten),
+        way("the guest started", "restored", do=[happens(What.RESTORE)], to=healthy),
+        way(
+            "if its saved memory is gone for good, `kubectl annotate node k8s-2 fencer.dev/doubts-`",
+            do=[DEAD, unannotated(annotations.DOUBTS)],
+            to=fenced,
+        ),
+        way(WORD, WHY, do=[DEAD, GIVEN], to=fenced),
+        beside=("its memory may lie in a file", SURE),
+        more="to a file",
+    ),
+    row(
+        Reason.GUEST_LEFT,
+        (happens(What.MOVE_OUT), waits(60), happens(What.NIC_OFF)),
+        way("the guest found where it went", do=[knows("lab", "lab-b"), happens(What.NIC_ON)], to=healthy),
+        way(WORD, WHY, do=[DEAD, GIVEN], to=fenced),
+        beside=("it may run on elsewhere", SURE),
+        shape=Shape(further=("lab-b",)),
+        knows=("lab",),
+    ),
+    row(
+        Reason.GUEST_STOPPING,
+        (DEAD, reads(PowerState.STOPPING, "in shutdown")),
+        way("its guest stopped", "the state it comes to", do=[reads_as_it_is], to=fenced),
+        way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
+    ),
+    row(
+        Reason.GUEST_UNSETTLED,
+        (DEAD, happens(What.UNSETTLED)),
+        way("the lock or task to end", "the end of that task", do=[everywhere(What.TRUTHFUL)], to=fenced),
+    ),
+    row(
+        Reason.ABSENCE_UNPROVEN,
+        (DEAD, happens(What.MISSING)),
+        way("its guest stopped", do=[everywhere(What.TRUTHFUL)], to=fenced),
+        way(
+            "deleted with a record of its end",
+            do=[everywhere(What.TRUTHFUL), happens(What.DELETE)],
+            to=fenced,
+        ),
+        way(WORD, WHY, do=[GIVEN], to=fenced),
+        beside=(SURE,),
+    ),
+    row(
+        Reason.FALL_UNSEEN,
+        (DEAD, restarts),
+        passes("40 s of silence and Ready to be Unknown or False", to=fenced),
+        way("a guest seen running before", do=[STARTED, waits(60), DEAD], to=fenced),
+        way("`fencer fence k8s-2`", do=[types("fence", "k8s-2")], to=fenced),
+        way(f"a `lease_silent_s` of more than 0 in {CONFIG}", do=[sets(lease_silent_s=20.0)], to=fenced),
+        policy=SECONDS,
+    ),
+    row(
+        Reason.NOT_HELD,
+        (DEAD, everywhere(What.UNREACHABLE), waits(60), everywhere(What.TRUTHFUL)),
+        passes("two readings at least, 5 s apart", "more readings", to=fenced),
+    ),
+    row(
+        Reason.HOST_CHANGED,
+        (happens(What.HOST_OFF, to="lab2"), happens(What.CONFIG_MOVED)),
+        way("the guest seen running again", do=[moved_to("lab3", told=False), STARTED], to=healthy),
+        way("an explained move", do=[moved_to("lab3", told=True)], to=fenced),
+        way(WORD, WHY, do=[GIVEN], to=fenced),
+        beside=("it may still run on lab2", SURE),
+        shape=HOSTS,
+    ),
+    row(
+        Reason.WITNESS_CONTRADICTED,
+        (lies(PowerState.STOPPED), waits(60), DEAD),
+        way(
+            "the guest seen running there again",
+            do=[everywhere(What.TRUTHFUL), STARTED, waits(60), DEAD],
+            to=fenced,
+        ),
+        way(WORD, WHY, do=[GIVEN], to=fenced),
+        beside=("its word was proven wrong", SURE),
+    ),
+    row(
+        Reason.WITNESS_CONTRADICTED,
+        (*(happens(What.LIE_STOPPED, to=node) for node in ("k8s-1", "k8s-3")), waits(60), DEAD),
+        way("its guests seen running again", do=[everywhere(What.TRUTHFUL)], to=fenced),
+        way(WORD, do=[waits(30), GIVEN], to=fenced),
+        beside=("until then nothing that it calls off is believed", SURE),
+        shape=FIVE,
+        more="of an endpoint that erred twice",
+    ),
+    row(
+        Reason.DOUBTS_UNREADABLE,
+        (annotated(annotations.DOUBTS, "{"), DEAD),
+        way(
+            "the fencer that wrote it",
+            "a person who takes the annotation off",
+            "`kubectl annotate node k8s-2 fencer.dev/doubts-` throws them away",
+            do=[unannotated(annotations.DOUBTS)],
+            to=fenced,
+        ),
+        beside=("whoever was proven wrong is believed again then",),
+    ),
+    row(
+        Reason.STORAGE_STALL,
+        (happens(What.IO_ERROR), happens(What.IO_ERROR, to="k8s-4")),
+        way(
+            "storage that works again: ten minutes later it counts for itself",
+            "storage that works",
+            do=[happens(What.RESUME, to="k8s-4")],
+            to=fenced,
+            within_s=800,
+        ),
+        shape=FIVE,
+    ),
+]

@@ -1,0 +1,238 @@
+"""Whether fencer may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencer.core import annotations
+from fencer.core.model import Intent, Reason
+from fencer.core.policy import Mode
+from fencer.simulation.controllers import Timing
+from fencer.simulation.faults import What
+from fencer.simulation.scenario import ARMED
+from tests.scenarios.ways.case import passes, row, way
+from tests.scenarios.ways.ends import cleared, fenced, freed, healthy
+from tests.scenarios.ways.steps import (
+    admits,
+    annotated,
+    asks,
+    happens,
+    is_control_plane,
+    lacks,
+    lets_nobody_power,
+    lets_power,
+    paused,
+    sets,
+    types,
+    unannotated,
+    uncordoned,
+    unsigned,
+    untainted,
+    until,
+    waits,
+)
+from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, STARTED
+
+ROWS = [
+    row(
+        Reason.FENCING_PAUSED,
+        (DEAD, paused("maintenance")),
+        way(
+            "annotation fencer.dev/pause taken off the namespace kube-system",
+            "the pause annotation taken off kube-system",
+            "`kubectl annotate namespace kube-system fencer.dev/pause-`",
+            do=[paused(None)],
+            to=fenced,
+        ),
+    ),
+    row(
+        Reason.NODE_EXCLUDED,
+        (DEAD, annotated(annotations.EXCLUDE, "true")),
+        way(
+            "that annotation taken off",
+            "the exclude annotation taken off",
+            "`kubectl annotate node k8s-2 fencer.dev/exclude-`",
+            do=[unannotated(annotations.EXCLUDE)],
+            to=fenced,
+        ),
+    ),
+    row(
+        Reason.OBSERVE_MODE,
+        (DEAD,),
+        way(
+            "the same by hand",
+            "`fencer fence k8s-2 --guest lab/k8s-2`, if you are sure that this guest is the node",
+            do=[types("fence", "k8s-2", "--guest", "lab/k8s-2")],
+            to=fenced,
+        ),
+        way(
+            "`mode: armed`, before a node dies",
+            f"for the next time, `mode: armed` in {CONFIG}",
+            "`mode: armed`",
+            do=[STARTED, sets(mode=Mode.ARMED), waits(60), DEAD],
+            to=fenced,
+        ),
+        policy=replace(ARMED, mode=Mode.OBSERVE),
+    ),
+    row(
+        Reason.OBSERVE_MODE,
+        (DEAD, until(Reason.PODS_CLEARED), sets(mode=Mode.OBSERVE), STARTED),
+        way("`mode: armed`", f"`mode: armed` in {CONFIG}", do=[sets(mode=Mode.ARMED)], to=freed),
+        way(
+            "the same by hand",
+            "`fencer unfence k8s-2`, once it is back",
+            do=[types("unfence", "k8s-2"), waits(10), uncordoned],
+            to=freed,
+        ),
+        beside=("`fencer fence k8s-2`, which clears what is left",),
+        more="of a node that is fenced and back",
+    ),
+    row(
+        Reason.OBSERVE_MODE,
+        (lacks("delete pods"), DEAD, until(Reason.CLEARING_PODS), sets(mode=Mode.OBSERVE), lacks()),
+        way("`mode: armed`", f"`mode: armed` in {CONFIG}", do=[sets(mode=Mode.ARMED)], to=fenced),
+        way(
+            "the same by hand",
+            "`fencer fence k8s-2`, which clears what is left",
+            do=[types("fence", "k8s-2")],
+            to=fenced,
+        ),
+        beside=("`fencer unfence k8s-2`, once it is back",),
+        timing=Timing(podgc_s=300.0),
+        more="of a node that is fenced",
+    ),
+    row(
+        Reason.NO_POWER_RIGHTS,
+        (happens(What.PAUSE),),
+        way(
+            "the guest in the endpoint's `power:`",
+            f"its UUID under the endpoint's `power: {{uuids: […]}}` in {CONFIG}",
+            do=[admits],
+            to=fenced,
+        ),
+        way("somebody who stops it by hand", "stop it yourself", do=[DEAD], to=fenced),
+        power=False,
+    ),
+    row(
+        Reason.POWER_WINDOW,
+        (happens(What.PAUSE), happens(What.PAUSE, to="k8s-1")),
+        passes("one power-off per 60 s", "the power window to pass", to=fenced),
+        shape=FIVE,
+    ),
+    row(
+        Reason.STOP_FAILED,
+        (happens(What.PAUSE), lets_nobody_power),
+        way(
+            "whatever is in the way mended",
+            "that mended",
+            "`fencer check` looks at every connection and right",
+            do=[lets_power],
+            to=fenced,
+            within_s=400.0,
+        ),
+        way("somebody who stops it by hand", "stop it yourself", do=[DEAD], to=fenced),
+    ),
+    row(
+        Reason.QUORUM_AT_RISK,
+        (is_control_plane("k8s-1", "k8s-2", "k8s-3"), happens(What.NIC_OFF, to="k8s-3"), happens(What.PAUSE)),
+        way("more healthy control-plane nodes", do=[happens(What.NIC_ON, to="k8s-3")], to=fenced),
+        way("somebody who stops it by hand", do=[DEAD], to=cleared),
+        shape=FIVE,
+    ),
+    row(
+        Reason.BRAKE,
+        (happens(What.POWER_OFF, to="k8s-1"), waits(120), DEAD),
+        way("an older fence lifted", do=[happens(What.START, to="k8s-1")], to=fenced),
+        passes("an hour old", to=fenced, within_s=3700),
+        way(
+            "--over-brake WHY",
+            "`fencer fence k8s-2 --over-brake WHY`",
+            do=[types("fence", "k8s-2", "--over-brake", "WHY")],
+            to=fenced,
+        ),
+    ),
+    row(
+        Reason.ALL_NODES_SILENT,
+        (happens(What.NIC_OFF, to="k8s-1"), happens(What.NIC_OFF, to="k8s-3"), DEAD),
+        way(
+            "one node that is heard",
+            do=[happens(What.NIC_ON, to="k8s-1"), happens(What.NIC_ON, to="k8s-3")],
+            to=fenced,
+        ),
+        way(
+            "--over-brake WHY",
+            "`fencer fence k8s-2 --over-brake WHY`, if the nodes really are all dead",
+            do=[types("fence", "k8s-2", "--over-brake", "WHY")],
+            to=cleared,
+        ),
+    ),
+    row(
+        Reason.FOREIGN_TAINT,
+        (DEAD, happens(What.TAINT_BY_HAND)),
+        way(
+            "whoever set it to take it off",
+            "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-` takes it off",
+            do=[untainted],
+            to=fenced,
+        ),
+        beside=("fencer neither adds to it nor removes it",),
+    ),
+    row(
+        Reason.TAINT_TAKEN_OFF,
+        (lacks("delete pods"), DEAD, until(Reason.CLEARING_PODS), untainted, lacks()),
+        way("the node to boot anew", do=[STARTED], to=healthy),
+        way("`fencer fence` by hand", "`fencer fence k8s-2`", do=[types("fence", "k8s-2")], to=fenced),
+        beside=("an operator's word is not undone",),
+    ),
+    row(
+        Reason.MARK_UNREADABLE,
+        (DEAD, until(Reason.PODS_CLEARED), annotated(annotations.MARK, "{")),
+        way(
+            "the fencer that wrote it",
+            "a person who takes the annotation off",
+            "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
+            "its taint has to be taken off by hand then, once its guest has booted anew: "
+            "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
+            do=[unannotated(annotations.MARK), STARTED, waits(60), untainted],
+            to=healthy,
+        ),
+    ),
+    row(
+        Reason.MARK_UNREADABLE,
+        (annotated(annotations.MARK, "{"), DEAD, waits(60)),
+        way(
+            "the fencer that wrote it",
+            "a person who takes the annotation off",
+            "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
+            do=[unannotated(annotations.MARK)],
+            to=fenced,
+        ),
+        beside=(
+            "its taint has to be taken off by hand then, once its guest has booted anew: "
+            "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
+        ),
+        more="of a node that is not fenced",
+    ),
+    row(
+        Reason.FOREIGN_TAINT,
+        (DEAD, happens(What.TAINT_BY_HAND), asks(Intent.UNFENCE)),
+        way(
+            "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-` takes it off",
+            "a fence of fencer's to lift",
+            do=[untainted],
+            to=fenced,
+        ),
+        more="which `unfence` does not lift",
+    ),
+    row(
+        Reason.MARK_UNSIGNED,
+        (DEAD, until(Reason.PODS_CLEARED), unsigned),
+        way(
+            "its guest started by hand",
+            "once it has booted, if it was fencer that fenced it, `fencer unfence k8s-2 --adopt WHY`",
+            "fencer unfence --adopt WHY",
+            do=[STARTED, waits(60), types("unfence", "k8s-2", "--adopt", "WHY"), waits(40)],
+            to=freed,
+        ),
+    ),
+]

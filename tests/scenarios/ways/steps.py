@@ -1,0 +1,344 @@
+"""What happens in a simulated cluster, and what people do there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fencer.core import annotations
+from fencer.core.decide import decide
+from fencer.core.model import Intent, PowerState, Reason, Verdict, Word
+from fencer.runtime.reconcile import Agent, Judged
+from fencer.simulation.faults import What
+from fencer.simulation.guests import Passage
+from fencer.simulation.objects import ApiPod
+from tests.scenarios.ways.case import NODE, Case, Step
+
+
+def happens(*whats: What, to: str = "") -> Step:
+    """Let something happen to the guest of the node, or to somebody else."""
+
+    def step(case: Case) -> None:
+        for what in whats:
+            case.breaks(what, to or case.node)
+
+    return step
+
+
+def everywhere(what: What) -> Step:
+    """Let something happen to the endpoint, or to the API."""
+    return lambda case: case.breaks(what)
+
+
+def waits(seconds: float) -> Step:
+    """Let time pass while the agent watches."""
+    return lambda case: case.watched(seconds)
+
+
+def until(reason: Reason, within_s: float = 200.0) -> Step:
+    """Watch until a reason is said."""
+    return lambda case: case.until(lambda case: case.reason is reason, within_s, str(reason))
+
+
+def types(*words: str, code: int = 0) -> Step:
+    """Type a command, as it is told; WHY is a reason."""
+
+    def step(case: Case) -> None:
+        filled = ["it burned down" if word == "WHY" else word for word in words]
+        result = case.run(*filled, *(["--yes"] if words[0] != "check" else []))
+        case.said = result.output
+        assert result.exit_code == code, result.output
+
+    return step
+
+
+def asks(intent: Intent, word: Word | None = None) -> Step:
+    """Let a command look once, and hold what it says."""
+
+    def step(case: Case) -> None:
+        agent = Agent(case._world(), case.policy, case.rules, by="admin, by hand")
+        case.judged = agent.step(case.node, intent, word or Word(), act=False)
+
+    return step
+
+
+def commands(
+    intent: Intent,
+    reason: Reason,
+    word: Word | None = None,
+    *,
+    refused: bool = False,
+    within_s: float = 100.0,
+) -> Step:
+    """Let a command go on until a reason is said, as a refusal or not, and nothing is done about it."""
+
+    def step(case: Case) -> None:
+        agent = Agent(case._world(), case.policy, case.rules, by="admin, by hand")
+        clock = case.simulation.clock
+        given = replace(word or Word(), given_s=clock.now_s())
+        until_s = clock.now_s() + within_s
+        while clock.now_s() < until_s:
+            case.judged = agent.step(case.node, intent, given, act=False)
+            if case.reason is reason and (case.judged.decision.verdict is Verdict.REFUSE or not refused):
+                break
+            agent.step(case.node, intent, given)
+            clock.wait(1.0)
+
+    return step
+
+
+def sets(**policy: Any) -> Step:
+    """Change the configuration, and restart the agent."""
+
+    def step(case: Case) -> None:
+        case.policy = replace(case.policy, **policy)
+        case.begin()
+
+    return step
+
+
+def maps(guest: str, node: str = NODE) -> Step:
+    """Write a node into the configuration's ``nodes:``."""
+
+    def step(case: Case) -> None:
+        endpoint, _, name = guest.partition("/")
+        case.rules = replace(case.rules, nodes={**case.rules.nodes, node: (endpoint, name)})
+        case.begin()
+
+    return step
+
+
+def knows(*endpoints: str) -> Step:
+    """Write an endpoint into the configuration."""
+
+    def step(case: Case) -> None:
+        case.knows = endpoints
+        case.begin()
+
+    return step
+
+
+def admits(case: Case) -> None:
+    """Admit power actions on every guest."""
+    case.rules = replace(case.rules, admitted=case.simulation.rules().admitted)
+    case.begin()
+
+
+def witnessed(case: Case) -> None:
+    """Write a power witness for each host into the configuration."""
+    case.witnessed = True
+    case.begin()
+
+
+def restarts(case: Case) -> None:
+    """Restart the agent."""
+    case.begin()
+
+
+def forgotten(case: Case) -> None:
+    """Do not tell again what was said: the way begins with what happens now."""
+    case.judged = None
+
+
+def annotation(key: str, text: str | None) -> Step:
+    """Write an annotation on the Node; None: ``kubectl annotate node NODE KEY-``."""
+
+    def step(case: Case) -> None:
+        node = case.api_node
+        node.annotations.pop(key, None)
+        if text is not None:
+            node.annotations[key] = text
+        case.simulation.api.changed(node)
+
+    return step
+
+
+def annotated(key: str, text: str) -> Step:
+    """Write an annotation."""
+    return annotation(key, text)
+
+
+def unannotated(key: str) -> Step:
+    """``kubectl annotate node NODE KEY-``."""
+    return annotation(key, None)
+
+
+def paused(why: str | None) -> Step:
+    """Write the pause annotation on kube-system, or take it off."""
+    return lambda case: setattr(case.simulation.api, "paused_why", why)
+
+
+def untainted(case: Case) -> None:
+    """``kubectl taint node NODE node.kubernetes.io/out-of-service-``."""
+    node = case.api_node
+    case.simulation.api.set_taints(node, (one for one in node.taints if "out-of-service" not in one.key))
+
+
+def uncordoned(case: Case) -> None:
+    """``kubectl uncordon NODE``."""
+    case.api_node.unschedulable = False
+    case.simulation.api.changed(case.api_node)
+
+
+def stray_pod(case: Case) -> None:
+    """Let a pod show up that was bound to the node before it was fenced."""
+    api = case.simulation.api
+    owner, born_s = "StatefulSet/old", case.simulation.clock.now_s() - 3600.0
+    api.create_pod(ApiPod("demo", "old-0", api.new_uid(), owner, born_s, node=case.node, phase="Running"))
+
+
+def forgets_saved(case: Case) -> None:
+    """Throw the guest's saved memory away by hand."""
+    case.simulation.world.discard(case.simulation.guest(case.node))
+
+
+def ignores_acpi(case: Case) -> None:
+    """Let the guest not care for its power button."""
+    case.simulation.guest(case.node).obeys_acpi = False
+
+
+def deleted(node: str) -> Step:
+    """``kubectl delete node NODE``."""
+    return lambda case: case.simulation.api.delete_node(node)
+
+
+def lease_deleted(case: Case) -> None:
+    """``kubectl delete lease -n kube-node-lease NODE``."""
+    case.api_node.lease = None
+    case.api_node.lease_version += 1
+
+
+def renewed(case: Case) -> None:
+    """Let a renewal arrive that was on its way when the guest fell."""
+    case.simulation.api.renew(case.api_node)
+
+
+def reports(uuid: str, node: str = NODE) -> Step:
+    """Let a node report this systemUUID; or that of a guest, by its name."""
+
+    def step(case: Case) -> None:
+        guest, one = case.simulation.world.guests.get(uuid), case.simulation.api.nodes[node]
+        one.system_uuid = uuid if guest is None else guest.uuid
+        case.simulation.api.changed(one)
+
+    return step
+
+
+def added(guest: str) -> Step:
+    """Add a guest that is no node."""
+    return lambda case: case.simulation.world.add_guest(guest, endpoint="lab", host="lab1")
+
+
+def has_uuid(guest: str, uuid: str) -> Step:
+    """Give a guest another UUID."""
+    return lambda case: setattr(case.simulation.guest(guest), "uuid", uuid)
+
+
+def is_at(guest: str, endpoint: str) -> Step:
+    """Let a guest be where that endpoint is, known to fencer or not."""
+    return lambda case: setattr(case.simulation.guest(guest), "endpoint", endpoint)
+
+
+def joins_as(node: str) -> Step:
+    """Rename the node: its guest registers under another name from its next boot on."""
+
+    def step(case: Case) -> None:
+        case.simulation.guest(case.node).node = node
+        case.node = node
+
+    return step
+
+
+def reads(state: PowerState, words: str) -> Step:
+    """Let the hypervisor say this of the guest, whatever it is."""
+    return lambda case: setattr(case.simulation.guest(case.node), "passage", Passage(state, words))
+
+
+def reads_as_it_is(case: Case) -> None:
+    """Let the hypervisor tell the guest's state again."""
+    case.simulation.guest(case.node).passage = None
+
+
+def lets_nobody_power(case: Case) -> None:
+    """Let the hypervisor refuse every power order."""
+    case.simulation.hypervisor.trouble.power_denied = True
+
+
+def lets_power(case: Case) -> None:
+    """Let it carry them out again."""
+    case.simulation.hypervisor.trouble.power_denied = False
+
+
+def lies(state: PowerState) -> Step:
+    """Let the hypervisor say this of the guest, as settled."""
+    return lambda case: case.simulation.hypervisor.lie(case.node, state)
+
+
+def moved_to(host: str, *, told: bool) -> Step:
+    """Move the guest's configuration; told: there is a record of it."""
+
+    def step(case: Case) -> None:
+        guest = case.simulation.guest(case.node)
+        case.simulation.hypervisor.trouble.moved.pop(case.node, None)
+        guest.came_from = (guest.host,) if told else ()
+        guest.host = host
+
+    return step
+
+
+def is_control_plane(*nodes: str) -> Step:
+    """Give nodes the control plane's role."""
+
+    def step(case: Case) -> None:
+        for name in nodes:
+            node = case.simulation.api.nodes[name]
+            node.roles = ("control-plane",)
+            case.simulation.api.changed(node)
+
+    return step
+
+
+def lacks(*rights: str) -> Step:
+    """Take rights in the cluster from fencer; none: give them back."""
+    return lambda case: setattr(case.simulation.cluster, "missing", set(rights))
+
+
+def answers_after(seconds: float) -> Step:
+    """Let the API server take so long to list pods."""
+    return lambda case: setattr(case, "slow_s", seconds)
+
+
+def foreseen(reason: Reason, within_s: float = 200.0) -> Step:
+    """Watch until this is about to be said in the middle of a pass, and hold what would be done."""
+
+    def step(case: Case) -> None:
+        def holds(case: Case) -> bool:
+            case.judged = case.agent.survey(case.node).judged[case.node]
+            return case.reason is reason
+
+        case.until(holds, within_s, f"about to be {reason}")
+
+    return step
+
+
+def foreseen_from_afar(reason: Reason, within_s: float = 200.0) -> Step:
+    """The same, by lists alone, as each pass begins."""
+
+    def step(case: Case) -> None:
+        def holds(case: Case) -> bool:
+            scene = case.agent.observer.look()
+            observation = case.agent.observer.observation(scene, scene.nodes[case.node])
+            case.judged = Judged(observation, decide(observation, case.policy))
+            return case.reason is reason
+
+        case.until(holds, within_s, f"about to be {reason}")
+
+    return step
+
+
+def unsigned(case: Case) -> None:
+    """Let the mark be one of an older fencer, which signed nothing."""
+    node = case.api_node
+    text = node.annotations[annotations.MARK].replace('"schema":2', '"schema":1')
+    node.annotations[annotations.MARK] = text
+    case.simulation.api.changed(node)
