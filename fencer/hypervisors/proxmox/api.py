@@ -64,6 +64,8 @@ class Api(Protocol):
 class HostCalls:
     """Which hosts are being asked at present, so that a hung one is not asked by thread after thread.
 
+    Through each server by itself: the way from one of them may be broken, and not from another.
+
     Args:
         timer: Monotonic seconds.
     """
@@ -71,7 +73,7 @@ class HostCalls:
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
         self._lock = threading.Lock()
-        self._asked: dict[int, tuple[str, float]] = {}
+        self._asked: dict[int, tuple[tuple[str, str], float]] = {}
         self._count = 0
 
     @contextmanager
@@ -79,19 +81,20 @@ class HostCalls:
         """Note a call while it lasts.
 
         Raises:
-            HostSilent: an earlier call to the same host hangs.
+            HostSilent: an earlier call to the same host, through the same server, hangs.
         """
         if len(path) < 2 or path[0] != "nodes":  # noqa: PLR2004 - /nodes/HOST
             yield
             return
         host, now_s = path[1], self._timer()
         with self._lock:
-            waits = [now_s - since_s for asked, since_s in self._asked.values() if asked == host]
+            waits = [now_s - since_s for asked, since_s in self._asked.values() if asked == (where, host)]
             if waits and max(waits) > HANGING_S:
-                raise HostSilent(f"{where}: {host} has not answered an earlier call for {max(waits):.0f} s")
+                text = f"{where}: {host} has not answered an earlier call for {max(waits):.0f} s"
+                raise HostSilent(text, host)
             self._count += 1
             number = self._count
-            self._asked[number] = (host, now_s)
+            self._asked[number] = ((where, host), now_s)
         try:
             yield
         finally:

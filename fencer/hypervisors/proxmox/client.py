@@ -53,9 +53,9 @@ class ProxmoxHypervisor:
         rest: Callable[[float], object] = time.sleep,
     ) -> None:
         self._settings = settings
-        self._servers = Servers(settings)
-        self._now_s = now_s
         self._memory = Memory()
+        self._servers = Servers(settings, self._memory.servers, now_s)
+        self._now_s = now_s
         self._prover = Prover(settings, self._memory)
         self._sweeper = Sweeper(self._prover)
         self._power = PowerSwitch(settings, self._servers, self._prover, now_s, rest)

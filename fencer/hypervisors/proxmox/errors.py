@@ -38,7 +38,16 @@ class ServerUnfit(HypervisorUnreachable):
 
 
 class HostSilent(HypervisorUnreachable):
-    """The API server answered, but not the host that it had to ask. Says nothing about that host's guests."""
+    """The API server answered, but not the host that it had to ask. Says nothing about that host's guests.
+
+    Args:
+        text: For people.
+        host: Which one; empty: not told.
+    """
+
+    def __init__(self, text: str, host: str = "") -> None:
+        super().__init__(text)
+        self.host = host
 
 
 class NotThere(HypervisorProtocol):
@@ -91,7 +100,8 @@ def refusal(
     if status == _FORBIDDEN:
         return kind(f"{where}: the token {token_id} may not {asked}: {said}")
     if kind is HostSilent:
-        return kind(f"{where}: {path[1]} did not answer it: {status} {said}. Nothing is known of its guests")
+        text = f"{where}: {path[1]} did not answer it: {status} {said}. Nothing is known of its guests"
+        return HostSilent(text, path[1])
     return kind(f"{where}: {asked}: {status} {said}")
 
 

@@ -12,11 +12,20 @@ from typing import Final
 
 from fencer.core.model import Evidence, PowerState
 from fencer.core.text import age
+from fencer.hypervisors.proxmox.backup import backup_of, with_backup
 from fencer.hypervisors.proxmox.errors import shown
 from fencer.hypervisors.proxmox.look import Look
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Task
-from fencer.hypervisors.proxmox.tasks import BACKUP, BEGINNINGS, CONSOLES, TUNNEL, goes_on, newest
+from fencer.hypervisors.proxmox.tasks import (
+    BACKUP,
+    BACKUP_LOCK,
+    BEGINNINGS,
+    CONSOLES,
+    TUNNEL,
+    goes_on,
+    newest,
+)
 
 LEFT_OVER_S = 600.0
 """So long after the last task of a guest, whatever had set its lock is over: the ends of one take seconds."""
@@ -59,12 +68,14 @@ def with_leftover(look: Look, memory: Memory, evidence: Evidence, lock: str | No
         memory.lock_stands_s(vmid, None, look.began_s)
         return evidence
     tasks = look.tasks(host, vmid)
-    if lock == "backup":  # that of several guests carries no number
+    if lock == BACKUP_LOCK:  # that of several guests carries no number
         tasks += look.tasks_of_kind(host, BACKUP)
     last = newest(task for task in tasks if task.kind in BEGINNINGS)
     if last is not None and last.kind == TUNNEL:
         return evidence  # half of a guest that runs in another cluster: nothing to be unlocked, or started
     at_work = goes_on(tasks, vmid, lock)
+    if at_work is not None and at_work.kind == BACKUP:
+        return with_backup(look, memory, evidence, backup_of(tasks, vmid))
     stood_s = memory.lock_stands_s(vmid, None if at_work else lock, look.began_s)
     idle_s = 0.0 if at_work else _idle_s(look, tasks, stood_s)
     if idle_s < LEFT_OVER_S or _may_run_elsewhere(memory, evidence):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fencer.core.model import Evidence, PowerState
 from fencer.hypervisors.proxmox.ha import HaState
 from fencer.hypervisors.proxmox.parse import Config, Row, Status
+from fencer.hypervisors.proxmox.tasks import BACKUP_LOCK
 
 CLOCK_PLAY_S = 10.0
 """How far two estimates of the same start may lie apart: whole seconds of uptime, and slow answers …"""
@@ -90,6 +91,8 @@ class Known:
         run: Its present run, by the last live reading; None: it was off then.
         off_token: Names the time since its last start, while it is off.
         saved: It was last read with its memory on disk.
+        rested: The last thing by which it may have come to run, as of when it was read off for good, with no
+            process since but a backup's; None: it was not.
         sighting: When it was last read running.
         earlier: It was read running on another host before that.
         last: Its last live reading.
@@ -108,6 +111,7 @@ class Known:
     run: Run | None = None
     off_token: str | None = None
     saved: bool = False
+    rested: str | None = None
     sighting: Sighting | None = None
     earlier: bool = False
     last: Evidence | None = None
@@ -221,6 +225,8 @@ class Memory:
             if began_s >= known.read_s:
                 known.run, known.read_s, run.started_s = run, began_s, started_s
                 known.saved, known.due = False, None
+                if status.lock != BACKUP_LOCK:  # under that, QEMU may only not have said that it stands still
+                    known.rested = None
             return run
 
     def sighted(self, vmid: int, sighting: Sighting) -> None:
@@ -240,6 +246,20 @@ class Memory:
             known.run, known.read_s, known.row_uptime_s = None, began_s, 0
             known.saved = state is PowerState.SAVED
             known.off_token = token
+            if known.saved:
+                known.rested = None
+
+    def rests(self, vmid: int, last_beginning: str, began_s: float) -> None:
+        """Take in that a guest was read off for good, and by what it had come to run last."""
+        with self.lock:
+            known = self.of(vmid)
+            if began_s >= known.read_s:
+                known.rested = last_beginning
+
+    def rested(self, vmid: int, last_beginning: str) -> bool:
+        """Whether a guest was read off for good, and nothing that starts one is on record since."""
+        with self.lock:
+            return self.of(vmid).rested == last_beginning
 
     def keep(self, vmid: int, evidence: Evidence) -> Evidence:
         """Keep a live reading as the last one, and return it."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.proxmox.absent import absent
+from fencer.hypervisors.proxmox.backup import but_for_backups, may_be_of_backup, off_under_backup
 from fencer.hypervisors.proxmox.deadhost import on_dead_host, unknown
 from fencer.hypervisors.proxmox.errors import NotThere, shown
 from fencer.hypervisors.proxmox.ha import Recovery, moved_from
@@ -23,7 +24,15 @@ from fencer.hypervisors.proxmox.parse import Config, Row, Status, Task, read_lis
 from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.states import PowerReading, read_power
-from fencer.hypervisors.proxmox.tasks import RESUME, began_by, carried_out_late, goes_on, off_token, reboots
+from fencer.hypervisors.proxmox.tasks import (
+    RESUME,
+    began_by,
+    carried_out_late,
+    goes_on,
+    last_beginning,
+    off_token,
+    reboots,
+)
 
 HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
 """States of a service whose guest HA starts, as soon as its agent comes round to it."""
@@ -91,6 +100,8 @@ class Prover:
         name = config.name or status.name
         found = GuestRef(self.settings.endpoint, str(row.vmid), config.uuid, name, row.host)
         reading = read_power(status, config)
+        if may_be_of_backup(status, config) and self._rested(look, row):
+            reading = off_under_backup(reading)
         if reading.power_state is PowerState.STOPPED:
             evidence = self._stopped(look, found, row, status, config, reading)
             if deeply and evidence.power_state is PowerState.STOPPED:
@@ -103,6 +114,10 @@ class Prover:
             evidence = evidence_of(look, found, reading, run)
         evidence = with_leftover(look, self.memory, evidence, status.lock or config.lock)
         return self.memory.keep(row.vmid, evidence)
+
+    def _rested(self, look: Look, row: Row) -> bool:
+        """Whether a guest was read off for good, and nothing has begun it where it is since."""
+        return self.memory.rested(row.vmid, last_beginning(look.tasks(row.host, row.vmid), row.host))
 
     def _present(self, look: Look, row: Row, status: Status, reading: PowerReading) -> Run | None:
         """Take in a guest that is not off: it has a process, or its memory is on disk, or nobody knows."""
@@ -119,7 +134,10 @@ class Prover:
     ) -> Evidence:
         vmid, host = row.vmid, row.host
         tasks, lock = look.tasks(host, vmid), status.lock or config.lock
-        task = goes_on(look.active_tasks(host), vmid, lock)
+        begun, active = last_beginning(tasks, host), look.active_tasks(host)
+        if lock is None or self.memory.rested(vmid, begun):  # a backup finds it off, or has found it so
+            active = but_for_backups(active)
+        task = goes_on(active, vmid, lock)
         due = self._due(look, vmid, status, tasks)
         if row.hastate is not None:
             look_at_ha(look, self.memory)
@@ -144,10 +162,13 @@ class Prover:
         words.append("UUID equal")
         words.extend(f"moved here from {left}" for left in moved)
         words.extend([f"{task.kind} is at work"] if task else [due] if due else [])
+        settled = reading.settled and task is None and due is None and again.lock in {None, lock}
+        if settled:
+            self.memory.rests(vmid, begun, look.began_s)
         return Evidence(
             guest=guest,
             power_state=PowerState.STOPPED,
-            settled=reading.settled and task is None and due is None and again.lock in {None, lock},
+            settled=settled,
             incarnation=token,
             cold_start=None,
             raw=shown("; ".join(words)),

@@ -39,6 +39,8 @@ def _take_in(look: Look, memory: Memory) -> None:
         agents = read_ha(look.ha or {}).agents
     words |= {f"{host}, HA at": agents[host].written for host in look.members.others if host in agents}
     with memory.lock:
+        if look.members.here:
+            memory.servers[look.api.where] = look.members.here
         for what, word in words.items():
             memory.heard_from(look.api.where, what, word, look.began_s)
 

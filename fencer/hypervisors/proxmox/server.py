@@ -177,7 +177,7 @@ class Server:
         why = self._why(_cause(error))
         timed_out = isinstance(error, requests.exceptions.ReadTimeout | TimeoutError)
         if timed_out and len(path) > 1 and path[0] == "nodes":
-            return HostSilent(f"{self.where}: no answer about {path[1]}: {why}")
+            return HostSilent(f"{self.where}: no answer about {path[1]}: {why}", path[1])
         return ServerUnfit(f"{self.where}: no answer: {why}")
 
     def _why(self, cause: BaseException) -> str:

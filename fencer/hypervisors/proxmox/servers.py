@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 from fencer.errors import HypervisorUnreachable
 from fencer.hypervisors.proxmox.api import Api, HostCalls
-from fencer.hypervisors.proxmox.errors import ServerUnfit
+from fencer.hypervisors.proxmox.errors import HostSilent, ServerUnfit
 from fencer.hypervisors.proxmox.server import Server
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token
 
 T = TypeVar("T")
+
+TRIED_ELSEWHERE = 2
+"""So many other servers are asked about a host that is silent: its own, and one whose way may be whole …"""
+PATIENCE_S = 4.0
+"""… each so long for any answer: a frozen guest's takes 3 s …"""
+IN_VAIN_S = 30.0
+"""… and not again for so long, if they do not reach it either: it is all in vain where the host is dead."""
 
 
 class Servers:
@@ -19,12 +28,18 @@ class Servers:
 
     Args:
         settings: Of the endpoint.
+        hosts: Server, as people read it → which host it is, as far as that is known by now.
+        timer: Monotonic seconds.
 
     Raises:
         ConfigError: the token cannot be read.
     """
 
-    def __init__(self, settings: ProxmoxSettings) -> None:
+    def __init__(
+        self, settings: ProxmoxSettings, hosts: Mapping[str, str], timer: Callable[[], float]
+    ) -> None:
+        self._hosts, self._timer = hosts, timer
+        self._in_vain_s: dict[str, float] = {}
         token, calls = Token(settings), HostCalls()
         self._endpoint = settings.endpoint
         self._all = [Server(settings, place, token, calls) for place in range(len(settings.servers))]
@@ -45,12 +60,39 @@ class Servers:
             place = (first + step) % len(self._all)
             try:
                 return job(self._all[place])
+            except HostSilent as silence:
+                return self._elsewhere(place, silence, job)
             except ServerUnfit as error:
                 server = self._all[place]
                 found.setdefault(str(error).removeprefix(server.where), []).append(server.url)
                 self._place = (place + 1) % len(self._all)
         told = [f"{self._endpoint} ({', '.join(urls)}){why}" for why, urls in found.items()]
         raise HypervisorUnreachable("; ".join(told))
+
+    def _elsewhere(self, asked: int, silence: HostSilent, job: Callable[[Api], T]) -> T:
+        """Do work about a host through other servers, where the one that was asked does not reach it.
+
+        The way between two hosts may be broken, and ours to the other is not. A few are tried, with little
+        patience; and where that was in vain, nobody is for a while.
+
+        Raises:
+            HostSilent: as before: nor do they.
+            HypervisorError: what the work raised.
+        """
+        now_s = self._timer()
+        if now_s - self._in_vain_s.get(silence.host, -math.inf) < IN_VAIN_S:
+            raise silence
+        for server in self._others(asked, silence.host)[:TRIED_ELSEWHERE]:
+            with suppress(HypervisorUnreachable):
+                return job(server.within(PATIENCE_S))
+        self._in_vain_s[silence.host] = now_s
+        raise silence
+
+    def _others(self, asked: int, host: str) -> list[Server]:
+        """Return the other servers: a host's own first, those that are known to be others' last."""
+        others = [server for place, server in enumerate(self._all) if place != asked]
+        known = {server: self._hosts.get(server.where) for server in others}
+        return sorted(others, key=lambda server: (known[server] != host, known[server] is not None))
 
     def close(self) -> None:
         """Give idle connections back."""

@@ -21,6 +21,7 @@ Source: qemu-server, PVE/API2/Qemu.pm, vm_resume."""
 POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qmrollback", "qmdestroy"})
 
 BACKUP = "vzdump"
+BACKUP_LOCK = "backup"
 MIGRATION = "qmigrate"
 """Within a cluster, and out of it (`qm remote-migrate`). Source: facts of qemu-server."""
 TUNNEL = "qmtunnel"
@@ -51,7 +52,7 @@ def goes_on(active: Iterable[Task], vmid: int, lock: str | None) -> Task | None:
         lock: Of its configuration: a backup's task may carry no guest's number.
     """
     for task in active:
-        backs_up = task.kind == BACKUP and lock == "backup"
+        backs_up = task.kind == BACKUP and lock == BACKUP_LOCK
         if task.runs and (task.guest == str(vmid) or backs_up) and task.kind not in CONSOLES:
             return task
     return None
@@ -117,6 +118,15 @@ def carried_out_late(
     start = last_start(task for task in known if task.started_s <= order.started_s)
     hit = start is not None and given_utc_s < start.started_s
     return (order, start) if start is not None and hit else None
+
+
+def last_beginning(tasks: Iterable[Task], host: str) -> str:
+    """Name the last thing on record by which a guest may have come to run on a host.
+
+    Unlike `off_token` it also tells of a process that a backup had started, and that was let run on.
+    """
+    began = newest(task for task in tasks if task.kind in BEGINNINGS)
+    return began.upid if began else f"nothing on record on {host}"
 
 
 def off_token(tasks: Iterable[Task], host: str) -> str:

@@ -62,7 +62,7 @@ class TraceApi:
                 return [{"type": "fencing", "armed-state": armed}]
             case ("nodes", name, *rest):
                 if not trace.hosts[name].there:
-                    raise HostSilent(f"{self.where}: {name} did not answer")
+                    raise HostSilent(f"{self.where}: {name} did not answer", name)
                 return self._on_host(name, tuple(rest), params)
         raise AssertionError(f"{path} is not prepared")
 

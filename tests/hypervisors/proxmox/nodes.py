@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fencer.core.model import Action, Binding, Decision, Doubt, NodeView
+from fencer.core.model import Action, Binding, Decision, Doubt, FenceMark, NodeView, PodView
 from fencer.core.policy import Mode, Policy
 from fencer.errors import FencerError
 from fencer.hypervisors.proxmox import ProxmoxHypervisor
-from fencer.ports import Fact, Roster
+from fencer.ports import Attachments, Fact, Roster
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
 from tests.support.pve import PveCluster
@@ -48,6 +48,8 @@ class Nodes:
 
     def __init__(self, pve: PveCluster, confs: Sequence[Conf]) -> None:
         self._pve = pve
+        self.tainted_s: dict[str, float] = {}
+        self.placed: dict[str, tuple[PodView, ...]] = {}
         self.kubelets = {conf.name: Kubelet(conf) for conf in confs}
 
     def roster(self) -> Roster:
@@ -69,13 +71,18 @@ class Nodes:
         )
         return Fact(node, self._utc(kubelet.renewed_s), self._utc(now_s), int(kubelet.renewed_s * 10))
 
-    def pods(self, _name: str) -> Sequence[Any]:
-        return ()
+    def pods(self, name: str) -> Sequence[PodView]:
+        return self.placed.get(name, ())
 
-    attachments = pods
+    def attachments(self) -> Attachments:
+        return Attachments()
 
     def bind(self, node: NodeView, binding: Binding) -> None:
         self.kubelets[node.name].binding = binding
+
+    def taint(self, node: NodeView, _mark: FenceMark) -> None:
+        """Note when; that is all that becomes of it."""
+        self.tainted_s.setdefault(node.name, self._pve.clock.now_s())
 
     def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
         self.kubelets[node.name].doubts = doubts

@@ -65,7 +65,9 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
     "Locks": (
         Situation("runs, with a backup's lock", "02-lock-backup-running", _LOCKED),
         Situation(
-            "off, with a backup's lock", "02-lock-backup-stopped", "fenced, unless a backup is at work"
+            "off, with a backup's lock",
+            "02-lock-backup-stopped",
+            "fenced, unless a backup is at work, and it was not read off before",
         ),
         Situation("runs, with a clone's lock", "02-lock-clone-running", _LOCKED),
         Situation("runs, with a restore's lock", "02-lock-create-running", _LOCKED),

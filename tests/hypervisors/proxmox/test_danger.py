@@ -302,7 +302,7 @@ def test_a_backup_is_final_in_none_of_its_phases(home, mode):
     assert home.read(conf).power_state is PowerState.RUNNING
 
 
-def test_a_backup_of_a_stopped_guest_is_final_only_without_its_process(home):
+def test_a_backup_of_a_guest_that_was_not_read_off_before_is_final_only_without_its_process(home):
     conf = home.guest(running=False)
     task = home.pve.qm.backup(conf.vmid, "stop", by_hand=True)
     must_not_be_final(home, conf)

@@ -23,6 +23,7 @@ from tests.controlplane.certificates import Authority
 from tests.hypervisors.proxmox.conftest import Home, serve
 from tests.support.deadlines import order
 from tests.support.pve import Daemon, PveCluster, PveServers
+from tests.support.pve.cluster import RIGHTS
 
 READ = ["GET /cluster/status", "GET /cluster/ha/status/manager_status", "GET /cluster/resources"]
 
@@ -157,14 +158,58 @@ def test_all_servers_gone_are_all_named(home):
     assert all(url in str(caught.value) for url in home.api.urls)
 
 
-def test_a_host_that_does_not_answer_is_no_reason_to_ask_elsewhere(home):
-    """595 and 596 about the guest's host: nothing is known, and asking three times takes three times 30 s."""
+def test_a_host_that_one_server_does_not_reach_is_asked_through_its_own(home):
+    """The way between two hosts is broken, and ours to both is not."""
+    conf, other = home.guest(host="pve3"), home.guest("k8s-2", running=False)
+    home.read(other)  # to prove that, all servers were asked which hosts they are
+    home.pve.cut_way("pve1", "pve3")
+    home.asked()
+    assert home.read(conf).power_state is PowerState.RUNNING
+    home.pve.crash(conf.vmid)
+    home.pve.clock.advance(2)
+    off = home.read(conf)
+    assert (off.power_state, off.settled) == (PowerState.STOPPED, True)
+    order(home.hypervisor.start, home.ref(conf))
+    assert home.read(conf).power_state is PowerState.RUNNING
+    asked = {it.host for it in home.api.requests if it.path.endswith("/status/current")}
+    assert asked == {"pve1", "pve3"}
+
+
+def test_and_through_another_where_its_own_is_none_of_ours(home):
+    conf = home.guest(host="pve3")
+    agent = home.agent(servers=tuple(home.api.urls[:2]))
+    home.pve.cut_way("pve1", "pve3")
+    assert agent.read(home.ref(conf)).power_state is PowerState.RUNNING
+
+
+def test_what_another_cluster_says_of_a_host_of_that_name_is_not_believed(home, tmp_path):
+    """A server of another cluster was written among ours: there, too, is a pve3, with such a number."""
+    conf = home.guest(host="pve3")
+    strange = PveCluster(name="strange")
+    strange.add_guest("k8s-1", "pve3", vmid=conf.vmid, running=False, uuid=conf.uuid)
+    (tmp_path / "strange").mkdir()
+    for other in serve(strange, tmp_path / "strange"):
+        strange.access.add_token(home.pve.token, home.pve.secret, {"/": RIGHTS})
+        ca_file = tmp_path / "both.pem"
+        ca_file.write_text(home.api.ca_file.read_text() + other.api.ca_file.read_text())
+        agent = home.agent(servers=(home.api.urls[0], other.api.urls[2]), ca_file=ca_file)
+        home.pve.cut_way("pve1", "pve3")
+        with pytest.raises(HypervisorProtocol, match="belongs to the cluster strange"):
+            agent.read(home.ref(conf))
+
+
+def test_a_host_that_does_not_answer_is_asked_through_two_others_at_most_and_now_and_then(home):
+    """595 and 596 about the guest's host: nothing is known, and each try takes its time."""
     conf = home.guest(host="pve3")
     home.pve.set_daemon("pve3", "pvedaemon", Daemon.DEAD)
-    home.asked()
-    with pytest.raises(HypervisorUnreachable, match="pve3 did not answer"):
-        home.read(conf)
-    assert {it.host for it in home.api.requests} == {"pve1"}
+    tries = []
+    for wait_s in (0, 10, 10, 15):
+        home.pve.clock.advance(wait_s)
+        home.asked()
+        with pytest.raises(HypervisorUnreachable, match=rf"{home.api.urls[0]}\): pve3 did not answer"):
+            home.read(conf)
+        tries.append(sorted({it.host for it in home.api.requests}))
+    assert tries == [["pve1", "pve2", "pve3"], ["pve1"], ["pve1"], ["pve1", "pve2", "pve3"]]
 
 
 def test_a_connection_that_the_server_gave_up_is_replaced(home):

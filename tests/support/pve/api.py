@@ -207,7 +207,7 @@ class Api:
             call.require(path.format(**names), *(("VM.Monitor",) if old_agent else privileges))
         elsewhere = names.get("node", "localhost")
         if elsewhere not in {"localhost", host.name}:
-            return self._ask_elsewhere(elsewhere, request)
+            return self._ask_elsewhere(host, elsewhere, request)
         if route.protected:
             _check_daemon(host.pvedaemon)
         unknown = dict.fromkeys(set(request.params).difference(route.params), _UNKNOWN_PARAMETER)
@@ -215,12 +215,14 @@ class Api:
             raise Refused(400, BAD_PARAMETER, unknown)
         return Reply(200, "OK", {"data": route.handler(call)}, call.delay_s)
 
-    def _ask_elsewhere(self, name: str, request: Request) -> Reply:
+    def _ask_elsewhere(self, here: Host, name: str, request: Request) -> Reply:
         """Ask another host's pveproxy, as this one's would."""
         if name not in self.pve.hosts:
             why = f"failed to get address info for: {name}: Temporary failure in name resolution"
             raise Refused(500, f"hostname lookup '{name}' failed - {why}")
         there = self.pve.hosts[name]
+        if frozenset({here.name, name}) in self.pve.cut_ways:
+            raise Refused(_CONNECT, "No route to host", empty=True, delay_s=NO_ROUTE_S)
         if not there.up:
             early = self.pve.clock.now_s() - there.died_s < _ARP_S
             after_s = NO_ROUTE_AT_FIRST_S if early else NO_ROUTE_S

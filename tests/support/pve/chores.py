@@ -1,11 +1,12 @@
 """What ``qm`` and ``vzdump`` do with memory and disks: hibernate, snapshot, backup, destroy.
 
-Source: facts read in qemu-server and pve-manager; unlike the power commands these were not recorded.
+Source: facts read in qemu-server and pve-manager (of backups: PVE/VZDump/QemuServer.pm); unlike the power
+commands these were not recorded.
 """
 
 from __future__ import annotations
 
-from tests.support.pve.model import Conf, Host
+from tests.support.pve.model import Conf, Host, Kvm
 from tests.support.pve.power import Power
 from tests.support.pve.refused import Refused
 from tests.support.pve.tasks import Aborted, Phase, Steps, Task, TaskFailed, flock
@@ -52,6 +53,12 @@ class Chores(Power):
         with self._pve.clock.lock:
             on = self._on(vmid, None)
             return self._task(on, "vzdump", vmid, ROOT, self._backup(on, vmid, mode), by_hand=by_hand)
+
+    def backup_of_many(self, vmid: int) -> Task:
+        """``vzdump --all``, held by hand before its turn comes to this guest: its task has no number."""
+        with self._pve.clock.lock:
+            on = self._on(vmid, None)
+            return self._task(on, "vzdump", "", ROOT, self._backup_in_turn(on, vmid), by_hand=True)
 
     def destroy(self, vmid: int) -> Task:
         """``qm destroy``."""
@@ -115,9 +122,7 @@ class Chores(Power):
         conf, kvm = self._to_edit(host, vmid), host.kvm(vmid)
         conf.lock = "backup"
         if kvm is None:
-            dumped = self.launch(host, vmid, qmp="prelaunch")
-            yield Phase("prelaunch", 20.0)
-            self.end(dumped)
+            yield from self._backup_of_stopped(host, conf)
         elif mode == "stop":
             yield from self._hook(host, vmid, "pre-stop")
             yield Phase("stopping", 1.0)
@@ -136,6 +141,29 @@ class Chores(Power):
                 kvm.qmp = "running"
             yield Phase("running", 20.0)
         conf.lock = None
+
+    def _backup_in_turn(self, host: Host, vmid: int) -> Steps:
+        yield Phase("others", 600.0)
+        yield from self._backup(host, vmid, "snapshot")
+
+    def _backup_of_stopped(self, host: Host, conf: Conf) -> Steps:
+        """Start a process that stands still, with whatever memory was saved, and end it unless it runs."""
+        yield "INFO: starting kvm to execute backup task"
+        dumped = self.launch(host, conf.vmid, conf.saved, qmp="prelaunch")
+        if conf.vmstate is not None:
+            yield "Resumed VM, removing state"
+            conf.lock = conf.vmstate = conf.saved = None
+        try:
+            yield Phase("prelaunch", 20.0)
+        except Aborted:
+            self._end_if_still(dumped)
+            conf.lock = None
+            raise
+        self._end_if_still(dumped)
+
+    def _end_if_still(self, kvm: Kvm) -> None:
+        if kvm.qmp == "prelaunch":
+            self.end(kvm)
 
     def _destroy(self, host: Host, vmid: int) -> Steps:
         conf = self._to_edit(host, vmid)

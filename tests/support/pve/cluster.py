@@ -59,6 +59,7 @@ class PveCluster:
         names = tuple(hosts)
         self.hosts = {it: Host(it, number, frozenset(names)) for number, it in enumerate(names, 1)}
         self.files = Files()
+        self.cut_ways: set[frozenset[str]] = set()
         self.inside: dict[int, Inside] = {}
         self.elsewhere: dict[int, str] = {}
         self.fingerprints: dict[str, str] = {}
@@ -251,6 +252,11 @@ class PveCluster:
             for host in cut:
                 host.group = cut[0].number
             self._change(LEAVE_S)
+
+    def cut_way(self, one: str, other: str) -> None:
+        """Let no request of one host's API reach another's; clients and corosync have other ways."""
+        with self.clock.lock:
+            self.cut_ways.add(frozenset({one, other}))
 
     def lose_quorum(self) -> None:
         """Cut the corosync traffic between all hosts."""

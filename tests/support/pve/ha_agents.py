@@ -84,7 +84,7 @@ class Agents:
 
     def _carry_out(self, host: Host, sid: str, service: dict[str, Any]) -> None:
         vmid = int(sid.partition(":")[2])
-        running = host.kvm(vmid) is not None
+        running = self._runs(host, vmid)
         if service["state"] == "started" and not running:
             self._pve.qm.start(vmid, host.name, by_ha=True)
         elif service["state"] == "request_stop" and running:
@@ -98,7 +98,7 @@ class Agents:
         if not self._pve.quorate(host) or sid not in self._pve.files.resources:
             return
         exit_code = 0
-        if state == "started" and host.kvm(int(sid.partition(":")[2])) is None:
+        if state == "started" and not self._runs(host, int(sid.partition(":")[2])):
             self._failed_starts[sid] = self._failed_starts.get(sid, 0) + 1
             if self._failed_starts[sid] <= self._pve.files.resources[sid]["max_restart"]:
                 return
@@ -106,6 +106,12 @@ class Agents:
         self._failed_starts.pop(sid, None)
         results = self._pve.files.lrm[host.name]["results"]
         self._write(host, {**results, uid: _result(sid, state, exit_code)})
+
+    def _runs(self, host: Host, vmid: int) -> bool:
+        """Whether a guest runs, to HA. Source: pve-ha-manager, PVE/HA/Resources/PVEVM.pm, check_running."""
+        kvm, conf = host.kvm(vmid), self._pve.confs.get(vmid)
+        idle = kvm is not None and kvm.qmp == "prelaunch" and conf is not None and conf.lock == "backup"
+        return kvm is not None and not idle
 
     def _write(self, host: Host, results: dict[str, Any]) -> None:
         self._pve.files.lrm[host.name] = {

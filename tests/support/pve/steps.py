@@ -76,8 +76,8 @@ class PowerSteps:
             if kvm is not None and conf.lock == "backup":
                 kvm.qmp = "running"
                 return
-            hibernated = conf.lock == "suspended"
-            if not hibernated:
+            hibernated = conf.lock == "suspended" or conf.vmstate is not None
+            if conf.lock != "suspended":
                 _check_lock(conf)
             if kvm is not None:
                 raise TaskFailed(f"VM {vmid} already running")
