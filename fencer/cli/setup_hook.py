@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from fencer.cli.render import clean, say
+from fencer.cli.options import config_option
+from fencer.cli.removal import nothing_stands_option, refuse_what_stands
+from fencer.cli.render import clean, listing, say
+from fencer.cli.wire import Wiring
+from fencer.core.standing import hooked
 from fencer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fencer.setup.hook import Plan
 
 
 @click.command(
     short_help="Install the Proxmox hookscript for some guests.",
     epilog="\b\nExamples:\n  fencer setup hook --vmid 101,102 --storage cephfs --print\n"
-    "  fencer setup hook --vmid 101,102 --storage cephfs",
+    "  fencer setup hook --vmid 101,102 --storage cephfs\n  fencer setup hook --remove",
 )
-@click.option("--vmid", "vmids", required=True, metavar="VMID,…", help="The guests that are nodes.")
-@click.option("--storage", required=True, metavar="NAME", help="Where the script goes; best a shared one.")
+@click.option("--vmid", "vmids", metavar="VMID,…", help="The guests that are nodes.")
+@click.option("--storage", metavar="NAME", help="Where the script goes; best a shared one.")
 @click.option("--replace", is_flag=True, help="Take another hookscript away from these guests.")
 @click.option(
     "--copy", is_flag=True, help="Where the storage is not shared: put the script on the other hosts, by ssh."
@@ -28,7 +37,23 @@ from fencer.errors import ConfigError
 @click.option(
     "--etc-pve", type=click.Path(path_type=Path), default=Path("/etc/pve"), hidden=True, metavar="FOLDER"
 )
-def hook(*, vmids: str, storage: str, replace: bool, copy: bool, only_print: bool, etc_pve: Path) -> None:
+@click.option("--remove", is_flag=True, help="Take it off these guests, or off all that have it.")
+@nothing_stands_option
+@config_option
+@click.pass_obj
+def hook(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
+    *,
+    vmids: str | None,
+    storage: str | None,
+    replace: bool,
+    copy: bool,
+    only_print: bool,
+    etc_pve: Path,
+    remove: bool,
+    nothing_stands: str | None,
+    path: Path,
+) -> None:
     """Install the hookscript, by which fencer hears at once that a guest ended. As root, on a Proxmox host.
 
     A guest cannot start, migrate or be recovered on a host where its script is missing. So none is given it
@@ -36,12 +61,30 @@ def hook(*, vmids: str, storage: str, replace: bool, copy: bool, only_print: boo
     changed. Other hosts are asked as Proxmox itself does, by ssh as root.
 
     A running guest has it at once. It tells the fencers that run on the guest's own host.
-    """
-    from fencer.setup.hook import carry_out, make_plan  # noqa: PLC0415 - as others are
 
+    With --remove nothing is done while a cordon stands that the hookscript asked for, in the cluster that the
+    configuration names. The script itself stays: a guest that names it cannot start without it.
+    """
+    if remove:
+        if storage is not None or replace or copy:
+            raise click.UsageError("--remove takes no storage, and puts nothing anywhere.")
+        numbers = [] if vmids is None else _numbers(vmids)
+        looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands, hooked)
+        _remove(numbers, etc_pve, looked, only_print=only_print)
+        return
+    if vmids is None or storage is None:
+        raise click.UsageError("Name the guests with --vmid, and with --storage where the script goes.")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", storage):
         raise ConfigError(f"--storage: {storage!r} cannot be the name of a storage")
+    from fencer.setup.hook import make_plan  # noqa: PLC0415 - as others are
+
     plan = make_plan(_numbers(vmids), storage, replace=replace, copy=copy, etc_pve=etc_pve)
+    _install(plan, only_print=only_print)
+
+
+def _install(plan: Plan, *, only_print: bool) -> None:
+    from fencer.setup.hook import carry_out  # noqa: PLC0415 - as others are
+
     # Beside the lines that may be piped into a shell.
     for guest in plan.guests:
         if guest.hookscript:
@@ -57,6 +100,27 @@ def hook(*, vmids: str, storage: str, replace: bool, copy: bool, only_print: boo
     if not plan.guests:
         say("the guests had it already")
     say("it tells the fencers of its own host: one has to run on every host where these guests may run")
+
+
+def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: bool) -> None:
+    from fencer.setup.unhook import carry_out, plan_unhooking  # noqa: PLC0415 - as others are
+
+    plan = plan_unhooking(vmids, etc_pve)
+    if only_print:
+        for line in (f"# {looked}", *plan.lines()):
+            say(clean(line))
+    else:
+        for done in carry_out(plan):
+            say(clean(done))
+        if not plan.guests:
+            say("none of these guests has it" if vmids else "no guest has it")
+    if plan.left:
+        say(
+            f"still named by {listing(plan.left)}: none of them starts where the script is not",
+            err=only_print,
+        )
+    elif plan.guests:
+        say(f"no guest is left that names it; backups may. {listing(plan.volumes)} may go", err=only_print)
 
 
 def _numbers(text: str) -> list[int]:

@@ -9,7 +9,10 @@ from tempfile import TemporaryDirectory
 import click
 
 from fencer.cli.findings import granting
+from fencer.cli.options import config_option
+from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
 from fencer.cli.render import clean, complain, say
+from fencer.cli.wire import Wiring
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 
@@ -22,7 +25,8 @@ HOUR_S = 3600
     "  fencer setup kubernetes --admission-policy | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
     "  fencer setup kubernetes --kubeconfig k3s.yaml --server https://192.168.1.21:6443 \\\n"
-    "      --output /etc/fencer/kubeconfig",
+    "      --output /etc/fencer/kubeconfig\n"
+    "  fencer setup kubernetes --remove | kubectl delete --ignore-not-found -f -",
 )
 @click.option(
     "--namespace",
@@ -54,7 +58,8 @@ HOUR_S = 3600
     envvar="KUBECONFIG",
     show_envvar=True,
     metavar="FILE",
-    help="With --output: an administrator's kubeconfig. It is read once, and nothing of its user is kept.",
+    help="With --output or --remove: an administrator's kubeconfig. It is read once, and nothing of its user "
+    "is kept.",
 )
 @click.option("--context", metavar="NAME", help="Which of its contexts. Otherwise its current one.")
 @click.option(
@@ -71,7 +76,14 @@ HOUR_S = 3600
     metavar="N",
     help="How long the token is good.",
 )
-def kubernetes(
+@click.option(
+    "--remove", is_flag=True, help="Print what `kubectl delete -f -` takes, to take all of it back."
+)
+@nothing_stands_option
+@config_option
+@click.pass_obj
+def kubernetes(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
     *,
     namespace: str,
     only: str | None,
@@ -81,15 +93,41 @@ def kubernetes(
     context: str | None,
     server: str | None,
     hours: int,
+    remove: bool,
+    nothing_stands: str | None,
+    path: Path,
 ) -> None:
     """Print what fencer may do in the cluster, for `kubectl apply`; with --output, make its kubeconfig.
 
     The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: then
     run this again with --replace. Deleting the service account ends every token of it at once.
+
+    With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster: that of
+    --kubeconfig, or else that of the configuration.
     """
     from fencer.setup.files import refuse_existing, require_folder_of  # noqa: PLC0415 - as others are
-    from fencer.setup.kubernetes import admission_policy, manifest  # noqa: PLC0415
+    from fencer.setup.kubernetes import (  # noqa: PLC0415
+        admission_policy,
+        manifest,
+        policy_removal,
+        refuse_no_name,
+        removal,
+    )
 
+    if remove:
+        if output is not None:
+            raise click.UsageError("--remove takes back, and --output makes: not both.")
+        if only == "policy":  # it only confines: whatever stands can be lifted without it
+            say(policy_removal(namespace).rstrip("\n"))
+            return
+        refuse_no_name(namespace)
+        looked = refuse_what_stands(
+            wiring,
+            lambda: wiring.load(path) if admin is None else kubeconfig_only(admin, context, server),
+            nothing_stands,
+        )
+        say(removal(namespace, looked).rstrip("\n"))
+        return
     text = admission_policy(namespace) if only == "policy" else manifest(namespace)
     if output is None or only:
         say(text.rstrip("\n"))
@@ -145,7 +183,7 @@ def _tried(text: str) -> tuple[str, ...]:
         path = Path(folder) / "kubeconfig"
         write_private(path, text)
         cluster = KubernetesCluster(ClusterSettings(str(path)))
-        missing = tuple(cluster.missing_rights())
+        missing = cluster.missing_rights()
         if not missing:
             cluster.identity()
-        return missing
+        return (*missing, *cluster.missing_volume_rights())

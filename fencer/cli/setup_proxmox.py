@@ -6,14 +6,18 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.options import config_option
+from fencer.cli.removal import nothing_stands_option, refuse_what_stands
 from fencer.cli.render import say
+from fencer.cli.wire import Wiring
 from fencer.errors import ConfigError
 
 
 @click.command(
     short_help="Print the pveum lines for a user and token of its own.",
     epilog="\b\nExamples:\n  fencer setup proxmox\n  fencer setup proxmox --power --pool k8s\n"
-    "  fencer setup proxmox --pve 8 | ssh root@pve1 sh -e",
+    "  fencer setup proxmox --pve 8 | ssh root@pve1 sh -e\n"
+    "  fencer setup proxmox --remove | ssh root@pve1 sh -e",
 )
 @click.option("--power", is_flag=True, help="It may stop and start guests, too.")
 @click.option(
@@ -33,15 +37,41 @@ from fencer.errors import ConfigError
     metavar="FILE",
     help="Where the secret goes.",
 )
-def proxmox(*, power: bool, pool: str | None, pve: str, token_id: str, token_file: Path) -> None:
+@click.option("--remove", is_flag=True, help="Print the lines that take all of it back.")
+@nothing_stands_option
+@config_option
+@click.pass_obj
+def proxmox(  # noqa: PLR0913 - one for each option
+    wiring: Wiring,
+    *,
+    power: bool,
+    pool: str | None,
+    pve: str,
+    token_id: str,
+    token_file: Path,
+    remove: bool,
+    nothing_stands: str | None,
+    path: Path,
+) -> None:
     """Print the `pveum` lines that make a user, a token and roles with exactly the rights that fencer needs.
 
     Without --power it can only look. It must see every guest: one that it may not see looks like one that
     was deleted. `fencer check` reads the rights back, and names what is missing or too much.
-    """
-    from fencer.setup.proxmox import Account, pveum_lines  # noqa: PLC0415 - as others are
 
+    With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster that the
+    configuration names, because without the token nobody lifts it. Power is taken back as well, whatever was
+    given.
+    """
+    from fencer.setup.proxmox import Account, parts_of, pveum_lines, removal_lines  # noqa: PLC0415 - as others
+
+    account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
+    if remove:
+        parts_of(token_id)  # a wrong name is said before anybody is asked
+        looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands)
+        for line in removal_lines(account, looked):
+            say(line)
+        return
     if pool is not None and not power:
         raise ConfigError("--pool narrows --power: without that, all guests are only looked at")
-    for line in pveum_lines(Account(token_id, token_file, power=power, pool=pool, version=int(pve))):
+    for line in pveum_lines(account):
         say(line)

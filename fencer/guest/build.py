@@ -13,6 +13,7 @@ import sys
 import tokenize
 from io import BytesIO, StringIO
 from pathlib import Path
+from typing import Iterator
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
@@ -62,20 +63,31 @@ def build() -> bytes:
 def without_docs(source: str) -> str:
     """Return a module without its docstrings and whole-line comments, every statement on its line."""
     lines = source.split("\n")
-    for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            last = node.end_lineno or node.lineno
+    for body in _bodies(ast.parse(source)):
+        texts = [statement for statement in body if _is_text(statement)]
+        for text in texts:
+            last = text.end_lineno or text.lineno
             # A body may have nothing else; an empty text is a statement too.
-            lines[node.lineno - 1 : last] = [" " * node.col_offset + '""'] + [""] * (last - node.lineno)
+            alone = text is texts[0] and len(texts) == len(body)
+            kept = " " * text.col_offset + '""' if alone else ""
+            lines[text.lineno - 1 : last] = [kept] + [""] * (last - text.lineno)
     for token in tokenize.generate_tokens(StringIO(source).readline):
         at = token.start[0] - 1
         if token.type == tokenize.COMMENT and lines[at].lstrip().startswith("#"):
             lines[at] = ""
     return "\n".join(lines)
+
+
+def _bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            yield body
+
+
+def _is_text(node: ast.stmt) -> bool:
+    constant = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -68,8 +68,14 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout", type=_whole_seconds, metavar="SECONDS", help="how long a drain may take (120)"
     )
     _add_root(command)
-    about = "stop and remove what install put in place; drains nothing"
-    _add_root(_add(commands, "uninstall", _uninstall, about, credentials=False))
+    about = "stop and remove what install put in place, unless its cordon stands; drains nothing"
+    command = _add(commands, "uninstall", _uninstall, about)
+    command.add_argument(
+        "--nothing-stands",
+        metavar="WHY",
+        help="your word that no cordon of the drain stands: the API server is not asked",
+    )
+    _add_root(command)
     return parser
 
 
@@ -166,7 +172,16 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _uninstall(options: argparse.Namespace) -> int:
-    return install.uninstall(options.root, _run_patiently, _say)
+    def stands() -> str:
+        if options.root != _ROOT or options.nothing_stands:
+            return ""
+        try:
+            return uncordon.standing(connect(_ROOT, run, options.kubeconfig, options.node))
+        except GuestError:
+            _say("nothing was removed. Where no cordon can stand any more: --nothing-stands WHY")
+            raise
+
+    return install.uninstall(options.root, _run_patiently, _say, stands)
 
 
 def _say(text: str) -> None:

@@ -61,12 +61,26 @@ def install(
     return _start(run, say)
 
 
-def uninstall(root: Path, run: Run, say: Say) -> int:
+def uninstall(root: Path, run: Run, say: Say, stands: Callable[[], str]) -> int:
     """Stop and disable the units, and remove all that `install` wrote; return the exit code.
 
     The stop drains nothing, because the machine is not going down.
+
+    Args:
+        root: Of the file system; not `/`: that of an image.
+        run: Runs commands.
+        say: Told what is done.
+        stands: Says what cordon only the unit that is removed would take off; empty: none. Not asked where
+            there is no such unit.
+
+    Raises:
+        GuestError: what `stands` raises; nothing was removed.
     """
     live = root == Path("/")
+    cordoned = stands() if (root / f"{_FOLDER}/{UNCORDON_UNIT}".lstrip("/")).exists() else ""
+    if cordoned:
+        say(f"nothing was removed: {cordoned}")
+        return REFUSED
     if live and any((root / f"{_FOLDER}/{name}".lstrip("/")).exists() for name in _UNITS):
         _tell(run(["systemctl", "disable", "--now", *_UNITS]).error, say)
     written = [

@@ -220,6 +220,16 @@ def after_boot(node: OwnNode, boot_id: str, manager: str) -> tuple[Step, str]:
     return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
 
 
+def cordon_is_ours(node: OwnNode, manager: str) -> bool:
+    """Whether a cordon stands that `after_boot` would take off after this boot or the next one.
+
+    Args:
+        node: The node.
+        manager: The field manager of our own drains.
+    """
+    return node.unschedulable and not _not_ours(node, "", manager)
+
+
 def _not_ours(node: OwnNode, boot_id: str, manager: str) -> str:
     """Say whose a cordon is, where it is not one that the drain of an earlier boot set."""
     cordon = node.cordon

@@ -7,7 +7,7 @@ import time
 from fencer.guest.drain import Say
 from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, GuestError, Overtaken, Unreachable
 from fencer.guest.node import MANAGER, NodeClient
-from fencer.guest.rules import Step, after_boot
+from fencer.guest.rules import Step, after_boot, cordon_is_ours
 
 TIMEOUT_S = 1800.0
 """A fence is lifted within minutes after boot, or fencer raises its alarm after 15."""
@@ -48,6 +48,16 @@ def uncordon(client: NodeClient, boot_id: str, timeout_s: float, say: Say, settl
             told = waiting_for
             say(f"{client.name}: waiting: {waiting_for}")
         time.sleep(LOOK_EVERY_S)
+
+
+def standing(client: NodeClient) -> str:
+    """Say what cordon of this guest's drain stands, and what ends it; empty: none.
+
+    Raises:
+        GuestError: that is not known.
+    """
+    ours, name = cordon_is_ours(client.read(), MANAGER), client.name
+    return f"{name} is cordoned by the drain in here: `kubectl uncordon {name}` ends it" if ours else ""
 
 
 class _Look:

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 
+from fencer.core.standing import NOTES
 from fencer.errors import ConfigError
 from fencer.setup.files import ADMISSION_POLICY, RBAC, packaged
 
@@ -14,6 +15,10 @@ NAMESPACE = "fencer"
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMESPACE_ITSELF = re.compile(rf"(?m)^kind: Namespace\nmetadata:\n  name: {NAMESPACE}$")
+_OBJECT = re.compile(
+    r"(?m)^apiVersion: (\S+)\nkind: (\S+)\nmetadata:\n  name: (\S+)$(?:\n  namespace: (\S+))?"
+)
+_KEY = f"v1 Secret fencer-key {NAMESPACE}"
 _IN_NAMESPACE = re.compile(rf"(?m)^( +namespace: ){NAMESPACE}$")
 
 
@@ -23,7 +28,7 @@ def manifest(namespace: str = NAMESPACE) -> str:
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
-    _refuse_no_name(namespace)
+    refuse_no_name(namespace)
     text = packaged(RBAC).decode()
     if namespace != NAMESPACE:  # the key stays where it is: the agents of a cluster need not share an account
         text = _NAMESPACE_ITSELF.sub(
@@ -39,13 +44,68 @@ def admission_policy(namespace: str = NAMESPACE) -> str:
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
-    _refuse_no_name(namespace)
+    refuse_no_name(namespace)
     account = "system:serviceaccount:{}:fencer"
     text = packaged(ADMISSION_POLICY).decode()
     return text.replace(f"'{account.format(NAMESPACE)}'", f"'{account.format(namespace)}'")
 
 
-def _refuse_no_name(namespace: str) -> None:
+def removal(namespace: str, looked: str) -> str:
+    """Return, for ``kubectl delete``, what names every object that `manifest` makes, and the key.
+
+    Another namespace than fencer's own is left: whoever named it may have more in it.
+
+    Args:
+        namespace: The account's.
+        looked: Where was looked before, and that nothing stands there.
+
+    Raises:
+        ConfigError: this cannot be a namespace's name.
+    """
+    objects = [*_objects(manifest(namespace)), _KEY]
+    last = f"v1 Namespace {NAMESPACE}"
+    named = [one for one in objects if not one.startswith("v1 Namespace ")]
+    head = [
+        "# Takes back what `fencer setup kubernetes` made: kubectl delete --ignore-not-found -f -",
+        f"# {looked}",
+        "# Stop every fencer of this cluster first: what one fences from now on, nobody can lift any more.",
+        "# What fencer noted on Nodes goes by: kubectl annotate nodes --all "
+        + " ".join(f"{note}-" for note in NOTES),
+    ]
+    if namespace != NAMESPACE:
+        goes = f"kubectl delete namespace {namespace}"
+        head.append(f"# The namespace {namespace} stays; if nothing else is in it: {goes}")
+    return "\n".join([*head, *map(_document, [*named, last]), ""])
+
+
+def policy_removal(namespace: str) -> str:
+    """Return, for ``kubectl delete``, what names every object that `admission_policy` makes.
+
+    Raises:
+        ConfigError: this cannot be a namespace's name.
+    """
+    head = "# Takes back the admission policy: kubectl delete --ignore-not-found -f -"
+    return "\n".join([head, *map(_document, _objects(admission_policy(namespace))), ""])
+
+
+def _objects(text: str) -> list[str]:
+    """Return apiVersion, kind, name and, where there is one, namespace of every object in a manifest."""
+    found = (_OBJECT.search(document) for document in text.split("\n---\n"))
+    return [" ".join(filter(None, match.groups())) for match in found if match is not None]
+
+
+def _document(identity: str) -> str:
+    version, kind, name, *namespace = identity.split()
+    lines = [f"---\napiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {name}"]
+    return "\n".join([*lines, *(f"  namespace: {one}" for one in namespace)])
+
+
+def refuse_no_name(namespace: str) -> None:
+    """Make sure that a namespace can have this name.
+
+    Raises:
+        ConfigError: it cannot.
+    """
     if not _LABEL.fullmatch(namespace):
         raise ConfigError(f"--namespace: {namespace!r} cannot be the name of a namespace")
 

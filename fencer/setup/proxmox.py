@@ -5,8 +5,9 @@ A grant on a deeper path *replaces* what is inherited there, so the role for pow
 again, the lines bring about what is asked for now; a secret is kept, as Proxmox shows it only once.
 
 Source: facts of Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
-refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. The right VM.Monitor is gone since
-libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
+refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go with it, a token's
+mean nothing without it: PVE/AccessControl.pm 9.1.1, delete_user_acl, parse_user_config. Of rights, VM.Monitor
+is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
     Raises:
         ConfigError: the token's id or the pool's name cannot be one.
     """
-    user, token = _parts(account.token_id)
+    user, token = parts_of(account.token_id)
     if account.pool is not None and not _POOL.fullmatch(account.pool):
         raise ConfigError(f"--pool: {account.pool!r} cannot be the name of a pool")
     roles = (AUDIT, POWER) if account.power else (AUDIT,)
@@ -78,14 +79,71 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         *_power_lines(account, user),
         "# What it may do in the end:",
         f"pveum user token permissions {shlex.quote(user)} {shlex.quote(token)}",
-        "# To take all of it back: "
-        + "; ".join(
-            [f"pveum user delete {shlex.quote(user)}", *(f"pveum role delete {role}" for role in roles)]
-        ),
+        f"# To take all of it back: fencer setup proxmox --remove --token-id {shlex.quote(account.token_id)} "
+        f"--token-file {shlex.quote(str(account.token_file))} | sh -e",
     )
 
 
-def _parts(token_id: str) -> tuple[str, str]:
+def removal_lines(account: Account, looked: str) -> tuple[str, ...]:
+    """Return what takes back all that `pveum_lines` ever made, also when it is run again.
+
+    A user that has another token keeps its grants, which that token may need; a role that somebody else was
+    given stays, too. Deleting a user takes its grants along, and those of a token that is gone are nobody's.
+
+    Args:
+        account: Whose; with power or without.
+        looked: Where was looked before, and that nothing stands there.
+
+    Raises:
+        ConfigError: the token's id cannot be one.
+    """
+    user, token = parts_of(account.token_id)
+    whose, kept = shlex.quote(user), shlex.quote(f"{user} is kept: it has other tokens")
+    return (
+        "# Proxmox VE: as root, on any host; pasted, or piped into `sh -e`, also again.",
+        f"# {looked}",
+        "# Stop every fencer that has this token first. Without it, one is blind.",
+        "users=$(pveum user list --output-format json)",
+        f"if {_told('users', 'userid', user)}; then",
+        f"    tokens=$(pveum user token list {whose} --output-format json)",
+        f"    if {_told('tokens', 'tokenid', token)}; then",
+        f"        pveum user token delete {whose} {shlex.quote(token)}",
+        f"        tokens=$(pveum user token list {whose} --output-format json)",
+        "    fi",
+        '    if printf %s "$tokens" | grep -qF tokenid; then',
+        f"        echo {kept}",
+        "    else",
+        f"        pveum user delete {whose}",
+        "    fi",
+        "fi",
+        "grants=$(pveum acl list --output-format json)",
+        "roles=$(pveum role list --output-format json)",
+        *(line for role in (AUDIT, POWER) for line in _role_removal(role)),
+        "# Where fencer runs:",
+        f"rm -f {shlex.quote(str(account.token_file))}",
+    )
+
+
+def _role_removal(role: str) -> Iterator[str]:
+    yield f"if {_told('grants', 'roleid', role)}; then"
+    yield f"    echo {shlex.quote(f'{role} is kept: it is granted to somebody else')}"
+    yield f"elif {_told('roles', 'roleid', role)}; then"
+    yield f"    pveum role delete {role}"
+    yield "fi"
+
+
+def _told(variable: str, key: str, value: str) -> str:
+    """Return what succeeds where pveum's JSON in a variable, which has no spaces, tells this."""
+    quoted = shlex.quote(f'"{key}":"{value}"')
+    return f'printf %s "${variable}" | grep -qF {quoted}'
+
+
+def parts_of(token_id: str) -> tuple[str, str]:
+    """Return the user, and the token's own id, of ``USER@REALM!ID``.
+
+    Raises:
+        ConfigError: it is not like that.
+    """
     parts = _TOKEN_ID.fullmatch(token_id)
     if parts is None:
         raise ConfigError(f"--token-id: {token_id!r} is not like fencer@pve!agent")

@@ -14,10 +14,14 @@ from zipfile import ZipFile
 import pytest
 
 from fencer.guest import build
+from fencer.guest.api import Answer
+from fencer.guest.errors import Unreachable
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
 from fencer.guest.install import install, uninstall
+from fencer.guest.node import NodeClient
 from fencer.guest.places import PLACES, UNITS
 from fencer.guest.system import Ran
+from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
 SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
@@ -55,8 +59,12 @@ def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:
     def code(source: str) -> list[tuple[int, str]]:
         tree = ast.parse(source)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                node.value.value = ""
+            if isinstance(body := getattr(node, "body", None), list):
+                body[:] = [
+                    one
+                    for one in body
+                    if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+                ]
         return [(node.lineno, ast.dump(node)) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
     with ZipFile(program) as archive:
@@ -320,12 +328,77 @@ def test_uninstalling_leaves_nothing(tmp_path: Path) -> None:
     foreign.write_text("")
     _install(tmp_path, 300)
     said: list[str] = []
-    assert uninstall(tmp_path, _run_nothing, said.append) == 0
+    assert uninstall(tmp_path, _run_nothing, said.append, _nothing_stands) == 0
     assert _files(tmp_path) == {"etc/systemd/system/k3s.service"}
     assert not (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}.d").exists()
     said.clear()
-    assert uninstall(tmp_path, _run_nothing, said.append) == 0
+    assert uninstall(tmp_path, _run_nothing, said.append, _nothing_stands) == 0
     assert said == ["nothing to remove"]
+
+
+def test_a_cordon_that_only_the_unit_would_take_off_keeps_it_in_place(tmp_path: Path) -> None:
+    _install(tmp_path)
+    said: list[str] = []
+    stands = "k8s-2 is cordoned: `kubectl uncordon k8s-2` ends it"
+    assert uninstall(tmp_path, _run_nothing, said.append, lambda: stands) == 1
+    assert (said, _files(tmp_path)) == ([f"nothing was removed: {stands}"], FILES)
+
+
+def test_where_it_is_not_known_whether_a_cordon_stands_nothing_is_removed(tmp_path: Path) -> None:
+    def unknown() -> str:
+        raise Unreachable("no answer")
+
+    said: list[str] = []
+    assert uninstall(tmp_path, _run_nothing, said.append, unknown) == 0, "nobody is asked for nothing"
+    _install(tmp_path)
+    with pytest.raises(Unreachable):
+        uninstall(tmp_path, _run_nothing, said.append, unknown)
+    assert _files(tmp_path) == FILES
+
+
+@pytest.mark.parametrize(
+    ("spec", "by", "manager", "stands"),
+    [
+        (True, "drain", "fencer-guest", True),
+        (True, "drain", "", False),
+        (False, "drain", "fencer-guest", False),
+        (True, "drain", "kubectl", False),
+        (True, "drain", "fencer", False),
+        (True, "unfence", "fencer-guest", False),
+        (True, None, "fencer-guest", False),
+    ],
+    ids=["ours", "not told whose", "over", "an admin's since", "the agent's", "of a fence", "without a note"],
+)
+def test_only_the_cordon_of_the_drain_in_here_is_in_the_way(
+    spec: bool, by: str | None, manager: str, stands: bool
+) -> None:
+    note = json.dumps({"schema": 1, "by": by, "bootID": "b", "since": "2026-11-20T10:00:00Z"})
+    fields = {"manager": manager, "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
+    body = {
+        "metadata": {
+            "name": "k8s-2",
+            "annotations": {"fencer.dev/cordon": note} if by else {},
+            "managedFields": [fields] if manager else [],
+        },
+        "spec": {"unschedulable": spec},
+    }
+    told = standing(NodeClient(_Answering(body), "k8s-2"))  # type: ignore[arg-type]
+    named = "k8s-2 is cordoned by the drain in here: `kubectl uncordon k8s-2` ends it"
+    assert told == (named if stands else "")
+
+
+class _Answering:
+    """An API that has one node."""
+
+    def __init__(self, body: dict[str, object]) -> None:
+        self._body = body
+
+    def ask(self, _method: str, _path: str, **_how: object) -> Answer:
+        return Answer(200, self._body)
+
+
+def _nothing_stands() -> str:
+    return ""
 
 
 def test_every_installer_has_a_unit_and_a_kubeconfig() -> None:

@@ -97,17 +97,22 @@ def pvesh():
     if found is None:
         fail(2, f"Configuration file '{path}' does not exist")
     given = dict(zip(options[::2], options[1::2]))
+    if verb == "set" and found.get("lock"):
+        fail(255, f"VM is locked ({found['lock']})")
     if verb == "get":
         assert given.pop("--output-format") == "json", words
         return print(json.dumps(found))
+    if given == {"--delete": "hookscript"}:
+        if parts[4] not in state["deaf"]:
+            found.pop("hookscript", None)
+            place.write_text(json.dumps(state))
+        return
     assert verb == "set" and list(given) == ["--hookscript"], words
     script = pathlib.Path(on(host), "snippets", given["--hookscript"].split("/")[1])
     if not script.is_file() or not os.access(script, os.X_OK):
         why = "is not executable" if script.is_file() else "does not exist"
         fail(255, "400 Parameter verification failed.\\nhookscript: script "
             f"'{given['--hookscript']}' {why}\\n\\npvesh set <api_path> [OPTIONS] [FORMAT_OPTIONS]")
-    if found.get("lock"):
-        fail(255, f"VM is locked ({found['lock']})")
     if parts[4] in state["busy"]:
         fail(255, f"can't lock file '/var/lock/qemu-server/lock-{parts[4]}.conf' - got timeout")
     if parts[4] not in state["deaf"]:

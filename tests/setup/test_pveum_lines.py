@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from fencer.cli.main import cli
 from fencer.hypervisors.proxmox.rights import compare
+from fencer.setup.proxmox import Account, removal_lines
 
 SECRET = "12345678-90ab-cdef-1234-567890abcdef"  # noqa: S105 - of no token
 
@@ -33,11 +35,13 @@ def option(name):
 
 if os.environ.get("FAIL") in words:
     finish("cluster not ready - no quorum?")
-kind, verb, subject = words[:3]
+kind, verb, subject = (*words, "")[:3]
 if words[:2] == ["user", "token"]:
     kind, verb, subject = "token", words[2], "!".join(words[3:5])
 known = books.get(kind, dict())
 if (kind, verb) == ("token", "list"):
+    if words[3] not in books["user"]:
+        finish(f"no such user ('{{words[3]}}')")
     names = [name.split("!") for name in known]
     rows = [dict(privsep="1", tokenid=token) for user, token in names if user == words[3]]
     print(json.dumps(rows, separators=(",", ":")))
@@ -49,6 +53,21 @@ elif (kind, verb) == ("token", "add"):
     print(json.dumps({{"full-tokenid": subject, "info": {{"privsep": "1"}}, "value": secret}}))
 elif (kind, verb) == ("token", "delete"):
     del known[subject]
+    books["acl"].pop(subject, None)  # read on, it is ignored
+elif verb == "delete" and kind in ("role", "user"):
+    if subject not in known:
+        finish(f"{{kind}} '{{subject}}' does not exist")
+    del known[subject]
+    if kind == "user":
+        for whom in [*books["acl"], *books["token"]]:
+            if whom.split("!")[0] == subject:
+                books["acl"].pop(whom, None)
+                books["token"].pop(whom, None)
+elif verb == "list":
+    id_of = dict(role="roleid", user="userid", acl="roleid")[kind]
+    if kind == "acl":
+        known = [role for paths in known.values() for roles in paths.values() for role in roles]
+    print(json.dumps([{{id_of: one}} for one in known], separators=(",", ":")))
 elif kind in ("role", "user") and verb in ("add", "modify"):
     if (verb == "add") == (subject in known):
         finish(f"{{kind}} '{{subject}}' " + ("already exists" if verb == "add" else "does not exist"))
@@ -210,6 +229,63 @@ def test_a_secret_of_a_token_that_is_gone_is_replaced(host, tmp_path):
     host.run("pveum user token delete fencer@pve agent")
     run_on(host, tmp_path)
     assert file.read_text() != old
+
+
+def taken_back(host, file):
+    script = "\n".join(removal_lines(Account("fencer@pve!agent", file), "looked"))
+    done = host.run(script)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("words", [[], ["--power"], ["--power", "--pool", "k8s"]], ids=" ".join)
+def test_what_was_made_is_taken_back_and_once_more_is_no_error(host, tmp_path, words):
+    file = run_on(host, tmp_path, *words)
+    for _ in range(2):
+        taken_back(host, file)
+        assert not file.exists()
+        assert {kind: host.books[kind] for kind in ("role", "user", "token", "acl")} == {
+            "role": {},
+            "user": {},
+            "token": {},
+            "acl": {},
+        }
+
+
+def test_a_second_token_keeps_its_user_and_its_roles(host, tmp_path):
+    file = run_on(host, tmp_path)
+    run_on(host, tmp_path / "2", "--token-id", "fencer@pve!other")
+    said = taken_back(host, file)
+    assert set(host.books["token"]) == {"fencer@pve!other"}
+    assert host.rights("fencer@pve", "/") == host.rights("fencer@pve!other", "/")
+    assert said.splitlines() == [
+        "fencer@pve is kept: it has other tokens",
+        "FencerAudit is kept: it is granted to somebody else",
+    ]
+
+
+def test_a_role_that_another_user_was_given_is_kept(host, tmp_path):
+    file = run_on(host, tmp_path, "--power")
+    run_on(host, tmp_path / "2", "--token-id", "lab@pve!agent")
+    taken_back(host, file)
+    assert set(host.books["user"]) == {"lab@pve"}
+    assert set(host.books["role"]) == {"FencerAudit"}
+
+
+@pytest.mark.parametrize("what", ["delete", "list", "acl"])
+def test_where_something_cannot_be_read_or_deleted_the_rest_stays(host, tmp_path, what):
+    file = run_on(host, tmp_path)
+    script = "\n".join(removal_lines(Account("fencer@pve!agent", file), "looked"))
+    assert host.run(script, FAIL=what).returncode != 0
+    assert file.exists()
+    assert host.books["role"]
+
+
+def test_the_lines_say_what_takes_them_back(tmp_path):
+    words = ["--token-id", "lab@pve!watch", "--token-file", str(tmp_path / "a token")]
+    *_, last = printed(*words).splitlines()
+    command = shlex.split(last.partition(": ")[2].partition(" | ")[0])
+    assert command == ["fencer", "setup", "proxmox", "--remove", *words]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fencer.cluster.account import leads_here
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
+from fencer.setup.kubernetes import policy_removal, removal
 from tests.cluster.conftest import RBAC, collection_of
 from tests.support.backstage import ApiBackstage
 
@@ -208,3 +209,32 @@ def test_a_server_that_the_token_does_not_reach_leaves_no_file(bare_api, tmp_pat
     result = run(*words, "--server", "https://127.0.0.1:1")
     assert result.exit_code == 3
     assert not file.exists()
+
+
+def identities(text):
+    found = [document for document in yaml.safe_load_all(text) if document]
+    return [
+        (one["apiVersion"], one["kind"], one["metadata"]["name"], one["metadata"].get("namespace"))
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("namespace", ["fencer", "guards"])
+def test_what_is_taken_back_is_what_was_made_and_the_key(namespace):
+    made = identities(run("--namespace", namespace).output)
+    gone = identities(removal(namespace, "looked"))
+    key = ("v1", "Secret", "fencer-key", "fencer")
+    kept = {("v1", "Namespace", "guards", None)}
+    assert set(gone) == {*made, key} - kept
+    assert gone[-2:] == [key, ("v1", "Namespace", "fencer", None)]
+    assert len(gone) == len(set(gone))
+
+
+def test_a_namespace_that_may_hold_more_is_named_and_left():
+    assert "# The namespace guards stays" in removal("guards", "looked")
+    assert "stays" not in removal("fencer", "looked")
+
+
+def test_every_object_of_the_admission_policy_is_taken_back():
+    assert identities(policy_removal("fencer")) == identities(run("--admission-policy").output)
+    assert identities(policy_removal("fencer"))

@@ -1,0 +1,99 @@
+"""Before something of fencer's is taken away: look whether a fence or cordon still stands, and refuse then.
+
+Whoever takes fencer's rights, key or token away while a node is fenced leaves that node fenced for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from fencer.cli.options import why_option
+from fencer.cli.render import clean, complain, say
+from fencer.cli.wire import Wiring
+from fencer.config.settings import Config, KubernetesSettings
+from fencer.core.model import NodeView
+from fencer.core.policy import Policy
+from fencer.core.standing import Standing, standing
+from fencer.core.text import count
+from fencer.errors import ClusterProtocol, FencerError
+from fencer.ports import ClusterInfo, Roster
+from fencer.runtime.observe import API
+
+nothing_stands_option = why_option(
+    "--nothing-stands",
+    "With --remove: your word that no fence or cordon of fencer's stands in the cluster, where it cannot be "
+    "asked, because it is gone perhaps. Not taken where one is seen.",
+)
+
+
+def refuse_what_stands(
+    wiring: Wiring,
+    load: Callable[[], Config],
+    word: str | None,
+    which: Callable[[Iterable[NodeView], str], Sequence[Standing]] = standing,
+) -> str:
+    """Look at the cluster, and go no further where something of fencer's stands there.
+
+    Args:
+        wiring: Builds the way there.
+        load: Returns the configuration that leads there.
+        word: A person's word that nothing stands, for a cluster that cannot be asked.
+        which: What matters, of the nodes, at the API server's time.
+
+    Returns:
+        What was seen, in a sentence.
+
+    Raises:
+        click.exceptions.Exit: something stands, and was named; or that is not known, and there is no word.
+    """
+    try:
+        info, roster = _seen(wiring, load())
+    except FencerError as error:
+        if word is None:
+            complain(
+                f"{error}\nwhether a fence or cordon of fencer's stands there is not known, so nothing was "
+                "done. Where the cluster is gone: --nothing-stands WHY"
+            )
+            raise click.exceptions.Exit(error.exit_code) from error
+        return f"the cluster could not be asked; your word that nothing stands: {clean(word)}"
+    nodes = [fact.node for fact in roster.facts]
+    where = f"{clean(info.server)}, as {clean(info.user)}"
+    found = which(nodes, roster.utc)
+    if found:
+        _name(where, found)
+        raise click.exceptions.Exit(1)
+    return f"{where}: {count(len(nodes), 'node')}, and nothing of fencer's stands there"
+
+
+def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
+    """Return a configuration that leads to a cluster, and to nothing else."""
+    return Config(Policy(), KubernetesSettings(config, context, (server,) if server else ()), ())
+
+
+def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
+    """Ask who is there, and for all nodes.
+
+    Raises:
+        ClusterProtocol: a node cannot be read, so that what stands on it is not known.
+        FencerError: the cluster does not answer.
+    """
+    deadline_s = config.policy.call_deadline_s
+    asker = wiring.asker(wiring.clock(), deadline_s)
+    cluster = wiring.cluster(config)
+    info = asker.ask(API, cluster.identity, deadline_s)
+    roster = asker.ask(API, cluster.roster, deadline_s)
+    if roster.malformed:
+        raise ClusterProtocol(f"{info.server}: cannot be read: {'; '.join(roster.malformed)}")
+    return info, roster
+
+
+def _name(where: str, found: Sequence[Standing]) -> None:
+    complain(f"{where}: something of fencer's still stands there, so nothing was done")
+    width = max(len(one.node) for one in found)
+    for one in found:
+        say(f"  {clean(one.node):{width}}  {clean(one.text)}", err=True)
+        for line in one.ends:
+            say(f"  {'':{width}}  ends it: {clean(line)}", err=True)

@@ -1,0 +1,176 @@
+"""``fencer setup … --remove``: what is fencer's goes only when nothing of it stands in the cluster."""
+
+import pytest
+
+from fencer.core.model import Cordon
+from fencer.errors import ClusterUnreachable
+from fencer.ports import Roster
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab, Otherwise
+
+REMOVE = ("setup", "kubernetes", "--remove")
+
+
+@pytest.fixture(autouse=True)
+def without_kubeconfig(monkeypatch):
+    """Let no variable of kubectl lead elsewhere."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+
+def fenced_lab():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    assert lab.simulation.api.nodes["k8s-2"].out_of_service
+    return lab
+
+
+def cordon(lab, by):
+    cluster, utc = lab.simulation.cluster, lab.simulation.api.clock.utc()
+    node = cluster.fact("k8s-2").node
+    cluster.cordon(node, Cordon(by, node.boot_id, utc))
+    lab.passes(10)
+
+
+def unreachable():
+    raise ClusterUnreachable("https://10.0.0.1:6443: no answer: refused")
+
+
+def test_where_nothing_stands_it_prints_what_kubectl_deletes_and_says_where_it_looked():
+    result = Lab().run(*REMOVE)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "# simulation, as fencer: 3 nodes, and nothing of fencer's stands there\n" in result.stdout
+    assert "kind: Secret\nmetadata:\n  name: fencer-key\n  namespace: fencer\n" in result.stdout
+
+
+def test_a_fence_is_named_with_what_lifts_it_and_nothing_is_printed():
+    result = fenced_lab().run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    head, fence, ends, gone = result.stderr.splitlines()
+    assert (
+        head == "fencer: simulation, as fencer: something of fencer's still stands there, so nothing was done"
+    )
+    assert fence.startswith("  k8s-2  fenced ")
+    assert "ago by fencer@pve1, as lab/k8s-2 on lab1 was off" in fence
+    assert ends == "         ends it: fencer unfence k8s-2"
+    assert gone.startswith("         ends it: kubectl delete node k8s-2 ")
+
+
+def test_what_it_names_ends_it():
+    lab = fenced_lab()
+    lab.breaks(What.START, "k8s-2")
+    lab.passes(60)
+    assert lab.run("unfence", "k8s-2", "--yes").exit_code == 0
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "when its fence was lifted\n         ends it: kubectl uncordon k8s-2\n" in result.stderr
+    node = lab.simulation.api.nodes["k8s-2"]
+    node.unschedulable = False  # as kubectl does: the note stays
+    lab.simulation.api.changed(node)
+    assert lab.run(*REMOVE).exit_code == 0
+
+
+@pytest.mark.parametrize("by", ["drain", "hook", "unfence"])
+def test_a_cordon_of_fencers_is_named(by):
+    lab = Lab()
+    cordon(lab, by)
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "  k8s-2  cordoned 10 s ago" in result.stderr
+
+
+def test_a_persons_word_does_not_make_a_fence_that_is_seen_go_away():
+    result = fenced_lab().run(*REMOVE, "--nothing-stands", "I looked")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "ends it: fencer unfence k8s-2" in result.stderr
+
+
+def test_a_cluster_that_cannot_be_asked_needs_a_persons_word_which_is_repeated():
+    lab = Otherwise(roster=unreachable)
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "no answer: refused" in result.stderr
+    assert (
+        "is not known, so nothing was done. Where the cluster is gone: --nothing-stands WHY" in result.stderr
+    )
+    result = lab.run(*REMOVE, "--nothing-stands", "its hosts were sold")
+    assert result.exit_code == 0
+    assert "your word that nothing stands: its hosts were sold\n" in result.stdout
+
+
+def test_a_node_that_cannot_be_read_may_be_fenced():
+    lab = Otherwise(roster=lambda: Roster((), "2026-11-20T10:00:00Z", ("node k8s-2: uid is missing",)))
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "node k8s-2: uid is missing" in result.stderr
+
+
+def test_the_administrators_kubeconfig_says_which_cluster_is_looked_at(monkeypatch):
+    asked = []
+
+    class Admins(Lab):
+        def cluster(self, config):
+            asked.append(config.kubernetes)
+            return super().cluster(config)
+
+    lab = Admins()
+    lab.run(*REMOVE, "--context", "home")
+    monkeypatch.setenv("KUBECONFIG", "/root/admin.conf")
+    lab.run(*REMOVE, "--context", "home", "--server", "https://10.0.0.9:6443")
+    assert [str(one.kubeconfig) for one in asked] == ["/etc/fencer/kubeconfig", "/root/admin.conf"]
+    assert (asked[1].context, asked[1].servers) == ("home", ("https://10.0.0.9:6443",))
+
+
+def test_the_admission_policy_goes_also_while_a_fence_stands():
+    """It may be what keeps the fence from being lifted."""
+    result = fenced_lab().run(*REMOVE, "--admission-policy")
+    assert result.exit_code == 0
+    assert "kind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: fencer-nodes\n" in result.stdout
+
+
+def test_to_remove_and_to_make_a_kubeconfig_are_two_things(tmp_path):
+    result = Lab().run(*REMOVE, "--output", str(tmp_path / "kubeconfig"))
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_a_name_that_is_none_is_refused_before_anybody_is_asked():
+    lab = Otherwise(identity=unreachable)
+    result = lab.run(*REMOVE, "--namespace", "No Such")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot be the name of a namespace" in result.stderr
+
+
+PROXMOX = ("setup", "proxmox", "--remove")
+
+
+def test_the_token_stays_while_a_fence_stands():
+    result = fenced_lab().run(*PROXMOX)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "ends it: fencer unfence k8s-2" in result.stderr
+
+
+def test_where_nothing_stands_the_lines_take_the_token_that_is_named():
+    result = Lab().run(*PROXMOX, "--token-id", "lab@pve!watch", "--token-file", "/etc/fencer/lab-token")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "# simulation, as fencer: 3 nodes, and nothing of fencer's stands there\n" in result.stdout
+    assert "    pveum user token delete lab@pve watch\n" in result.stdout
+    assert result.stdout.endswith("rm -f /etc/fencer/lab-token\n")
+
+
+def test_a_token_of_a_cluster_that_cannot_be_asked_needs_a_persons_word():
+    lab = Otherwise(identity=unreachable)
+    result = lab.run(*PROXMOX)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert lab.run(*PROXMOX, "--nothing-stands", "the cluster is gone").exit_code == 0
+
+
+def test_a_word_of_two_lines_is_one_comment_and_never_a_command():
+    result = Otherwise(identity=unreachable).run(*PROXMOX, "--nothing-stands", "gone\nreboot")
+    assert r"nothing stands: gone\nreboot" in result.stdout
+    assert "reboot" not in result.stdout.splitlines()
+
+
+def test_a_token_id_that_is_none_is_refused_before_anybody_is_asked():
+    result = Otherwise(identity=unreachable).run(*PROXMOX, "--token-id", "fencer")
+    assert (result.exit_code, result.stdout) == (2, "")
