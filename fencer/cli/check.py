@@ -21,16 +21,18 @@ from fencer.cli.findings import (
     guests_finding,
     known_nodes,
     node_findings,
+    volume_rights_findings,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
-from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, count, say, table
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, say, table
 from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
 from fencer.cli.wire import Quiet, Wiring, log_plainly
 from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
+from fencer.core.text import count
 from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerError
 from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
@@ -59,7 +61,7 @@ class Inspection:
         yield Finding("config", str(self.path), Level.OK, f"mode {self.config.policy.mode.value}")
         yield from self._secrets()
         yield from self._journal()
-        yield self._cluster()
+        yield from self._cluster()
         yield from self._evictions()
         yield from self._endpoints()
         yield from self._nodes()
@@ -91,17 +93,20 @@ class Inspection:
             tries = (f"install -d -m 0750 {file.parent}   (owned by fencer's user)",)
             yield Finding("journal", str(file), Level.FAIL, "cannot be written", tries)
 
-    def _cluster(self) -> Finding:
+    def _cluster(self) -> Iterator[Finding]:
         kubeconfig, deadline_s = self.config.kubernetes.kubeconfig, self.config.policy.call_deadline_s
         try:
             cluster = self.wiring.cluster(self.config)
             info = self.asker.ask(API, cluster.identity, deadline_s)
             missing = self.asker.ask(API, cluster.missing_rights, 3 * deadline_s)
+            lesser = self.asker.ask(API, cluster.missing_volume_rights, deadline_s)
         except FencerError as error:
             tries = (f"kubectl --kubeconfig {kubeconfig} get nodes",)
-            return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
+            yield Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
+            return
         self.cluster, self.user = cluster, info.user
-        return cluster_finding(info, missing)
+        yield cluster_finding(info, missing)
+        yield from volume_rights_findings(lesser, info.user)
 
     def _evictions(self) -> Iterator[Finding]:
         """Name what `fencer drain` would miss; an agent needs none of it."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from fencer.cli.options import config_option
-from fencer.cli.render import clean, count, say
+from fencer.cli.render import clean, say
 from fencer.cli.wire import Wiring, require_file
+from fencer.core.text import count
 
 
 @click.group(

@@ -22,11 +22,12 @@ from fencer.cli.planned import (
     planned,
     see_through,
 )
-from fencer.cli.render import clean, count, listing, paragraph, say, tell
+from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.drain import FORBIDDEN, Filters, Lot, lot, of_lot
 from fencer.core.model import PodView
 from fencer.core.ordering import in_order
+from fencer.core.text import count
 from fencer.runtime.drain import DrainOptions, NodeDrain
 from fencer.runtime.planned import Campaign, Replacements
 from fencer.runtime.turns import DrainTurn

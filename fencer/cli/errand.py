@@ -95,6 +95,10 @@ class Errand:
         Raises:
             click.exceptions.Exit: always.
         """
+        if judged.failed:
+            tell(f"{said}: {clean(says(judged.decision))}, but it could not be done: {clean(judged.failed)}.")
+            say("What would change this: that mended. `fencer check` looks at every right and connection.")
+            raise click.exceptions.Exit(1)
         tell(f"{said}: {clean(says(judged.decision))}.")
         for line in ways_out(judged, self.parts.path):
             say(line)

@@ -14,9 +14,10 @@ from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sig
 from fencer.cli.telling import as_data, disbelieved, fenced_age, guest_of, ready, state_of, why
 from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import Check, Decision, FenceMark, Outcome, Reason, Verdict
+from fencer.core.foresight import NEVER_WRITTEN
+from fencer.core.model import Check, FenceMark, Outcome, Reason, Verdict
 from fencer.core.reasons import TEXTS
-from fencer.runtime.onlooker import NEEDS_MEMORY, Onlooker
+from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Judged
 
 HEADLINES: dict[Verdict, str] = {
@@ -34,6 +35,16 @@ HEADLINES: dict[Verdict, str] = {
 FENCED_WAY = (
     "What would change this: the guest to boot anew. An armed `fencer watch` then lifts the fence by itself, "
     "once its kubelet is heard and nothing from before the fence is left."
+)
+
+COUNTED_WAY = (
+    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts as well, and "
+    "tells what would be done then."
+)
+
+IN_MIND_WAY = (
+    "`mode: observe` writes nothing on the Node: whether its guest was seen alive with it, only the agent "
+    "that watches knows, and its log tells what it would do now."
 )
 
 DOUBTS_WAY = (
@@ -64,17 +75,18 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
-            emit({**as_data(judged, first_look=True), "checks": checks}, form)
+            emit({**as_data(judged), "checks": checks}, form)
 
 
 def _story(parts: Parts, judged: Judged) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
-    unknowable = decision.reason in NEEDS_MEMORY
     unbelieved = disbelieved(judged)
-    says = why(judged, first_look=True) if unknowable else clean(TEXTS[decision.reason].says)
+    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence of what would follow
+    says = why(judged) if whole else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
     held = fenced and decision.reason is Reason.NOT_HELD
-    headline = HEADLINES[Verdict.FENCED if held else decision.verdict].format(
+    kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
+    headline = HEADLINES[Verdict.FENCED if kept else decision.verdict].format(
         node=clean(node.name), says=says
     )
     if unbelieved is not None:
@@ -82,17 +94,16 @@ def _story(parts: Parts, judged: Judged) -> Iterator[str]:
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     yield ""
-    yield from table(_ladder(decision), indent=2, gap=2)
+    yield from table(_ladder(judged), indent=2, gap=2)
     if held:
         yield ""
         yield from paragraph(FENCED_WAY)
-    elif unknowable:
+    elif judged.untold:
         yield ""
-        verb = "unfence" if fenced else "fence"
-        yield from paragraph(
-            f"An agent counts that from its own first look. `fencer {verb} {clean(node.name)} --dry-run` "
-            "counts as well, and tells what would be done then."
-        )
+        in_mind = decision.reason in NEVER_WRITTEN
+        way = IN_MIND_WAY if in_mind else COUNTED_WAY
+        yield from paragraph(way.format(verb="unfence" if fenced else "fence", node=clean(node.name)))
+        yield from ways_out(judged, parts.path) if in_mind else ()
     elif unbelieved is not None:
         yield ""
         yield from paragraph(DOUBTS_WAY.format(node=clean(node.name)))
@@ -112,9 +123,10 @@ def _circumstances(judged: Judged) -> Iterator[str]:
         yield from paragraph(text, indent=2)
 
 
-def _ladder(decision: Decision) -> list[list[Cell | str]]:
+def _ladder(judged: Judged) -> list[list[Cell | str]]:
     """Return a row for each check that was made, and one for all that were not."""
-    rows = [_rung(check, decision) for check in decision.checks if check.outcome is not Outcome.NOT_ASKED]
+    decision = judged.decision
+    rows = [_rung(check, judged) for check in decision.checks if check.outcome is not Outcome.NOT_ASKED]
     unasked = [check.name for check in decision.checks if check.outcome is Outcome.NOT_ASKED]
     if unasked:
         row = (sign(Outcome.NOT_ASKED), "not asked", ", ".join(unasked))
@@ -122,13 +134,13 @@ def _ladder(decision: Decision) -> list[list[Cell | str]]:
     return rows
 
 
-def _rung(check: Check, decision: Decision) -> list[Cell | str]:
+def _rung(check: Check, judged: Judged) -> list[Cell | str]:
     """Return one row. That a healthy node is heard is no failure, nor is what one look cannot tell."""
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]
-    if decision.verdict is Verdict.HEALTHY:
+    if judged.decision.verdict is Verdict.HEALTHY:
         return [sign(Outcome.NOT_ASKED), check.name, clean(f"no: {check.seen}")]
-    if decision.reason in NEEDS_MEMORY:
+    if judged.untold:
         return [sign(Outcome.NOT_ASKED), check.name, "one look cannot tell", Cell(clean(check.needs), FAINT)]
     return [Cell(sign(check.outcome), BAD), Cell(check.name, BAD), clean(check.seen)]

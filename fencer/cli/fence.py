@@ -9,15 +9,15 @@ import click
 
 from fencer.cli.errand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
-from fencer.cli.render import clean, count, listing, paragraph, say, tell
+from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.telling import fenced_age, guest_of
 from fencer.cli.wire import Wiring
 from fencer.core.fence import is_named
 from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
-from fencer.core.pods import clearable
+from fencer.core.pods import clearable, to_release
 from fencer.core.policy import PausedGuest
 from fencer.core.reasons import says
-from fencer.core.text import age
+from fencer.core.text import age, count
 from fencer.errors import ConfigError
 from fencer.runtime.reconcile import Judged, does_something
 
@@ -131,8 +131,9 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
         yield from paragraph(
             f"It is fenced already, {since} ago: what is left on it will be cleared.", indent=2
         )
-    if task.word.guest_off_why is not None and _nobody_says(observation):
-        text = f"No hypervisor says that it is off; you do, and that is recorded: {task.word.guest_off_why}."
+    unsaid = _unsaid(observation)
+    if task.word.guest_off_why is not None and unsaid:
+        text = f"{unsaid}; you do, and that is recorded: {task.word.guest_off_why}."
         yield from paragraph(clean(text), indent=2)
     if _will_stop(task, observation):
         runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
@@ -143,7 +144,7 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
         )
         text = f"The power of {clean(guest)} will be cut: whatever it has not yet written is lost.{alive}"
         yield from paragraph(text, indent=2)
-    pods, volumes = clearable(observation.pods or ()), observation.attachments or ()
+    pods, volumes = clearable(observation.pods or ()), to_release(observation)
     if pods:
         text = f"{count(len(pods), 'pod')} will be deleted without asking the node: {listing(pods)}."
         yield from paragraph(text, indent=2)
@@ -151,8 +152,11 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
         yield from paragraph(f"{count(len(volumes), 'volume')} will be free for other nodes.", indent=2)
 
 
-def _nobody_says(observation: Observation) -> bool:
-    return observation.evidence is None or observation.evidence.power_state in UNTOLD
+def _unsaid(observation: Observation) -> str:
+    """Say what rests on a person's word alone; empty: nothing."""
+    if observation.evidence is None or observation.evidence.power_state in UNTOLD:
+        return "No hypervisor says that it is off"
+    return "Nothing tells that its kubelet is silent" if observation.node.lease_age_s is None else ""
 
 
 def _will_stop(task: Errand, observation: Observation) -> bool:

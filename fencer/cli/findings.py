@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fencer.cli.render import count, listing
+from fencer.cli.render import listing
 from fencer.config.settings import Config
 from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
 from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
 from fencer.core.pods import parse_utc
 from fencer.core.rung import Objection
+from fencer.core.text import count
 from fencer.ports import ClusterInfo
 from fencer.runtime.reconcile import Pass
 
@@ -75,6 +76,16 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
     return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
+
+
+WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
+
+
+def volume_rights_findings(missing: Sequence[str], user: str) -> Iterator[Finding]:
+    """Judge whether the volumes of a pod can be told; fences are begun without it."""
+    if missing:
+        text = f"may not {', '.join(missing)}: {WITHOUT_VOLUME_RIGHTS}"
+        yield Finding("volumes", "", Level.WARN, text, (granting(user),))
 
 
 def granting(user: str) -> str:

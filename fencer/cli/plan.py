@@ -18,7 +18,6 @@ from fencer.cli.render import (
     GOOD,
     Cell,
     clean,
-    count,
     listing,
     paragraph,
     say,
@@ -31,7 +30,7 @@ from fencer.core.plan.case import Terms
 from fencer.core.plan.duration import RESTS_ON
 from fencer.core.plan.judge import plan as make_plan
 from fencer.core.plan.words import Finding, NodePlan, Plan, Room, Severity, Span, Verdict
-from fencer.core.text import age
+from fencer.core.text import age, count
 from fencer.errors import ConfigError
 from fencer.runtime.observe import API
 

@@ -91,6 +91,7 @@ class Progress:
         self.done: list[Action] = []
         """What was carried out."""
         self._wall = wall
+        self._failed = ""
 
     def decided(self, _node: NodeView, decision: Decision) -> None:
         """Show a step on the way. An ending is told by whoever asked for it."""
@@ -109,7 +110,9 @@ class Progress:
         if isinstance(action, Alarm):
             self._line("ALARM", str(done), colour=BAD)
         elif not done.ok:
-            self._line("failed", str(done), colour=BAD)
+            if str(done) != self._failed:  # it is tried again and again
+                self._line("failed", str(done), colour=BAD)
+            self._failed = str(done)
         elif isinstance(done, PodsCleared):
             self._line("pods cleared", done.cleared)
             for note in done.notes[:NOTES]:

@@ -120,11 +120,6 @@ def listing(names: Sequence[object], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def count(number: int, noun: str) -> str:
-    """Return ``1 pod``, ``3 pods``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _painted(cell: Cell, width: int) -> str:
     padding = " " * (width - len(cell.text))
     return (click.style(cell.text, fg=cell.colour) if cell.colour and cell.text else cell.text) + padding

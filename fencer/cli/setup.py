@@ -7,10 +7,11 @@ from typing import TextIO
 
 import click
 
-from fencer.cli.render import complain, count, say
+from fencer.cli.render import complain, say
 from fencer.cli.setup_hook import hook
 from fencer.cli.setup_kubernetes import kubernetes
 from fencer.cli.setup_proxmox import proxmox
+from fencer.core.text import count
 from fencer.errors import ConfigError
 
 

@@ -42,7 +42,7 @@ def status(wiring: Wiring, node: str | None, path: Path, form: str, *, again: bo
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
         with no_such_node():
-            _show(parts, onlooker.look(node), form, first_look=True)
+            _show(parts, onlooker.look(node), form)
         while again:
             parts.clock.wait(parts.policy.poll_s)
             with no_such_node():
@@ -61,15 +61,15 @@ def _show_again(parts: Parts, onlooker: Onlooker, node: str | None, form: str) -
     if form in {"table", "wide"}:
         click.clear()
         say()
-    _show(parts, seen, form, first_look=False)
+    _show(parts, seen, form)
 
 
-def _show(parts: Parts, seen: Pass, form: str, *, first_look: bool) -> None:
+def _show(parts: Parts, seen: Pass, form: str) -> None:
     judged = sorted(seen.judged.values(), key=lambda item: item.observation.node.name)
     if form in {"json", "yaml"}:
-        emit(_data(parts, seen, judged, first_look=first_look), form)
+        emit(_data(parts, seen, judged), form)
         return
-    for line in (*_headline(parts, seen), "", *_table(judged, first_look=first_look, wide=form == "wide")):
+    for line in (*_headline(parts, seen), "", *_table(judged, wide=form == "wide")):
         say(line)
     for text in seen.scene.malformed:
         say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
@@ -94,7 +94,7 @@ def _fenced(seen: Pass) -> int:
     return sum(1 for node in nodes if node.fenced)
 
 
-def _table(judged: Sequence[Judged], *, first_look: bool, wide: bool) -> Iterator[str]:
+def _table(judged: Sequence[Judged], *, wide: bool) -> Iterator[str]:
     header = (*HEADER[:-1], *WIDE, HEADER[-1]) if wide else HEADER
     rows = [[Cell(word, FAINT) for word in header]]
     for item in judged:
@@ -106,7 +106,7 @@ def _table(judged: Sequence[Judged], *, first_look: bool, wide: bool) -> Iterato
             state_cell(item.observation),
             fence_cell(item),
         ]
-        rows.append([*row, *(_wide(item) if wide else ()), Cell(why(item, first_look=first_look))])
+        rows.append([*row, *(_wide(item) if wide else ()), Cell(why(item))])
     yield from table(rows, gap=2)
 
 
@@ -117,7 +117,7 @@ def _wide(item: Judged) -> list[Cell]:
     return [Cell(lease), bound, Cell(clean(",".join(node.roles)) or NOBODY), Cell(clean(node.system_uuid))]
 
 
-def _data(parts: Parts, seen: Pass, judged: Sequence[Judged], *, first_look: bool) -> dict[str, Any]:
+def _data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
     scene = seen.scene
     return {
         "mode": parts.policy.mode.value,
@@ -132,5 +132,5 @@ def _data(parts: Parts, seen: Pass, judged: Sequence[Judged], *, first_look: boo
         "node_count": len(scene.nodes),
         "brake_at": parts.policy.brake_at(len(scene.nodes)),
         "unreadable": list(scene.malformed),
-        "nodes": [as_data(item, first_look=first_look) for item in judged],
+        "nodes": [as_data(item) for item in judged],
     }

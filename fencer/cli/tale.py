@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count, table
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, table
 from fencer.core.model import Reason, Verdict
 from fencer.core.reasons import TEXTS
+from fencer.core.text import count
 from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent

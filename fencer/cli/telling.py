@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, count
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean
+from fencer.core.foresight import UNTOLD
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
@@ -16,10 +17,9 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.pods import clearable, seconds_between
+from fencer.core.pods import clearable, seconds_between, to_release
 from fencer.core.reasons import change, says
-from fencer.core.text import age
-from fencer.runtime.onlooker import NEEDS_MEMORY
+from fencer.core.text import age, count
 from fencer.runtime.reconcile import Judged
 
 NOBODY = "\N{EN DASH}"
@@ -43,7 +43,12 @@ FENCE_WORDS: dict[Verdict, tuple[str, str | None]] = {
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that say: this node could not be fenced if it died."""
 
-SPECIAL = {Reason.OBSERVE_MODE: "only observed", Reason.SETTLING: "lifted", Reason.SETTLED: "lifted"}
+SPECIAL = {
+    Reason.OBSERVE_MODE: "only observed",
+    Reason.NOTHING_TO_CLEAR: "not needed",
+    Reason.SETTLING: "lifted",
+    Reason.SETTLED: "lifted",
+}
 """Reasons that say more than their verdict does."""
 
 STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
@@ -94,11 +99,11 @@ def fence_cell(judged: Judged) -> Cell:
     decision, fenced = judged.decision, fenced_age(judged.observation)
     if fenced is not None:
         return Cell(f"fenced {fenced} ago", DOUBTFUL)
-    if decision.reason in CANNOT or disbelieved(judged) is not None:
+    if (decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None:
         return Cell("cannot fence", BAD)
     if decision.reason in SPECIAL:
         return Cell(SPECIAL[decision.reason], DOUBTFUL)
-    return Cell(*FENCE_WORDS[decision.verdict])
+    return Cell(*FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict])
 
 
 def disbelieved(judged: Judged) -> str | None:
@@ -111,31 +116,26 @@ def disbelieved(judged: Judged) -> str | None:
 
 def left_on(observation: Observation) -> str:
     """Return what a fence still has to clear."""
-    pods, volumes = clearable(observation.pods or ()), observation.attachments or ()
+    pods, volumes = clearable(observation.pods or ()), to_release(observation)
     if not pods and not volumes:
         return "no pod and no volume is left on it"
     return f"{count(len(pods), 'pod')} to be cleared, {count(len(volumes), 'volume')} to be released"
 
 
-def why(judged: Judged, *, first_look: bool) -> str:
-    """Return why the decision is what it is.
-
-    Args:
-        judged: The node.
-        first_look: Nothing is remembered of it, so what only time can tell is said to be unknown.
-    """
+def why(judged: Judged) -> str:
+    """Return why the decision is what it is; where one look cannot tell, what would follow."""
     decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
     if unbelieved is not None:
         return f"{clean(says(decision))}, but {unbelieved}"
-    if not first_look or decision.reason not in NEEDS_MEMORY:
+    if not judged.untold:
         return clean(says(decision))
-    seen = clean(evidence.raw) if evidence else "no reading"
     if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
+        seen = clean(evidence.raw) if evidence else "no reading"
         return f"its guest is off: {seen}; {left_on(judged.observation)}"
-    return f"{seen}; one look cannot tell {NEEDS_MEMORY[decision.reason]}"
+    return clean(judged.untold)
 
 
-def as_data(judged: Judged, *, first_look: bool) -> dict[str, Any]:
+def as_data(judged: Judged) -> dict[str, Any]:
     """Return a judged node for programs."""
     observation, decision = judged.observation, judged.decision
     node, guest, mark = observation.node, guest_of(judged), observation.node.mark
@@ -157,9 +157,9 @@ def as_data(judged: Judged, *, first_look: bool) -> dict[str, Any]:
         "guest_says": observation.evidence.raw if observation.evidence else None,
         "verdict": decision.verdict.value,
         "reason": decision.reason.value,
-        "why": why(judged, first_look=first_look),
+        "why": why(judged),
         "what_would_change_this": change(decision),
-        "one_look_cannot_tell": NEEDS_MEMORY.get(decision.reason) if first_look else None,
+        "one_look_cannot_tell": UNTOLD[decision.reason] if judged.untold else None,
         "fenced": fenced_age(observation) is not None,
         "fenced_at": mark.fenced_at_utc if isinstance(mark, FenceMark) else None,
         "incident": mark.incident if isinstance(mark, FenceMark) else None,

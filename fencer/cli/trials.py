@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fencer.cli.findings import Finding, Level
-from fencer.cli.render import count, listing
+from fencer.cli.render import listing
 from fencer.config.settings import Config
 from fencer.core.identity import subject_of
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
+from fencer.core.text import count
 from fencer.errors import FencerError, HypervisorUnreachable
 
 Read: TypeAlias = Callable[[GuestRef], Evidence]

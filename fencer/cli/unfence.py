@@ -16,8 +16,8 @@ from fencer.core.text import age
 from fencer.runtime.reconcile import Judged
 
 PLAN = (
-    "Once its guest has booted anew and nothing from before the fence is left, the out-of-service taint will "
-    "be taken off, and the node kept cordoned for a moment."
+    "Once {first} and nothing from before the fence is left, the out-of-service taint will be taken off, and "
+    "the node kept cordoned for a moment."
 )
 
 
@@ -36,13 +36,18 @@ PLAN = (
     "taken while the node reports volumes in use.",
 )
 @why_option(
+    "--confirm-guest-off",
+    "Your word that the guest that was fenced is off and stays off, where another one is the node now, and "
+    "nobody can say what became of the first. Not taken against a running, paused or saved guest.",
+)
+@why_option(
     "--adopt",
     "Your word that it was fencer that fenced the node, where its mark is of an older fencer, which signed "
     "nothing, so that a kubelet could have written it.",
 )
-@timeout_option(60)
+@timeout_option(180)
 @click.pass_obj
-def unfence(
+def unfence(  # noqa: PLR0913 - one for each option
     wiring: Wiring,
     node: str,
     path: Path,
@@ -50,6 +55,7 @@ def unfence(
     dry_run: bool,
     yes: bool,
     same_boot: str | None,
+    confirm_guest_off: str | None,
     adopt: str | None,
     timeout_s: float,
 ) -> None:
@@ -59,13 +65,15 @@ def unfence(
     fence is left.
     """
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
-    with errand(wiring, path, node, Intent.UNFENCE, Word(same_boot_why=same_boot, adopt_why=adopt)) as task:
+    word = Word(same_boot_why=same_boot, guest_off_why=confirm_guest_off, adopt_why=adopt)
+    with errand(wiring, path, node, Intent.UNFENCE, word) as task:
         before = task.look()
         task.introduce(before)
         if _is_done(task, before):
             return
         if not dry_run:
-            consent(list(paragraph(PLAN, indent=2)), f"Unfence {clean(node)}?", yes=yes)
+            first = "its guest has booted anew" if same_boot is None else "its old memory is heard"
+            consent(list(paragraph(PLAN.format(first=first), indent=2)), f"Unfence {clean(node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)
         _tell_end(task, after, took_s, dry_run=dry_run)
 

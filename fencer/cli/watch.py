@@ -15,7 +15,7 @@ from types import FrameType
 
 import click
 
-from fencer.cli.findings import granting
+from fencer.cli.findings import WITHOUT_VOLUME_RIGHTS, granting
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import PreStop
@@ -185,6 +185,7 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
         mode.value,
         ", ".join(parts.hypervisors),
     )
+    _name_lesser_rights(parts, agent, identity.user)
     if not missing:
         return True
     text = f"rights are missing: {', '.join(missing)}; `{granting(identity.user)}` grants them"
@@ -193,6 +194,15 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
         return False
     log.warning("%s", text)
     return True
+
+
+def _name_lesser_rights(parts: Parts, agent: Agent, user: str) -> None:
+    """Warn of what an agent can do without: one that was upgraded before its rights has to go on fencing."""
+    missing = agent.observer.api(parts.cluster.missing_volume_rights)
+    if missing:
+        log.warning(
+            "may not %s: %s; `%s` grants it", ", ".join(missing), WITHOUT_VOLUME_RIGHTS, granting(user)
+        )
 
 
 class Stop:

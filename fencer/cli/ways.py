@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencer.cli.render import clean, paragraph
-from fencer.core.model import OUT_OF_SERVICE, Intent, Reason
+from fencer.core.model import OUT_OF_SERVICE, Cordon, Intent, Reason
 from fencer.core.reasons import change
+from fencer.core.text import age
+from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.runtime.reconcile import Judged
 
 _CHECK = "`fencer check` looks at every connection"
@@ -22,12 +24,16 @@ _WORD = (
 _UNCORDON = "an armed `fencer watch` uncordons it; without one, `kubectl uncordon {node}`"
 
 WAYS: dict[Reason, str] = {
-    Reason.NO_GUEST: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}",
-    Reason.GUEST_AMBIGUOUS: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}, or another UUID for the copy",
+    Reason.NO_GUEST: (
+        "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}; or, if its machine is gone for good, "
+        "`kubectl delete node {node}`"
+    ),
+    Reason.GUEST_AMBIGUOUS: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}",
     Reason.BINDING_UNPROVEN: (
         "`nodes: {{{node}: {guest}}}` in {path}; or, by hand, if you are sure that this guest is the node: "
         "`fencer fence {node} --guest {guest}`"
     ),
+    Reason.LEASE_UNSEEN: _WORD,
     Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
     Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",
@@ -37,11 +43,9 @@ WAYS: dict[Reason, str] = {
         "so by itself after a while"
     ),
     Reason.GUEST_UNRESPONSIVE: "`fencer fence {node} --stop-guest` does not wait",
-    Reason.GUEST_SAVED: (
-        "`saved_guest: discard` in {path}; or, if its saved memory is gone for good, "
-        "`kubectl annotate node {node} fencer.dev/doubts-`, and then the same again"
-    ),
+    Reason.GUEST_SAVED: "`saved_guest: discard` in {path}",
     Reason.GUEST_LEFT: _WORD,
+    Reason.HOST_CHANGED: _WORD,
     Reason.WITNESS_CONTRADICTED: _WORD,
     Reason.GUEST_TAKEN: "`nodes: {{{node}: ENDPOINT/GUEST}}` in {path}, if it reports another guest's UUID",
     Reason.GUEST_PAUSED: "`paused_guest: stop` in {path}, or stop the guest yourself",
@@ -53,10 +57,14 @@ WAYS: dict[Reason, str] = {
     Reason.FALL_UNSEEN: "`fencer fence {node}`, or a `lease_silent_s` of more than 0 in {path}",
     Reason.FENCING_PAUSED: "`kubectl annotate namespace kube-system fencer.dev/pause-`",
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
-    Reason.OBSERVE_MODE: "`mode: armed` in {path}, or `fencer fence {node}`",
+    Reason.OBSERVE_MODE: (
+        "`fencer fence {node} --guest {guest}`, if you are sure that this guest is the node; for the next "
+        "time, `mode: armed` in {path}"
+    ),
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),
+    Reason.STOP_FAILED: f"{_CHECK} and right; or stop it yourself",
     Reason.BRAKE: "`fencer fence {node} --over-brake WHY`",
     Reason.ALL_NODES_SILENT: "`fencer fence {node} --over-brake WHY`, if the nodes really are all dead",
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",
@@ -99,6 +107,25 @@ TO_A_FENCE: dict[Reason, str] = {
 """Other words, or none, where it was `fencer fence` that was refused: to type that again does not help."""
 
 
+OF_A_FENCE: dict[Reason, str] = {
+    Reason.OBSERVE_MODE: (
+        "`mode: armed` in {path}; or `fencer fence {node}`, which clears what is left, and `fencer unfence "
+        "{node}`, once it is back"
+    ),
+}
+"""Other words where the node is fenced already."""
+
+OF_NOBODY: dict[Reason, str] = {Reason.EVIDENCE_MISSING: _CHECK}
+"""Other words where nobody knows which guest the node is: there is nobody to give one's word for."""
+
+OF_A_DOUBT: dict[Reason, str] = {
+    Reason.GUEST_SAVED: (
+        f"if its saved memory is gone for good, `kubectl annotate node {{node}} fencer.dev/doubts-`; {_WORD}"
+    ),
+}
+"""Other words where a reading is not believed."""
+
+
 def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """Write what would change a decision, and how to bring that about, as paragraphs.
 
@@ -108,7 +135,21 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     yield from paragraph(f"What would change this: {clean(change(decision))}.")
+    if word_over(judged.observation):
+        yield from paragraph(
+            f"Your word that the guest is off was taken for {age(WORD_LASTS_S)}, and no longer: it has to be "
+            "given again."
+        )
+    evidence = judged.observation.evidence
     way = WAYS.get(decision.reason, "")
+    if node.fenced:
+        way = OF_A_FENCE.get(decision.reason, way)
+    if evidence is not None and evidence.doubt is not None:
+        way = OF_A_DOUBT.get(decision.reason, way)
+    if decision.reason is Reason.OBSERVE_MODE and isinstance(node.cordon, Cordon) and node.unschedulable:
+        way = _UNCORDON
+    if not judged.observation.candidates:
+        way = OF_NOBODY.get(decision.reason, way)
     if judged.observation.intent is Intent.FENCE:
         way = TO_A_FENCE.get(decision.reason, way)
     if way:

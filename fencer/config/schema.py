@@ -248,8 +248,8 @@ class File(Section):
     mode: Annotated[
         Mode,
         choice(
-            "What `fencer watch` may do by itself. observe: decide and report, write nothing. armed: fence. "
-            "Must be written: there is no default.",
+            "What `fencer watch` may do by itself. observe: rehearse, that is, say what would be done, and "
+            "write nothing. armed: fence. Must be written: there is no default.",
             example="observe",
         ),
     ]

@@ -41,6 +41,7 @@ class Lab(Wiring):
         nodes: How many.
         strict: Two writers on one volume fail the test. Not where a person is to give a wrong word.
         timing: How slow the control plane is.
+        shape: How big the world is, where the number of nodes does not say it.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class Lab(Wiring):
         nodes: int = 3,
         strict: bool = True,
         timing: Timing | None = None,
+        shape: Shape | None = None,
     ) -> None:
         names = tuple(f"k8s-{number + 1}" for number in range(nodes))
         workloads = (StatefulSet("db", 8), Deployment("web", 3))
-        self.simulation = Simulation(Shape(nodes=names), workloads, seed=7, strict=strict, timing=timing)
+        shape = shape or Shape(nodes=names)
+        self.simulation = Simulation(shape, workloads, seed=7, strict=strict, timing=timing)
         self.simulation.warm_up()
         self.policy = policy or Policy(mode=Mode.ARMED)
         self.rules = self.simulation.rules() if power else replace(self.simulation.rules(), admitted={})

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from fencer.core import annotations
+from fencer.core.model import Proof
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
@@ -141,6 +142,36 @@ def test_an_interrupt_on_the_way_says_how_to_see_how_far_it_came():
     result = lab.run("fence", "k8s-2", "--yes")
     assert result.exit_code == 130
     assert result.stderr == "interrupted; `fencer status k8s-2` shows how far it came\n"
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("the answer", "No hypervisor says that it is off; you do, and that is recorded: I pulled its plug."),
+        ("the lease", "Nothing tells that its kubelet is silent; you do, and that is recorded: I pulled its"),
+    ],
+)
+def test_what_rests_on_a_persons_word_alone_is_said_first(gone, said):
+    lab = stopped()
+    lab.passes(60)
+    if gone == "the lease":
+        node(lab).lease = None
+    else:
+        lab.breaks(What.UNREACHABLE)
+    result = lab.run("fence", "k8s-2", "--yes", "--confirm-guest-off", "I pulled its plug")
+    assert said in " ".join(result.output.split())
+    assert result.exit_code == 0
+    assert lab.simulation.cluster.fact("k8s-2").node.mark.proof is Proof.OPERATOR
+
+
+def test_that_a_persons_word_is_not_taken_any_more_is_said():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.UNREACHABLE)
+    words = ("fence", "k8s-2", "--yes", "--confirm-guest-off", "I pulled its plug", "--timeout")
+    said = {seconds: " ".join(lab.run(*words, seconds).output.split()) for seconds in ("60", "700")}
+    over = "Your word that the guest is off was taken for 10m00s, and no longer: it has to be given again."
+    assert {seconds: over in text for seconds, text in said.items()} == {"60": False, "700": True}
 
 
 def test_a_fence_that_an_agent_lifts_meanwhile_is_not_claimed():

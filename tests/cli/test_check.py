@@ -118,6 +118,15 @@ def test_missing_rights_are_told_with_the_command_that_grants_them():
     assert rows["kubernetes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
 
 
+def test_a_missing_right_to_look_at_volumes_is_a_warning_with_the_command_that_grants_it():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"get persistentvolumeclaims"}
+    rows, _, _ = findings(lab)
+    assert (rows["kubernetes"]["level"], rows["volumes"]["level"]) == ("ok", "warn")
+    assert rows["volumes"]["note"].startswith("may not get persistentvolumeclaims: a pod that tolerates")
+    assert rows["volumes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
+
+
 @pytest.mark.parametrize(
     ("user", "command"),
     [

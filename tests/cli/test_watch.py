@@ -100,6 +100,15 @@ def test_missing_rights_keep_an_armed_agent_from_starting_and_are_named():
     assert "rights are missing: patch nodes; `fencer setup kubernetes | kubectl apply -f -`" in result.stderr
 
 
+def test_an_armed_agent_goes_on_without_the_right_to_look_at_volumes_and_names_it():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"get persistentvolumeclaims"}
+    said = watched(lab, for_s=5)
+    assert "may not get persistentvolumeclaims: a pod that tolerates the fence and has a volume" in said
+    assert "`fencer setup kubernetes | kubectl apply -f -` grants it" in said
+    assert "rights are missing" not in said
+
+
 def test_missing_rights_of_an_account_elsewhere_are_granted_where_it_is():
     lab = Otherwise(identity=in_ops, missing_rights=lambda: ["patch nodes"])
     assert "`fencer setup kubernetes --namespace ops | kubectl apply -f -`" in lab.run("watch").stderr

@@ -5,6 +5,7 @@ follows up to ``[code]`` is its output. Everything else is for the reader. Lines
 
     > world armed [TRAIT…]                         a new world; `observe` instead of `armed`
                                                  nodes=4, no-power, person, careless
+    > mode observe                                 the mode is changed in its configuration
     > watched 30                                   30 s pass while an agent watches
     > pass 70                                      70 s pass
     > power_off k8s-2                              any fault of `simulation.faults.What`, and its target
@@ -22,6 +23,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.faults import What
@@ -61,6 +63,8 @@ class Replay:
         match what:
             case "world":
                 self._lab = _world(*words)
+            case "mode":
+                self._lab.policy = replace(self._lab.policy, mode=Mode(words[0]))
             case "watched":
                 self._lab.passes(float(words[0]), watched=True)
             case "pass":
