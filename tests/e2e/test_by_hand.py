@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("sound")
 def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator) -> None:
     """Observing writes nothing at all, and says what it would do; a person then does it with one command."""
     armed = operator.configure()
-    with operator.watching(armed):  # binds the nodes; observing would not
+    with operator.watching(armed):  # writes the bindings, for the commands below to read
         name = lab.busiest()
     config = operator.configure(mode="observe")
     began, writes = len(operator.journal(name)), len(operator.writes(events=True))
@@ -23,7 +23,7 @@ def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator)
         wait_until(lambda: "refuse/observe_mode" in operator.story(name)[began:], "decision")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=3.0)
         assert len(operator.writes(events=True)) == writes
-        assert "would be acted upon, but fencer only observes" in watch.log
+        assert "would fence now: " in watch.log
 
         dry = operator.run("fence", name, "--dry-run", "-c", str(config))
         assert (dry.returncode, "would fence" in dry.stdout) == (0, True), dry
