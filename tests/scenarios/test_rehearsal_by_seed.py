@@ -17,8 +17,8 @@ from tests.scenarios.judge import recipe_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.support.amounts import seeds
 
-SEEDS = seeds("FENCER_INCIDENT_SEEDS", "100-299")
-BATCH = 50
+SEEDS = seeds("FENCER_INCIDENT_SEEDS", "100-179")
+BATCH = 20
 
 WORDS = {
     Verdict.FENCE: "would fence now: ",
