@@ -23,8 +23,8 @@ from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.telling import event_line, node_lines, script_lines
 from tests.support.amounts import seeds
 
-SEEDS = seeds("FENCER_LIVENESS_SEEDS", "0-19")
-BATCH = 5
+SEEDS = seeds("FENCER_LIVENESS_SEEDS", "0-11")
+BATCH = 4
 WORKING = tuple(f"k8s-{number}" for number in range(1, 9))
 BROUGHT_BACK = {What.START, What.RESUME, What.REVERT}
 TOLD_WRONG = {What.SAVE, What.LIE_STOPPED, What.CLONE}

@@ -17,7 +17,7 @@ from tests.scenarios.judge import recipe_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.support.amounts import seeds
 
-SEEDS = seeds("FENCER_INCIDENT_SEEDS", "100-179")
+SEEDS = seeds("FENCER_INCIDENT_SEEDS", "100-139")
 BATCH = 20
 
 WORDS = {

@@ -35,6 +35,7 @@ def test_what_is_told_are_the_ways_of_its_row_and_nothing_else(row):
     assert not unaccounted(row, texts(row.reached(), row))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "way"), WAYS, ids=str)
 def test_each_way_leads_where_it_promises(row, way):
     case = row.reached()
