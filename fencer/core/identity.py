@@ -311,7 +311,9 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     written = bound_guest is not None and bound_guest.key == first.guest.key
     history = observation.history
     seen_alive = written or (history.proven and history.guest == first.guest.key)
-    evidence = observation.evidence or nothing_read(first.guest, observation.evidence_error)
+    evidence = observation.evidence
+    if evidence is None or evidence.guest.key != first.guest.key:  # who comes first may change amid a look
+        evidence = nothing_read(first.guest, observation.evidence_error)
     return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(node, first)}"
 
 

@@ -45,8 +45,8 @@ from fencer.errors import (
     ClusterUnreachable,
     FencerError,
     GuestChanged,
+    HypervisorDenied,
     HypervisorError,
-    HypervisorUnreachable,
 )
 from fencer.ports import Cleared, Deadline
 from fencer.runtime.observe import API, Observer, World
@@ -61,6 +61,9 @@ IN_MIND = ", in mind only (mode: observe)"
 
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
+
+LONGEST_ACTION_S = 60.0
+"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
 
 KILLED_AFTER_S = 9.0
 """A power-off that took so long ended by SIGKILL.
@@ -91,6 +94,8 @@ class Executor:
             return Happened(f"changed meanwhile, looking again: {error}", ok=False)
         except FencerError as error:
             return Happened(str(error), ok=False)
+        finally:
+            self._observer.worked(LONGEST_ACTION_S)
 
     def _do(self, observation: Observation, action: Action) -> Done:  # noqa: C901, PLR0911, PLR0912 - one row an action
         node, cluster, api = observation.node, self._world.cluster, self._observer.api
@@ -239,21 +244,22 @@ class Executor:
             return Happened(f"{guest}: the configuration does not admit power actions any more", ok=False)
         memory = self._observer.memory
         last_s, memory.last_stop_s = memory.last_stop_s, (began_s := self._world.clock.now_s())
-        said, sent, refused = "", True, False
+        said, sent, denied = "", True, False
         try:
             self._order(guest, lambda until: port.stop(guest, incarnation, until))
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
             said, sent = str(error), not isinstance(error, GuestChanged)
-            refused = not isinstance(error, HypervisorUnreachable)  # of one that hangs, nobody knows
+            denied = isinstance(error, HypervisorDenied)  # all else may have been carried out, or still be
         took_s = self._world.clock.now_s() - began_s
         memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= KILLED_AFTER_S
-        times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
-        memory.stops_failed[guest.key] = (began_s, times, said or "it reads as before")
+        if sent:
+            times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
+            memory.stops_failed[guest.key] = (began_s, times, said or "it reads as before")
         after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
         if after.gone:
-            del memory.stops_failed[guest.key]
-        elif refused:
+            memory.stops_failed.pop(guest.key, None)
+        elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 

@@ -7,6 +7,7 @@ waiting for whom something is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -16,7 +17,7 @@ from fencer.core.policy import Policy
 from fencer.core.text import count
 from fencer.errors import ClusterError
 from fencer.ports import Attachments, Clock, Cluster
-from fencer.runtime.memory import Found, Scene
+from fencer.runtime.memory import Scene
 
 T = TypeVar("T")
 
@@ -27,6 +28,25 @@ in every pass all the same: only who binds a pod there by hand waits for it."""
 
 CLAIMS_A_LOOK = 4
 """Of so many pods the claims are read in one look: each is a call, and meanwhile the guest's reading ages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a close look found on a node.
+
+    Attributes:
+        at_s: When.
+        pods: Its pods.
+        attachments: Its attachments.
+        kept_volumes: See `Observation.kept_volumes`.
+        kept_unread: See `Observation.kept_unread`.
+    """
+
+    at_s: float
+    pods: tuple[PodView, ...]
+    attachments: tuple[AttachmentView, ...]
+    kept_volumes: frozenset[str] = frozenset()
+    kept_unread: str = ""
 
 
 class Ask(Protocol):

@@ -6,26 +6,7 @@ from dataclasses import dataclass, field
 
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
-from fencer.core.model import AttachmentView, Evidence, Fleet, GuestHistory, GuestRef, NodeView, PodView
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a close look found on a node.
-
-    Attributes:
-        at_s: When.
-        pods: Its pods.
-        attachments: Its attachments.
-        kept_volumes: See `Observation.kept_volumes`.
-        kept_unread: See `Observation.kept_unread`.
-    """
-
-    at_s: float
-    pods: tuple[PodView, ...]
-    attachments: tuple[AttachmentView, ...]
-    kept_volumes: frozenset[str] = frozenset()
-    kept_unread: str = ""
+from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
 
 
 @dataclass(slots=True)

@@ -290,6 +290,12 @@ class Observer:
             self._looks_s = (now_s, now_s)
         self._alive_s = now_s
 
+    def worked(self, longest_s: float) -> None:
+        """Take note that an action has just ended, which may take so long: that was no standing still."""
+        now_s = self._world.clock.now_s()
+        if now_s - self._alive_s <= longest_s:
+            self._alive_s = now_s
+
     def _by_host_power(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
         history = self.memory.guests.get(node.uid, GuestHistory())
         return self._reader.by_host_power(node, evidence, history)

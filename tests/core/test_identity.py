@@ -408,3 +408,10 @@ def test_while_an_endpoint_is_silent_nobody_says_that_no_guest_is_the_node():
     refused = decide(lost, ARMED)
     assert (refused.reason, refused.objection.needs) == (Reason.EVIDENCE_MISSING, "an answer of lab")
     assert decide(replace(lost, unanswered=()), ARMED).reason is Reason.NO_GUEST
+
+
+def test_a_reading_of_another_guest_is_none_of_the_one_that_the_node_is():
+    """Whom a node follows may change between the reading and the look at the node."""
+    seen = observation(evidence=evidence(guest=OTHER))
+    assert subject_of(seen).power_state is PowerState.UNKNOWN
+    assert decide(seen, ARMED).reason is Reason.EVIDENCE_MISSING

@@ -6,7 +6,7 @@ import pytest
 
 from fencer.core.model import Intent, PowerState, Reason, Verdict, Word
 from fencer.core.policy import Mode
-from fencer.errors import HypervisorUnreachable
+from fencer.errors import HypervisorProtocol, HypervisorUnreachable
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
@@ -25,6 +25,10 @@ def put(stage, name, node="k8s-2", *, volume=None, stays=False):
 
 def told(stage, name="k8s-2"):
     return [reason for node, _, reason in stage.notes.decided_ if node == name]
+
+
+def breaks():
+    raise HypervisorProtocol("lab: the connection broke while it was being stopped")
 
 
 class TestPowerThatFails:
@@ -50,6 +54,15 @@ class TestPowerThatFails:
         stage.happen(What.TRUTHFUL, "lab")
         stage.run(150)
         assert stage.node("k8s-2").fenced
+
+    def test_an_order_that_broke_may_have_been_carried_out_and_keeps_its_window(self):
+        """Else two guests could be stopped within the time in which one may."""
+        stage = self.two_paused(What.POWER_DENIED)
+        stage.simulation.hypervisor.trouble.power_denied = False
+        stage.before["stop"] = breaks
+        while "stop" not in stage.calls:
+            stage.run(2)
+        assert stage.reason("k8s-3") is Reason.POWER_WINDOW
 
     def test_it_is_tried_ever_more_rarely(self):
         stage = self.two_paused(What.POWER_DENIED)
@@ -124,6 +137,20 @@ class TestStandstill:
         assert not POWER & set(stage.calls)
         stage.run(60)
         assert "stop" in stage.calls
+
+    def test_a_long_action_is_no_standing_still(self):
+        """It takes longer than readings may lie apart, and those of the others go on to add up."""
+        stage = Stagehand()
+        stage.run(30)
+        stage.happen(What.PAUSE, "k8s-3")
+        stage.run(64)
+        stage.happen(What.CRASH)
+        run = stage.agent.observer.memory.guests[stage.node("k8s-3").uid].run
+        stage.simulation.clock.advance(ARMED.apart_s + 5)
+        stage.agent.observer.worked(60.0)
+        stage.agent.tick()
+        now = stage.agent.observer.memory.guests[stage.node("k8s-3").uid].run
+        assert (now.power_state, now.since_s) == (run.power_state, run.since_s)
 
 
 class TestCopies:

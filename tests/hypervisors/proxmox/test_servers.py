@@ -14,7 +14,13 @@ from typing import ClassVar
 import pytest
 
 from fencer.core.model import GuestRef, PowerState
-from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.errors import (
+    ConfigError,
+    HypervisorDenied,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.hypervisors.proxmox.api import HostCalls
 from fencer.hypervisors.proxmox.errors import HostSilent, ServerUnfit
 from fencer.hypervisors.proxmox.server import read_answer
@@ -679,3 +685,9 @@ def test_it_says_that_it_is_not_what_was_configured(home):
     home.pve.lose_quorum()
     home.pve.clock.advance(9)
     assert "no quorum" in home.agent().describe().problems[0]
+
+
+def test_every_error_can_be_told_anew_with_more_words():
+    """As of an order that was sent, and whose end could not be read: a host that is silent then, too."""
+    kinds = {HostSilent, ServerUnfit, *HypervisorError.__subclasses__()}
+    assert all(str(kind("more words")) == "more words" for kind in kinds)
