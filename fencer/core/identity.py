@@ -279,7 +279,7 @@ def canonical(text: str) -> str:
 def swapped(text: str) -> str:
     """Return the UUID with its first three fields' bytes turned round, as VirtualBox's guests see theirs.
 
-    Source: facts of VirtualBox 7.2, `modifyvm --system-uuid-le on`, the default for new machines.
+    Source: VirtualBox 7.2, `modifyvm --system-uuid-le on`, the default for new machines.
     """
     return str(uuid.UUID(bytes=uuid.UUID(text).bytes_le))
 

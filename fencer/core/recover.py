@@ -40,7 +40,7 @@ UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
 
 STOP_DID_NOT_COME_S = 600.0
 """So long after a hookscript had a node drained, its guest would be off: the drain ends after 300 s at most,
-a shutdown is given 60 to 180 s. Source: facts of qemu-server and pve-guests."""
+a shutdown is given 60 to 180 s. Source: qemu-server and pve-guests, their defaults."""
 
 
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:

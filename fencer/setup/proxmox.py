@@ -4,7 +4,7 @@ A token with privilege separation has the rights that its user *and* itself have
 A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone. Run
 again, the lines bring about what is asked for now; a secret is kept, as Proxmox shows it only once.
 
-Source: facts of Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
+Source: Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
 refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go with it, a token's
 mean nothing without it: PVE/AccessControl.pm 9.1.1, delete_user_acl, parse_user_config. Of rights, VM.Monitor
 is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.

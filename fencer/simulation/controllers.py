@@ -1,6 +1,6 @@
 """What kube-controller-manager does when a node falls silent, with its quirks and its slowness.
 
-Source: facts measured against a real control plane, v1.36; node_lifecycle_controller.go, taint_eviction.go,
+Source: measured against a real control plane, v1.36; node_lifecycle_controller.go, taint_eviction.go,
 gc_controller.go of kubernetes.
 """
 

@@ -23,7 +23,7 @@ POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qm
 BACKUP = "vzdump"
 BACKUP_LOCK = "backup"
 MIGRATION = "qmigrate"
-"""Within a cluster, and out of it (`qm remote-migrate`). Source: facts of qemu-server."""
+"""Within a cluster, and out of it (`qm remote-migrate`). Source: qemu-server, PVE/API2/Qemu.pm."""
 TUNNEL = "qmtunnel"
 """The other end of a migration from another cluster: the guest is here, running if it ran, with no qmstart.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -180,23 +179,3 @@ def _told(reading: PowerReading) -> str:
     if reading.power_state is PowerState.UNKNOWN:
         return "unknown"
     return f"{reading.power_state.value}{'' if reading.settled else ', not settled'}"
-
-
-def parts(text: str) -> Iterator[tuple[str, str]]:
-    """Find the made parts of the page: their names, and what is in them."""
-    for name in ("situations", "locks"):
-        yield name, text.partition(_begin(name))[2].partition(_end(name))[0].strip("\n")
-
-
-def put_in(text: str, name: str, made: str) -> str:
-    """Return the page with a part made anew."""
-    before, _, rest = text.partition(_begin(name))
-    return f"{before}{_begin(name)}\n\n{made.strip()}\n\n{_end(name)}{rest.partition(_end(name))[2]}"
-
-
-def _begin(name: str) -> str:
-    return f"<!-- {name}: made by a test, see the end of this page -->"
-
-
-def _end(name: str) -> str:
-    return f"<!-- end of {name} -->"

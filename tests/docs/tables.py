@@ -1,0 +1,85 @@
+"""Makes the tables of docs/design.md out of the state machine itself, and reads those that people write."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from fencer.core import ladders
+from fencer.core.ladders import LADDERS, Choice, Ladder, Row
+from fencer.core.model import PowerState
+
+_ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+ALL: dict[str, Ladder] = {name: value for name, value in vars(ladders).items() if isinstance(value, Ladder)}
+"""Every ladder that there is, by its name."""
+
+
+def climbed() -> str:
+    """Make the table of which ladder is climbed when; what differs in one column only is one row."""
+    askers: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (intent, stage), row in LADDERS.items():
+        for states, told in _by_ladder(row):
+            askers[stage, states, told].append(intent)
+    stages: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (stage, states, told), intents in askers.items():
+        stages[", ".join(intents), states, told].append(stage)
+    lines = ["| who asks | the node is | its guest reads | climbed |", "| --- | --- | --- | --- |"]
+    for (intents_told, states, told), of in stages.items():
+        lines.append(f"| {intents_told} | {', '.join(of)} | {states} | {told} |")
+    return "\n".join(lines)
+
+
+def rungs() -> str:
+    """Make the table of each ladder's rungs and ending."""
+    lines = ["| ladder | rungs, in the order in which they are asked | ends in |", "| --- | --- | --- |"]
+    for name, ladder in ALL.items():
+        asked = ", ".join(rung for rung, _ in ladder.rungs)
+        lines.append(f"| `{name}` | {asked} | `{_where(ladder.ending)}` |")
+    return "\n".join(lines)
+
+
+def written(text: str, heading: str) -> dict[str, str]:
+    """Return the second column of the tables with three columns under a heading, by the first.
+
+    Args:
+        text: Of a page.
+        heading: As it stands there, with its signs.
+    """
+    level = heading.split(maxsplit=1)[0]
+    section = text.partition(f"\n{heading}\n")[2].split(f"\n{level} ")[0]
+    return {first: second.strip("` ") for first, second, _ in _ROW.findall(section)}
+
+
+def _by_ladder(row: Row) -> Iterator[tuple[str, str]]:
+    """Put together the states that lead to the same, in the order of `PowerState`."""
+    states: defaultdict[str, list[PowerState]] = defaultdict(list)
+    for state in PowerState:
+        states[_told(row[state])].append(state)
+    for told, of in states.items():
+        yield "anything" if len(of) == len(PowerState) else ", ".join(of), told
+
+
+def _told(found: Ladder | Mapping[Choice, Ladder]) -> str:
+    if isinstance(found, Ladder):
+        return f"`{_name(found)}`"
+    return "; ".join(f"`{_key(choice)}: {choice}`: `{_name(ladder)}`" for choice, ladder in found.items())
+
+
+def _name(ladder: Ladder) -> str:
+    return next(name for name, known in ALL.items() if known is ladder)
+
+
+def _key(choice: Choice) -> str:
+    """Return the key of the policy that chooses: it bears its type's name."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(choice).__name__).lower()
+
+
+def _where(function: Callable[..., Any]) -> str:
+    function = function.func if isinstance(function, partial) else function
+    path = function.__module__.removeprefix("fencer.").replace(".", "/")
+    return f"{path}.py:{function.__qualname__}"
