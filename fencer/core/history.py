@@ -9,9 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
+from fencer.core.policy import Policy
 
 LEASE_DURATION_S = 40.0
 """A kubelet whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""
+
+CHANCES = 1.5
+"""So many lease periods a kubelet is given to be heard again, once anybody is.
+
+Source: a kubelet renews every 10 s, and tries again within 7 s where it could not (kubernetes
+component-helpers/apimachinery/lease, maxBackoff).
+"""
 
 RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
@@ -45,6 +53,16 @@ class LeaseTrack:
     deaf_s: float = 0.0
 
 
+def silence_kept_s(policy: Policy) -> float:
+    """Return how much silence is left of a node while nobody is heard: every kubelet then gets its chance.
+
+    Once somebody is heard again, each other one has more than a lease's period in which to be, too, before it
+    counts as silent: one whose path to the API was cut tries again in that time.
+    """
+    limit_s = policy.lease_silent_s or LEASE_DURATION_S
+    return max(0.0, limit_s - CHANCES * policy.lease_period_s)
+
+
 def track(
     before: LeaseTrack | None,
     renew_time: str | None,
@@ -53,6 +71,7 @@ def track(
     now_s: float,
     version: int = 0,
     deaf_s: float = 0.0,
+    keep_s: float = LEASE_DURATION_S,
 ) -> LeaseTrack:
     """Take in one look at a node's lease and Ready condition.
 
@@ -62,14 +81,14 @@ def track(
         ready: Whether Ready is True.
         now_s: When the look was taken.
         version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads.
-        deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node, and
-            makes none silent for longer than a lease's duration.
+        deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node.
+        keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
     """
     since_s = None if ready else now_s
     if before is None:
         return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None)
     if deaf_s:
-        more_s = min(deaf_s, max(0.0, now_s - LEASE_DURATION_S - before.changed_at_s))
+        more_s = min(deaf_s, max(0.0, now_s - keep_s - before.changed_at_s))
         before = replace(before, changed_at_s=before.changed_at_s + more_s, deaf_s=before.deaf_s + more_s)
     if not ready and before.not_ready_since_s is not None:
         since_s = before.not_ready_since_s

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fencer.core.doubt import believe
 from fencer.core.fleet import STALL_REMEMBERED_S, heard, quorum_without, stalls, survey
-from fencer.core.history import aged, listen, remember, track
+from fencer.core.history import aged, listen, remember, silence_kept_s, track
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Binding,
@@ -257,6 +257,21 @@ class Observer:
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
+    def recount(self, scene: Scene) -> float:
+        """List the nodes once more: others may have fenced, and may have fallen, since the pass began.
+
+        Returns:
+            When they had been listed, by the agent's clock: what was read before is as old by then.
+
+        Raises:
+            ClusterError: they could not be listed; nothing may be done that they are counted for.
+        """
+        roster = self.api(self._world.cluster.roster)
+        now_s = self._world.clock.now_s()
+        scene.nodes |= {fact.node.name: self._aged(fact, now_s) for fact in roster.facts}
+        scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
+        return now_s
+
     def down(self, scene: Scene) -> frozenset[str]:
         """Name the nodes whose guests do not run, by their hypervisor's newest word."""
         states = {
@@ -397,6 +412,7 @@ class Observer:
             now_s=now_s,
             version=fact.lease_version,
             deaf_s=deaf_s,
+            keep_s=silence_kept_s(self._policy),
         )
         self.memory.leases[uid] = lease
         return aged(self.notes.read(fact.node), lease, now_s)

@@ -21,6 +21,8 @@ from fencer.core.model import (
     Observation,
     Reason,
     RecordDoubts,
+    StopGuest,
+    TaintNode,
     Uncordon,
     Verdict,
     Word,
@@ -42,6 +44,9 @@ FROM_AFAR = (Alarm, BindNode, RecordDoubts, ForgetMark, Uncordon)
 
 NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Words, for people and for other agents: whoever carries out nothing else has done nothing."""
+
+COUNTED = (TaintNode, StopGuest)
+"""Before these the other nodes are counted anew: other agents act, too, and a pass may take long."""
 
 WORTH_WAITING = frozenset(
     {
@@ -196,13 +201,17 @@ class Agent:
         """Take one node as far as it goes now: one action at a time, everything observed anew after each."""
         observation = self._signed(observation)
         decision = self._as_rehearsed(observation, decide(observation, self._policy))
-        failed = ""
+        failed, counted = "", False
         try:
             for _ in range(STEPS):
                 progress()
                 due = self._due(observation, decision)
                 if self._wants_closer(observation, decision, due):
                     observation = self._signed(self.observer.closer(scene, observation))
+                elif act and due and isinstance(due[0], COUNTED) and not counted:
+                    counted = True
+                    now_s = self.observer.recount(scene)
+                    observation = replace(observation, fleet=self.observer.fleet(scene), now_s=now_s)
                 elif not due or not act:
                     break
                 elif not (done := self._act(observation, decision, due[0])).ok:
