@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
 from fencer.core.identity import Admission, Rules
-from fencer.simulation.clock import InlineAsker, VirtualClock
+from fencer.simulation.asker import InlineAsker, Process
+from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
@@ -41,9 +43,10 @@ class Shape:
         endpoint: Name of the hypervisor's endpoint.
         hosts: Names of hosts; the guests are dealt out to them in turn.
         watched: A power witness watches each host.
-        further: Other endpoints, of one host each, where no node's guest is at first.
+        further: Other endpoints, of one host each; where no node's guest is at first, unless `spread`.
         foreign: The same, and fencer does not know of them.
         abroad: Nodes whose guests are at the first foreign endpoint.
+        spread: The nodes' guests are dealt out to all endpoints that fencer knows.
         spare: Nodes that are cordoned, so that they carry no pods but those of DaemonSets.
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
     """
@@ -55,12 +58,27 @@ class Shape:
     further: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     abroad: tuple[str, ...] = ()
+    spread: bool = False
     spare: tuple[str, ...] = ()
     answer_s: float | None = None
 
+    def endpoint_of(self, node: str) -> str:
+        """Return the endpoint where a node's guest is at first."""
+        if node in self.abroad:
+            return self.foreign[0]
+        known = (self.endpoint, *self.further)
+        return known[self.nodes.index(node) % len(known)] if self.spread else self.endpoint
+
     def host_of(self, node: str) -> str:
-        """Return the host of a node's guest."""
+        """Return the host where a node's guest is at first."""
+        endpoint = self.endpoint_of(node)
+        if endpoint in self.further:
+            return f"{endpoint}1"
         return self.hosts[self.nodes.index(node) % len(self.hosts)]
+
+    def watches(self, host: str) -> bool:
+        """Whether a power witness watches a host."""
+        return self.watched and host in self.hosts
 
 
 class Simulation:
@@ -86,6 +104,7 @@ class Simulation:
         kubelets: KubeletTiming | None = None,
     ) -> None:
         self.shape = shape
+        self.seed = seed
         self.clock = VirtualClock()
         self.timeline = Timeline(self.clock.now_s)
         self.world = World(self.clock, self.timeline, seed=seed, strict=strict)
@@ -119,6 +138,20 @@ class Simulation:
     def witness(self, host: str) -> SimulatedPower:
         """Return the power witness of a host."""
         return self.witnesses[self.shape.endpoint, host]
+
+    def asker_of(self, process: Process, chance: Random | None) -> InlineAsker:
+        """Return the `Asker` of one process, like that of all (`asker`).
+
+        Args:
+            process: Of an agent.
+            chance: Decides when within its delay a call takes effect; None: at its beginning.
+        """
+        return InlineAsker(self.clock, self._delay_s, process, chance)
+
+    def holds_pods(self, guest: Guest) -> bool:
+        """Whether a guest's kubelet has started any pod since the guest booted."""
+        machine = self._machines.get(guest.name)
+        return machine is not None and machine.kubelet.holds_pods
 
     def stir(self, guest: Guest) -> None:
         """Tick the kubelet of a guest to which something has happened, if it has one."""
@@ -182,8 +215,7 @@ class Simulation:
         return revert(self.world, guest, recall)
 
     def _add_node(self, name: str, host: str) -> None:
-        endpoint = self.shape.foreign[0] if name in self.shape.abroad else self.shape.endpoint
-        guest = self.world.add_guest(name, endpoint=endpoint, host=host)
+        guest = self.world.add_guest(name, endpoint=self.shape.endpoint_of(name), host=host)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, f"simulation://{name}", guest.boot_id)
         node.unschedulable = name in self.shape.spare
         self.api.add_node(node)

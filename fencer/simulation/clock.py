@@ -1,26 +1,53 @@
-"""Virtual time: a heap of events, a clock that runs through them, and calls whose answers take their time.
+"""Virtual time: a heap of events, and strands of execution that wait in it for their turn.
 
 Nothing here reads a real clock: an hour of a cluster's life passes as fast as its events can be worked off,
 and the same events in the same order give the same hour again.
+
+A *strand* is whoever waits: the stage, and each agent. Only one of them runs at a time. Whoever waits works
+off the events that are due meanwhile, and where the next thing due is that another strand goes on, it hands
+its turn over and stands still. So whatever an agent waits for, all others may do anything meanwhile, in the
+middle of whatever they do. Strands are threads, because only a thread can stand still anywhere in code that
+knows nothing of it.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from contextlib import suppress
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
-
-from fencer.errors import FencerError, HypervisorUnreachable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """What the API server's clock says at second 0."""
+
+_LAST = 1 << 60
+"""Added to the order of those who wait: at equal times they go on after all that happens then."""
+
+
+class Ended(BaseException):
+    """Raised where a strand stands, once the world that it lives in is closed; nobody is to catch it."""
+
+
+class _Wait:
+    """Somebody's place in time: when it is due, its strand goes on."""
+
+    __slots__ = ("due", "over", "strand", "wakeable")
+
+    def __init__(self, strand: _Strand, *, wakeable: bool) -> None:
+        self.strand = strand
+        self.wakeable = wakeable
+        self.due = False
+        self.over = False
+
+
+class _Strand:
+    """One line of execution. The first is whoever made the clock, and needs no thread of its own."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Semaphore(0)
+        self.waits: list[_Wait] = []
+        self.woken = False
 
 
 class VirtualClock:
@@ -31,8 +58,11 @@ class VirtualClock:
         """Called after each event; the world checks its invariant there."""
         self._now_s = 0.0
         self._order = 0
-        self._woken = False
-        self._events: list[tuple[float, int, Callable[[], object]]] = []
+        self._events: list[tuple[float, int, Callable[[], object] | _Wait]] = []
+        self._first = self._running = _Strand()
+        self._others: set[_Strand] = set()
+        self._closed = False
+        self._failed: BaseException | None = None
 
     def now_s(self) -> float:
         """Seconds since the world began."""
@@ -53,31 +83,103 @@ class VirtualClock:
         self.at(self._now_s + delay_s, call)
 
     def wait(self, timeout_s: float) -> bool:
-        """Let the world run for `timeout_s`, or until somebody wakes the waiter. True: woken."""
+        """Let the world run for `timeout_s`, or until somebody wakes all who wait. True: woken."""
         return self._run(self._now_s + timeout_s, wakeable=True)
 
     def wake(self) -> None:
-        """End the present or the next `wait`."""
-        self._woken = True
+        """End the present or the next `wait` of every strand."""
+        for strand in (self._first, *self._others):
+            strand.woken = True
+            for wait in strand.waits:
+                if wait.wakeable and strand is not self._running:
+                    self._place(self._now_s, wait)
 
     def advance(self, delay_s: float) -> None:
         """Let the world run for `delay_s`; a wake-up meanwhile is kept for the next `wait`."""
         self._run(self._now_s + delay_s, wakeable=False)
 
+    def spawn(self, run: Callable[[], object]) -> None:
+        """Let `run` begin now as a strand of its own, and go on whenever what it waits for is due.
+
+        What it raises is raised where the first strand waits.
+        """
+        strand = _Strand()
+        self._others.add(strand)
+        start = _Wait(strand, wakeable=False)
+        strand.waits.append(start)
+
+        def live() -> None:
+            strand.turn.acquire()
+            try:
+                start.over = True
+                if not self._closed:
+                    strand.waits.remove(start)
+                    run()
+            except Ended:
+                pass
+            except BaseException as error:  # noqa: BLE001 - raised again by the first strand
+                self._failed = error
+            self._leave(strand)
+
+        threading.Thread(target=live, daemon=True).start()
+        self._place(self._now_s, start)
+
+    def close(self) -> None:
+        """End every strand but the first, wherever it stands."""
+        self._closed = True
+        for strand in tuple(self._others):
+            strand.turn.release()
+            self._first.turn.acquire()
+        self._closed = False
+
     def _run(self, until_s: float, *, wakeable: bool) -> bool:
-        events = self._events
-        while True:
-            if wakeable and self._woken:
-                self._woken = False
-                return True
-            if not events or events[0][0] > until_s:
-                break
-            self._now_s, _, call = heapq.heappop(events)
+        if self._closed:
+            raise Ended
+        me, mine = self._running, _Wait(self._running, wakeable=wakeable)
+        me.waits.append(mine)
+        self._place(until_s, mine)
+        try:
+            while not mine.due:
+                if wakeable and me.woken:
+                    me.woken = False
+                    return True
+                self._go_on(me)
+            return False
+        finally:
+            mine.over = True
+            me.waits.remove(mine)
+
+    def _go_on(self, me: _Strand) -> None:
+        """Let happen what is due next, if need be in another strand."""
+        self._now_s, _, call = heapq.heappop(self._events)
+        if not isinstance(call, _Wait):
             call()
             if self.after_event is not None:
                 self.after_event()
-        self._now_s = max(self._now_s, until_s)
-        return False
+        elif not call.over:
+            call.due = call.due or not (call.wakeable and call.strand.woken)
+            if call.strand is not me and call.strand.waits[-1] is call:
+                self._hand_over(me, call.strand)
+
+    def _hand_over(self, me: _Strand, to: _Strand) -> None:
+        self._running = to
+        to.turn.release()
+        me.turn.acquire()
+        if self._closed and me is not self._first:
+            raise Ended
+        if self._failed is not None and me is self._first:
+            failed, self._failed = self._failed, None
+            raise failed
+
+    def _leave(self, strand: _Strand) -> None:
+        """Give the turn back for good."""
+        self._others.discard(strand)
+        self._running = self._first
+        self._first.turn.release()
+
+    def _place(self, at_s: float, wait: _Wait) -> None:
+        self._order += 1
+        heapq.heappush(self._events, (at_s, _LAST + self._order, wait))
 
 
 class Alarm:
@@ -107,70 +209,3 @@ class Alarm:
         if self._clock.now_s() >= self._due_s:  # else: rung before, and set anew for later
             self._due_s = math.inf
             self._call()
-
-
-class InlineAsker:
-    """The `Asker` of a simulated world: runs calls in line, and lets virtual time pass instead of hanging.
-
-    An answer that comes in time is as old as the endpoint was slow. A call that is late runs all the same,
-    when its time has come and nobody listens any more: a power-off given up on may still happen.
-
-    Args:
-        clock: Whose time passes.
-        delay_of: How many seconds an endpoint takes for an answer now; infinity: it hangs.
-    """
-
-    def __init__(self, clock: VirtualClock, delay_of: Callable[[str], float]) -> None:
-        self.patience_s = math.inf
-        """How long a look at all endpoints waits for one that hangs: commands wait, `watch` does not."""
-        self._clock = clock
-        self._delay_of = delay_of
-
-    def ask(self, endpoint: str, call: Callable[[], T], deadline_s: float) -> T:
-        """Run one call; see `fencer.ports.Asker`."""
-        answer, delay_s = self._begin(endpoint, call, deadline_s)
-        self._clock.advance(delay_s)
-        if isinstance(answer, FencerError):
-            raise answer
-        return answer
-
-    def ask_all(
-        self,
-        calls: Mapping[str, Callable[[], T]],
-        deadline_s: float,
-        *,
-        patient: bool = False,
-    ) -> dict[str, T | FencerError]:
-        """Run one call per endpoint at once: together they take as long as the slowest that answers.
-
-        Whoever hangs is not waited for any longer than `patience_s`, where nobody is to be patient.
-        """
-        begun = {endpoint: self._begin(endpoint, call, deadline_s) for endpoint, call in calls.items()}
-        if not patient:
-            begun = {
-                endpoint: (answer, min(delay_s, self.patience_s) if self._hangs(endpoint) else delay_s)
-                for endpoint, (answer, delay_s) in begun.items()
-            }
-        self._clock.advance(max((delay_s for _, delay_s in begun.values()), default=0.0))
-        return {endpoint: answer for endpoint, (answer, _) in begun.items()}
-
-    def _hangs(self, endpoint: str) -> bool:
-        return math.isinf(self._delay_of(endpoint))
-
-    def _begin(
-        self, endpoint: str, call: Callable[[], T], deadline_s: float
-    ) -> tuple[T | FencerError, float]:
-        delay_s = self._delay_of(endpoint)
-        if delay_s > deadline_s:
-            if not math.isinf(delay_s):
-                self._clock.after(delay_s, lambda: _unheard(call))
-            return HypervisorUnreachable(f"{endpoint}: no answer within {deadline_s:g} s"), deadline_s
-        try:
-            return call(), delay_s
-        except FencerError as error:
-            return error, delay_s
-
-
-def _unheard(call: Callable[[], object]) -> None:
-    with suppress(FencerError):
-        call()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from fencer.core import annotations as written
@@ -74,16 +74,46 @@ class SimulatedCluster:
 
     def taint_by_hand(self, name: str) -> None:
         """Set the out-of-service taint as an admin does: without a mark, and cordon the node."""
-        node = self._api.nodes[name]
-        self.tainted_by_hand.add(name)
-        node.unschedulable, node.cordoner = True, "kubectl"
-        self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
+        node = self._api.nodes.get(name)
+        if node is None:
+            return
+        self.cordon_by_hand(name)
+        if not node.out_of_service:
+            self.tainted_by_hand.add(name)
+            self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
+
+    def cordon_by_hand(self, name: str) -> None:
+        """Cordon as ``kubectl cordon`` does: a node that is cordoned is not written to."""
+        node = self._api.nodes.get(name)
+        if node is not None and not node.unschedulable:
+            node.unschedulable, node.cordoner = True, "kubectl"
+            self._api.changed(node)
 
     def forge_mark(self, name: str, guest: GuestRef) -> None:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""
-        node = self._api.nodes[name]
-        mark = FenceMark("forged", self._api.clock.utc(), node.boot_id, guest, "fencer")
-        node.annotations[written.MARK] = written.write_mark(mark, Seal(b"not the key", node.uid))
+        node = self._api.nodes.get(name)
+        if node is not None:
+            mark = FenceMark("forged", self._api.clock.utc(), node.boot_id, guest, "fencer")
+            self._annotate(node, {written.MARK: written.write_mark(mark, Seal(b"not the key", node.uid))})
+
+    def write_hostile_notes(self, name: str) -> None:
+        """Write all over a Node's annotations, as its kubelet can: garbage, or what stands on another."""
+        node, chance = self._api.nodes.get(name), self._api.chance
+        if node is None:
+            return
+        other = chance.choice([one for one in self._api.nodes.values() if one is not node] or [node])
+        keys = (written.BINDING, written.DOUBTS, written.INCIDENT, written.MARK)
+        for key in chance.sample(keys, chance.randint(1, len(keys))):
+            mine, others = node.annotations.get(key), other.annotations.get(key)
+            garbage = chance.choice(("", "{}", "{", "null", "[1]", '{"schema": 99}', "\x00" * 9, "x" * 5000))
+            cut = (mine or others or garbage)[: chance.randint(0, 40)]
+            self._annotate(node, {key: chance.choice((garbage, cut, others or garbage))})
+        if chance.random() < 0.5:  # noqa: PLR2004 - half of them
+            ours = written.write_cordon(Cordon("unfence", node.boot_id, self._api.clock.utc()))
+            self._annotate(node, {written.CORDON: chance.choice((ours, "{"))})
+
+    def _annotate(self, node: ApiNode, notes: Mapping[str, str]) -> None:
+        node.annotations.update(notes)
         self._api.changed(node)
 
     def identity(self) -> ClusterInfo:

@@ -70,7 +70,9 @@ class What(StrEnum):
     REPLACE = auto()
     LIE_UUID = auto()
     FORGE_MARK = auto()
+    HOSTILE_NOTES = auto()
     TAINT_BY_HAND = auto()
+    CORDON_BY_HAND = auto()
     # a host (target: its name)
     HOST_OFF = auto()
     HOST_ON = auto()
@@ -90,6 +92,7 @@ class What(StrEnum):
     DAEMON_RESTART = auto()
     # wrong answers of the endpoint (target: its name; none: the first) about all
     ALL_STOPPED = auto()
+    HEARSAY = auto()
     STALE = auto()
     LATE = auto()
     TOO_LATE = auto()
@@ -105,10 +108,16 @@ class What(StrEnum):
     API_UP = auto()
     API_LAGS = auto()
     API_CAUGHT_UP = auto()
-    # fencer itself
+    # fencer itself (target of the next two: which of its agents, like fencer-1)
+    AGENT_FROZEN = auto()
+    AGENT_KILLED = auto()
     FREEZE = auto()
     FENCE_BY_HAND = auto()
     """Somebody types ``fencer fence NODE``: what the stage does, because no agent is known here."""
+
+
+OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED})
+"""What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
 
 class Cue(StrEnum):
@@ -129,6 +138,8 @@ class Fault:
         text: How it is told; empty: in plain words.
         death: An incident begins here: what follows is measured from this moment.
         cue: What it waits for; None: only the clock.
+        for_s: Of an agent: how long it stands still, or until it is started again.
+        steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
     """
 
     at_s: float
@@ -137,10 +148,12 @@ class Fault:
     text: str = ""
     death: bool = False
     cue: Cue | None = None
+    for_s: float = 0.0
+    steps: int = 0
 
 
 def apply(fault: Fault, simulation: Simulation) -> None:
-    """Let a fault happen now, and tell it."""
+    """Let a fault happen now, and tell it; where nobody is there to whom it could, nothing does."""
     guest = simulation.world.guests.get(fault.target)
     text = fault.text or f"{fault.target} {fault.what.value.replace('_', ' ')}".strip()
     node = guest.node or None if guest is not None else None
@@ -150,16 +163,24 @@ def apply(fault: Fault, simulation: Simulation) -> None:
         simulation.stir(guest)
     elif fault.what in TO_ENDPOINT:
         TO_ENDPOINT[fault.what](simulation.hypervisors[fault.target or simulation.shape.endpoint])
-    elif fault.target:
+    elif fault.what in TO_HOST:
         TO_HOST[fault.what](simulation, fault.target)
+    elif fault.target:
+        return  # a guest that never came to be
     else:
         TO_ALL[fault.what](simulation)
 
 
+def _its(simulation: Simulation, guest: Guest) -> SimulatedHypervisor:
+    """Return the endpoint that a guest is at; of one that fencer does not know, the first."""
+    return simulation.hypervisors.get(guest.endpoint, simulation.hypervisor)
+
+
 def _elsewhere(simulation: Simulation, guest: Guest) -> str:
-    """Return another host than the guest's; of a world with one host, one that nobody has seen yet."""
-    hosts = simulation.shape.hosts
-    others = [*hosts[hosts.index(guest.host) + 1 :], *hosts]
+    """Return another host of the guest's endpoint; where there is none, one that nobody has seen yet."""
+    hosts = simulation.shape.hosts if guest.endpoint == simulation.shape.endpoint else (guest.host,)
+    after = hosts.index(guest.host) + 1 if guest.host in hosts else 0
+    others = [*hosts[after:], *hosts]
     return next((host for host in others if host != guest.host), "another-host")
 
 
@@ -173,9 +194,10 @@ def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
     """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
     other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
-    node = simulation.api.nodes[guest.node]
-    node.system_uuid = swapped(other.uuid)
-    simulation.api.changed(node)
+    node = simulation.api.nodes.get(guest.node)
+    if node is not None:
+        node.system_uuid = swapped(other.uuid)
+        simulation.api.changed(node)
 
 
 TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
@@ -210,12 +232,14 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
+    What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.FENCE_BY_HAND: lambda _all, _guest: None,
-    What.LIE_STOPPED: lambda all_, guest: all_.hypervisor.lie(guest.name, PowerState.STOPPED),
-    What.MISSING: lambda all_, guest: all_.hypervisor.trouble.missing.add(guest.name),
-    What.UNSETTLED: lambda all_, guest: all_.hypervisor.trouble.unsettled.add(guest.name),
-    What.CONFIG_MOVED: lambda all_, guest: all_.hypervisor.move_config(guest.name, _elsewhere(all_, guest)),
+    What.LIE_STOPPED: lambda all_, guest: _its(all_, guest).lie(guest.name, PowerState.STOPPED),
+    What.MISSING: lambda all_, guest: _its(all_, guest).trouble.missing.add(guest.name),
+    What.UNSETTLED: lambda all_, guest: _its(all_, guest).trouble.unsettled.add(guest.name),
+    What.CONFIG_MOVED: lambda all_, guest: _its(all_, guest).move_config(guest.name, _elsewhere(all_, guest)),
 }
 TO_HOST: dict[What, Callable[[Simulation, str], object]] = {
     What.HOST_OFF: lambda all_, host: all_.world.kill_host(host),
@@ -230,6 +254,7 @@ TO_HOST: dict[What, Callable[[Simulation, str], object]] = {
 TO_ENDPOINT: dict[What, Callable[[SimulatedHypervisor], object]] = {
     What.DAEMON_RESTART: lambda endpoint: endpoint.restart(),
     What.ALL_STOPPED: lambda endpoint: endpoint.lie_about_all(PowerState.STOPPED),
+    What.HEARSAY: lambda endpoint: setattr(endpoint.trouble, "hearsay", True),
     What.STALE: lambda endpoint: endpoint.freeze_sweeps(),
     What.LATE: lambda endpoint: setattr(endpoint.trouble, "delay_s", LATE_S),
     What.TOO_LATE: lambda endpoint: setattr(endpoint.trouble, "delay_s", TOO_LATE_S),

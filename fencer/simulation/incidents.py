@@ -16,7 +16,10 @@ DEATHS = (What.POWER_OFF, What.CRASH, What.SHUTDOWN, What.PAUSE, What.IO_ERROR, 
 FOR_SURE = (What.POWER_OFF, What.CRASH)
 CUT_OFF = {What.NIC_OFF: What.NIC_ON, What.KUBELET_STOP: What.KUBELET_START}
 BACK = {What.PAUSE: (What.RESUME, What.START), What.IO_ERROR: (What.RESUME, What.START)}
-TROUBLES = (What.STALE, What.LATE, What.TOO_LATE, What.HANG, What.DENIED, What.STOP_RAISES)
+TROUBLES = (
+    *(What.STALE, What.LATE, What.TOO_LATE, What.HANG, What.DENIED, What.STOP_RAISES),
+    *(What.UNREACHABLE, What.POWER_DENIED, What.FREEZE, What.HEARSAY),
+)
 ABOUT_GUEST = (What.MISSING, What.UNSETTLED)
 HA_S = (125.0, 150.0)
 """So long after a host was lost, HA has its lock: by then its watchdog has reset it. Source: recorded."""
@@ -41,13 +44,14 @@ def incident_by_seed(seed: int, shape: Shape) -> tuple[Fault, ...]:
     [draw] = chance.choices(list(KINDS), weights=list(KINDS.values()))
     if draw is _lie:
         return _lie(chance, shape, victim, began_s, back_s)
-    main, more = draw(chance, shape, victim, began_s, back_s), _more(chance, shape, victim, began_s)
-    return tuple(sorted((*main, *more), key=lambda fault: fault.at_s))
+    main, besides = draw(chance, shape, victim, began_s, back_s), more(chance, shape, victim, began_s)
+    return tuple(sorted((*main, *besides), key=lambda fault: fault.at_s))
 
 
-def _lie(_chance: Random, _shape: Shape, victim: str, began_s: float, back_s: float) -> tuple[Fault, ...]:
+def _lie(_chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> tuple[Fault, ...]:
     """The hypervisor calls a guest stopped that runs and is heard."""
-    return (Fault(began_s, What.LIE_STOPPED, victim, death=True), Fault(back_s, What.TRUTHFUL))
+    truth = Fault(back_s, What.TRUTHFUL, shape.endpoint_of(victim))
+    return (Fault(began_s, What.LIE_STOPPED, victim, death=True), truth)
 
 
 def _death(chance: Random, _shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
@@ -69,7 +73,7 @@ def _host_dies(chance: Random, shape: Shape, victim: str, began_s: float, back_s
     host = shape.host_of(victim)
     dead = [Fault(began_s, What.HOST_OFF, host, death=True), Fault(back_s, What.HOST_ON, host)]
     dead += _by_ha(chance, victim, began_s)
-    if shape.watched and chance.random() < 0.5:  # noqa: PLR2004 - half of them
+    if shape.watches(host) and chance.random() < 0.5:  # noqa: PLR2004 - half of them
         wrong = chance.choice((What.WITNESS_SILENT, What.WITNESS_SAYS_ON))
         wrong_s = chance.uniform(began_s - 10.0, began_s + 60.0)
         right_s = wrong_s + chance.uniform(*BLIP_S) if chance.random() < 0.5 else back_s  # noqa: PLR2004
@@ -88,10 +92,11 @@ def _host_cut(chance: Random, shape: Shape, victim: str, began_s: float, back_s:
     drawn = chance.random()
     if drawn < 0.4:  # noqa: PLR2004 - so many of them
         moved_s = chance.uniform(began_s, back_s)
-        cut += [Fault(moved_s, What.CONFIG_MOVED, victim), Fault(back_s, What.TRUTHFUL)]
+        cut += [Fault(moved_s, What.CONFIG_MOVED, victim)]
+        cut += [Fault(back_s, What.TRUTHFUL, shape.endpoint_of(victim))]
     elif drawn < 0.6:  # noqa: PLR2004 - and so many
         cut += _by_ha(chance, victim, began_s)
-    elif shape.watched:
+    elif shape.watches(host):
         wrong_s = chance.uniform(began_s, back_s)
         cut += [
             Fault(wrong_s, What.WITNESS_SAYS_OFF, host),
@@ -118,7 +123,8 @@ def _no_quorum(chance: Random, shape: Shape, victim: str, began_s: float, back_s
     """The endpoint loses its quorum around something else that happens."""
     draw: Draw = chance.choice((_death, _cut_off, _host_dies))
     lost_s = began_s + chance.uniform(-10.0, 40.0)
-    quorum = (Fault(lost_s, What.NO_QUORUM), Fault(lost_s + chance.uniform(5.0, 120.0), What.TRUTHFUL))
+    endpoint, until_s = shape.endpoint_of(victim), lost_s + chance.uniform(5.0, 120.0)
+    quorum = (Fault(lost_s, What.NO_QUORUM, endpoint), Fault(until_s, What.TRUTHFUL, endpoint))
     return [*draw(chance, shape, victim, began_s, back_s), *quorum]
 
 
@@ -188,17 +194,18 @@ KINDS: dict[Draw, int] = {
 """What is drawn, and how often of a hundred."""
 
 
-def _more(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[Fault]:
+def more(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[Fault]:
     """Draw what goes wrong besides, around the time of the death and of the fence."""
     other = chance.choice(shape.nodes)
     at_s = began_s + chance.uniform(-20.0, 80.0)
     until_s = at_s + chance.uniform(1.0, 90.0)
-    truth, blip_s = Fault(until_s, What.TRUTHFUL), at_s + chance.uniform(*BLIP_S)
+    endpoint = shape.endpoint_of(victim)
+    truth, blip_s = Fault(until_s, What.TRUTHFUL, endpoint), at_s + chance.uniform(*BLIP_S)
     choices: Sequence[Sequence[Fault]] = (
-        (Fault(at_s, chance.choice(TROUBLES)), truth),
+        (Fault(at_s, chance.choice(TROUBLES), endpoint), truth),
         (Fault(at_s, chance.choice(ABOUT_GUEST), victim), truth),
         (Fault(at_s, What.API_DOWN), Fault(until_s, What.API_UP)),
-        (Fault(at_s, What.LIE_STOPPED, victim), Fault(blip_s, What.TRUTHFUL)),
+        (Fault(at_s, What.LIE_STOPPED, victim), Fault(blip_s, What.TRUTHFUL, endpoint)),
         (Fault(at_s, What.CLONE, other), Fault(until_s, What.START, f"{other}-copy")),
         _death(chance, shape, other, at_s, until_s),
         (),

@@ -4,7 +4,7 @@ The model knows neither the simulated world nor a real API: it talks to a `Kubel
 simulation, REST for the end-to-end tests) and asks a `Machine` whether it runs and in which boot. All that it
 remembers is the machine's memory: gone with a cold start, and untouched by a pause.
 
-Source: facts of the real kubelet: it renews its lease every 10 s; it mounts a volume once that is attached
+Source: seen of real kubelets: one renews its lease every 10 s; it mounts a volume once that is attached
 and was reported in use; one that was paused and runs on renews its lease at once, but learns of deletions
 only when its watches are back, so that its old containers write on for seconds; stopped, it leaves its
 containers running.
@@ -116,6 +116,11 @@ class Kubelet:
     def stopped(self) -> bool:
         """Whether somebody stopped it: its containers run on, and nothing is heard of them."""
         return self._memory.stopped
+
+    @property
+    def holds_pods(self) -> bool:
+        """Whether it has started any pod since its machine booted."""
+        return self._memory.boot_id == self._machine.boot() and bool(self._memory.containers)
 
     def remember(self) -> KubeletMemory:
         """Return a copy of its memory, for a snapshot of its machine."""

@@ -69,6 +69,8 @@ class Scenario:
         policy: How fencer is set.
         watchers: The agents.
         kubelets: How quick the kubelets are.
+        interleaved: Calls take effect anywhere within the time that their answers take, so that whatever one
+            agent does happens in the midst of what the others do.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Scenario:
     policy: Policy = ARMED
     watchers: tuple[Watcher, ...] = (Watcher(),)
     kubelets: KubeletTiming = field(default_factory=KubeletTiming)
+    interleaved: bool = False
 
     def script_for(self, *, alone: bool) -> tuple[Fault, ...]:
         """Return what happens with fencer, or without."""

@@ -5,95 +5,26 @@ This room knows no agent: whoever plays a scenario gives a function that builds 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Protocol, TypeAlias, cast
 
-from fencer.core.identity import Rules
-from fencer.core.model import Intent, Reason, Word
-from fencer.core.policy import PausedGuest, Policy
+from fencer.core.model import Reason
 from fencer.core.text import count
-from fencer.errors import ClusterError
-from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
 from fencer.simulation.assembly import Simulation
-from fencer.simulation.faults import Fault, What, apply
+from fencer.simulation.crew import AgentFactory, Crew, StagePorts, Ticker
+from fencer.simulation.faults import OF_AGENTS, Fault, What, apply
 from fencer.simulation.objects import ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
-from fencer.simulation.scenario import Scenario, Watcher
+from fencer.simulation.scenario import Scenario
 from fencer.simulation.summary import IncidentSummary, Summary
 from fencer.simulation.tally import Incident, Tally
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Truth
 
-__all__ = ["AgentFactory", "IncidentSummary", "Passed", "Stage", "StagePorts", "Summary", "Ticker", "play"]
+__all__ = ["AgentFactory", "IncidentSummary", "Stage", "StagePorts", "Summary", "Ticker", "play"]
 
-BY_HAND_S = 90.0
-"""How long a command waits for what only time can bring."""
-
-MIN_WAIT_S = 0.05
-"""Between two passes, however soon the agent wants to come again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StagePorts:
-    """All that an agent gets here.
-
-    Attributes:
-        hypervisors: By endpoint.
-        asker: Runs calls in line; an endpoint's trouble costs virtual time.
-        clock: Virtual.
-        reporter: What it is told appears in the timeline.
-        policy: How the scenario sets fencer.
-        rules: Power actions are admitted on every guest.
-        witnesses: Which power witness watches which host of which endpoint.
-    """
-
-    cluster: Cluster
-    hypervisors: Mapping[str, Hypervisor]
-    asker: Asker
-    clock: Clock
-    reporter: Reporter
-    policy: Policy
-    rules: Rules
-    witnesses: Mapping[tuple[str, str], HostPower]
-
-
-class Passed(Protocol):
-    """What the stage wants to know of a pass."""
-
-    @property
-    def recheck_s(self) -> float:
-        """When to come again, at the latest."""
-        ...
-
-
-class Ticker(Protocol):
-    """An agent, reduced to its pass."""
-
-    def tick(self) -> Passed | None:
-        """Make one pass: observe, decide, act.
-
-        Returns:
-            How long to wait for the next one, or for a wake-up; None: `Policy.poll_s`.
-
-        Raises:
-            ClusterError: the cluster could not be read. The stage tells it, and comes again.
-        """
-        ...
-
-
-class Obeying(Ticker, Protocol):
-    """An agent that takes commands, too."""
-
-    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float) -> object:
-        """Follow one node until its intent is fulfilled, refused, or patience ends."""
-        ...
-
-
-AgentFactory: TypeAlias = Callable[[StagePorts], Ticker]
+TOLD_AT_ONCE_S = 10.0
+"""So much of a story is played before it is told."""
 
 
 class Stage:
@@ -116,28 +47,15 @@ class Stage:
         )
         self.simulation.warm_up()
         self.tally = Tally(self.simulation)
-        self.truth = Truth(
-            self.simulation,
-            strict=strict,
-            trusts_pauses=scenario.policy.paused_guest is PausedGuest.TRUST,
-        )
+        self.truth = Truth(self.simulation, scenario.policy, agents=len(scenario.watchers), strict=strict)
         self.reporter = StageReporter(self.simulation.timeline)
         self._seed = seed
-        self._trouble = ""
-        self._agent = agent
-        self._first = next((one for one in scenario.watchers if one.from_s == 0.0), None)
-        others = [one for one in scenario.watchers if one is not self._first]
-        self._ticker = None
-        if agent is not None and self._first is not None:
-            self._ticker = agent(self._ports(self._first))
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)
+        self._crew = (
+            Crew(scenario, self.simulation, self.truth, self.reporter, agent) if agent is not None else None
+        )
         began_s = self.simulation.timeline.began_s
-        for watcher in others if agent is not None else ():
-            self.simulation.clock.at(began_s + watcher.from_s, partial(self._begin, watcher))
-        for watcher in scenario.watchers if agent is not None else ():
-            if not math.isinf(watcher.until_s):
-                self.simulation.clock.at(began_s + watcher.until_s, self._tell_end)
         script = scenario.script_for(alone=self.alone)
         for fault in script:
             if fault.cue is None:
@@ -145,18 +63,25 @@ class Stage:
         self._waiting = [fault for fault in script if fault.cue is not None]
         self.simulation.api.watchers.append(self._hear_cue)
 
-    def play(self) -> Iterator[StageEvent]:
-        """Let the story happen, and tell it line by line."""
+    def play(self, settled: Callable[[], bool] = lambda: True, bound_s: float = 0.0) -> Iterator[StageEvent]:
+        """Let the story happen, and tell it line by line.
+
+        Args:
+            settled: Whether all is as it should be in the end; until then it goes on.
+            bound_s: But no longer than so many seconds.
+        """
         simulation, scenario = self.simulation, self.scenario
         end_s = simulation.timeline.began_s + (scenario.alone_s if self.alone else scenario.duration_s)
-        while simulation.clock.now_s() < end_s:
-            on_duty = self._first is not None and simulation.timeline.now_s() < self._first.until_s
-            on_duty = on_duty and self._ticker is not None
-            wait_s = self._pass() if on_duty else scenario.policy.poll_s
-            simulation.clock.wait(min(wait_s, max(0.0, end_s - simulation.clock.now_s())))
+        last_s = end_s + bound_s
+        try:
+            while (now_s := simulation.clock.now_s()) < end_s or (now_s < last_s and not settled()):
+                until_s = end_s if now_s < end_s else last_s
+                simulation.clock.advance(min(TOLD_AT_ONCE_S, until_s - now_s))
+                yield from simulation.timeline.take()
+            self._tell_leftovers()
             yield from simulation.timeline.take()
-        self._tell_leftovers()
-        yield from simulation.timeline.take()
+        finally:
+            simulation.clock.close()
 
     def summary(self) -> Summary:
         """Say how it ended."""
@@ -182,45 +107,6 @@ class Stage:
             incidents=incidents,
         )
 
-    def _pass(self) -> float:
-        """Let the agent make a pass, as its watch loop would. Returns how long to wait for the next."""
-        assert self._ticker is not None  # noqa: S101 - asked by the caller
-        trouble = ""
-        try:
-            done = self._ticker.tick()
-        except ClusterError as error:
-            done, trouble = None, str(error)
-        if trouble != self._trouble:
-            self.reporter.said(trouble or "kubernetes: answers again", warning=bool(trouble))
-        self._trouble = trouble
-        return self.scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
-
-    def _begin(self, watcher: Watcher) -> None:
-        """Start another agent, which polls on its own from now on, whatever the first is doing."""
-        assert self._agent is not None  # noqa: S101 - asked by the caller
-        text = "another one begins; all it knows of the past is what is written on the Nodes"
-        self.simulation.timeline.tell("world", None, "agent-begins", text)
-        ticker = self._agent(self._ports(watcher))
-
-        def again() -> None:
-            if self.simulation.timeline.now_s() >= watcher.until_s:
-                return
-            with suppress(ClusterError):
-                ticker.tick()
-            self.simulation.clock.after(self.scenario.policy.poll_s, again)
-
-        again()
-
-    def _tell_end(self) -> None:
-        self.simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
-
-    def _fence_by_hand(self, node: str) -> None:
-        """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
-        assert self._agent is not None  # noqa: S101 - asked by the caller
-        agent = cast("Obeying", self._agent(self._ports(Watcher())))
-        with suppress(ClusterError):
-            agent.pursue(node, Intent.FENCE, Word(), BY_HAND_S)
-
     def _tell_leftovers(self) -> None:
         """Say what is stuck at the end, and would be an hour later."""
         api = self.simulation.api
@@ -237,26 +123,17 @@ class Stage:
                 text = "the taint is still there: to take it off is for whoever set it"
                 self.simulation.timeline.tell("world", node, "taint-stays", text)
 
-    def _ports(self, watcher: Watcher) -> StagePorts:
-        simulation = self.simulation
-        knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
-        return StagePorts(
-            self.truth.cluster(),
-            {name: simulation.hypervisors[name] for name in knows},
-            simulation.asker,
-            simulation.clock,
-            self.reporter,
-            self.scenario.policy,
-            simulation.rules(),
-            simulation.witnesses,
-        )
-
     def _let_happen(self, fault: Fault) -> None:
-        if fault.death:
-            self.tally.begin(self._node_of(fault.target))
+        node = self._node_of(fault.target) if fault.death else None
+        if node is not None:
+            self.tally.begin(node)
+        if fault.what in OF_AGENTS:
+            if self._crew is not None:
+                self._crew.befall(fault)
+            return
         apply(fault, self.simulation)
-        if fault.what is What.FENCE_BY_HAND and not self.alone:
-            self._fence_by_hand(fault.target)
+        if fault.what is What.FENCE_BY_HAND and self._crew is not None:
+            self._crew.fence_by_hand(fault.target)
 
     def _hear_cue(self, obj: ApiObject) -> None:
         """Let happen what waits for this: all cues so far are about a taint."""
@@ -267,10 +144,10 @@ class Stage:
         for fault in due:
             self.simulation.clock.after(fault.at_s, partial(self._let_happen, fault))
 
-    def _node_of(self, target: str) -> str:
-        """Return the node that a fault hits; of a host, the first one there."""
+    def _node_of(self, target: str) -> str | None:
+        """Return the node that a fault hits; of a host, the first one there, if there is any."""
         guests = self.simulation.world.guests.values()
-        return next(guest.node for guest in guests if target in {guest.name, guest.host})
+        return next((guest.node for guest in guests if target in {guest.name, guest.host}), None)
 
     def _summarised(self, incident: Incident) -> IncidentSummary:
         ours = incident.node not in self.simulation.cluster.tainted_by_hand

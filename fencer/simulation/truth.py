@@ -1,17 +1,33 @@
 """The promise, asked of the truth: nothing is given away, and nobody is cut off, who still lives.
 
-An independent witness of what an agent does. It knows neither evidence nor rules, only the world as it is;
-and it stands between agent and ports, so that nothing is done that it does not see.
+An independent witness of what agents do. It knows neither evidence nor rules, only the world as it is; and it
+stands between agents and ports, and watches what becomes of the objects, so that nothing is done unseen.
+
+*Given away* is what ran in a memory that still is anywhere. So a guest that was dead and boots anew while a
+fence is on its way has lost nothing: what ran in it has ended, until its kubelet starts something again. And
+nobody could know of memory that is brought back, from a snapshot, in the very seconds in which the last
+answer is still on its way: that is counted as *overtaken*, and its writers as those of any revenant.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
-from fencer.core.model import Cordon, FenceMark, NodeView, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, PodView, PowerState
+from fencer.core.policy import PausedGuest, Policy
 from fencer.ports import Cleared, Cluster
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
+from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+
+ON_ITS_WAY_S = 10.0
+"""So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""
+
+YOUNG_S = 3600.0
+"""A fence counts against the brake for an hour."""
 
 
 class Breach(AssertionError):
@@ -23,20 +39,34 @@ class Truth:
 
     Args:
         simulation: The world.
+        policy: What the operator has set: whether a paused guest counts as gone, and where the brake is.
+        agents: How many watch at once.
         strict: A breach raises; otherwise it is told and counted.
-        trusts_pauses: The operator has said that a paused guest counts as gone.
     """
 
-    def __init__(self, simulation: Simulation, *, strict: bool, trusts_pauses: bool) -> None:
+    def __init__(self, simulation: Simulation, policy: Policy, *, agents: int = 1, strict: bool) -> None:
         self.breaches = 0
+        self.overtaken = 0
+        """Memory was brought back while the taint was on its way, and so nobody could know."""
         self._simulation = simulation
         self._strict = strict
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
-            set() if trusts_pauses else {PowerState.PAUSED}
+            set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
         )
-        self._ours: set[str] = set()
+        # Each agent counts before it taints, but the others may do so in the same moment.
+        self._limit = policy.brake_at(len(simulation.api.nodes)) + agents - 1
+        self._acting = False
+        self._ours: dict[str, float] = {}
+        """Node → when it was tainted by an agent."""
+        self._was_alive: dict[str, bool] = {}
+        self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
+        self._back_s: dict[str, float] = {}
+        """Guest → when its memory came to be, or came back."""
+        self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         for hypervisor in simulation.hypervisors.values():
             hypervisor.on_stop.append(self.cut_off)
+        simulation.world.on_power.append(self._note_power)
+        simulation.api.watchers.append(self._changed)
 
     def gone(self, node: str) -> bool:
         """Whether no machine that was this node can run on: nothing of its memory is anywhere."""
@@ -46,37 +76,112 @@ class Truth:
         """Return the cluster's port, watched."""
         return cast("Cluster", _WatchedCluster(self, self._simulation.cluster))
 
-    def tainted(self, node: str) -> None:
-        """Take note of a taint that is about to be set."""
-        self._ours.add(node)
-        self._given_away(node, "tainted")
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """What changes now is the doing of an agent."""
+        self._acting = True
+        try:
+            yield
+        finally:
+            self._acting = False
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
         found = self._simulation.api.pods.get(pod.uid)
-        if found is not None and found.node is not None:
+        if found is None:
+            return
+        if found.tolerates_out_of_service or found.mirror:
+            self._breach(found.node or "", f"{pod} is cleared, which stays")
+        if found.node is not None:
             self._given_away(found.node, f"{pod} is cleared")
-
-    def untainted(self, node: str) -> None:
-        """Take note of a taint that is about to be lifted."""
-        if node not in self._ours:
-            self._breach(node, "a taint is lifted that fencer did not set")
-        self._ours.discard(node)
+            if found.node not in self._ours:
+                self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut, at the moment in which it is.
 
         One that runs under a fence of ours runs with old memory, and may be wanted off (``resumed_guest``).
+        Nor could anybody know of one that was resumed while the order was on its way.
         """
-        if self._simulation.heard(guest) and guest.node not in self._ours:
+        ran_s = self._simulation.clock.now_s() - self._runs_since_s.get(guest.name, -math.inf)
+        if self._simulation.heard(guest) and guest.node not in self._ours and ran_s >= ON_ITS_WAY_S:
             self._breach(guest.node or guest.name, "its guest is stopped, which runs and is heard")
 
+    def _changed(self, obj: ApiObject) -> None:
+        """Judge what has become of an object, if an agent has done that."""
+        if isinstance(obj, ApiNode):
+            was, now = self._nodes.get(obj.name), _Seen(obj)
+            self._nodes[obj.name] = now
+            if was is None or was.uid != now.uid:
+                self._ours.pop(obj.name, None)
+            elif self._acting:
+                self._judge(obj.name, was, now)
+            elif was.tainted and not now.tainted:
+                self._ours.pop(obj.name, None)
+        elif isinstance(obj, ApiAttachment) and self._acting:
+            left = (obj.volume, obj.node) not in self._simulation.api.attachments
+            if left and obj.node in self._simulation.api.nodes:
+                self._breach(obj.node, f"the attachment of {obj.volume} is deleted, and its node is there")
+            elif left:
+                self._given_away(obj.node, f"{obj.volume} is torn off")
+
+    def _judge(self, name: str, was: _Seen, now: _Seen) -> None:
+        if now.others != was.others:
+            self._breach(name, "a taint is changed that is none of ours")
+        if now.tainted and not was.tainted:
+            self._ours[name] = self._simulation.clock.now_s()
+            self._given_away(name, "tainted")
+            self._hold_against_brake(name)
+        elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
+            self._breach(name, "a taint is lifted that fencer did not set")
+        if was.cordoned and not now.cordoned and was.cordoner != "fencer":
+            self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _hold_against_brake(self, name: str) -> None:
+        """Count the fences that stand and are young, of nodes that there are, and whose guests there are."""
+        now_s, nodes, machines = (
+            self._simulation.clock.now_s(),
+            self._simulation.api.nodes,
+            self._simulation.nodes,
+        )
+        young = [
+            node
+            for node, at_s in self._ours.items()
+            if node in nodes
+            and now_s - at_s < YOUNG_S
+            and machines[node].guest.power is not PowerState.ABSENT
+        ]
+        if len(young) > self._limit:
+            self._breach(name, f"the brake is at {self._limit}, and this is fence {len(young)}")
+
+    def _note_power(self, guest: Guest) -> None:
+        alive = guest.power in self._alive
+        if guest.power is not PowerState.RUNNING:
+            self._runs_since_s.pop(guest.name, None)
+        else:
+            self._runs_since_s.setdefault(guest.name, self._simulation.clock.now_s())
+        if alive and not self._was_alive.get(guest.name, True):
+            self._back_s[guest.name] = self._simulation.clock.now_s()
+        self._was_alive[guest.name] = alive
+
     def _living(self, node: str) -> list[Guest]:
+        """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
         guests = self._simulation.world.guests.values()
-        return [guest for guest in guests if guest.node == node and guest.power in self._alive]
+        return [guest for guest in guests if guest.node == node and self._lives(guest)]
+
+    def _lives(self, guest: Guest) -> bool:
+        if guest.power not in self._alive:
+            return False
+        began_anew = guest.cold and guest.power is PowerState.RUNNING
+        return not began_anew or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
+        now_s = self._simulation.clock.now_s()
         for guest in self._living(node):
+            brought_back = not guest.cold or guest.power is not PowerState.RUNNING
+            if brought_back and now_s - self._back_s.get(guest.name, -math.inf) < ON_ITS_WAY_S:
+                self.overtaken += 1
+                continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
 
     def _breach(self, node: str, text: str) -> None:
@@ -86,6 +191,18 @@ class Truth:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
 
 
+class _Seen:
+    """What must not change by itself, of a Node."""
+
+    __slots__ = ("cordoned", "cordoner", "others", "tainted", "uid")
+
+    def __init__(self, node: ApiNode) -> None:
+        self.uid = node.uid
+        self.tainted = node.out_of_service
+        self.others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
+        self.cordoned, self.cordoner = node.unschedulable, node.cordoner
+
+
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
@@ -93,16 +210,17 @@ class _WatchedCluster:
         self._truth, self._cluster = truth, cluster
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
+        call = getattr(self._cluster, name)
+        if not callable(call):
+            return call
 
-    def taint(self, node: NodeView, mark: FenceMark) -> None:
-        self._cluster.taint(node, mark)
-        self._truth.tainted(node.name)
+        def watched(*args: object, **options: object) -> object:
+            with self._truth.acting():
+                return call(*args, **options)
 
-    def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
-        self._cluster.untaint(node, cordon)
-        self._truth.untainted(node.name)
+        return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
         self._truth.cleared(pod)
-        return self._cluster.clear(pod, why)
+        with self._truth.acting():
+            return self._cluster.clear(pod, why)

@@ -15,6 +15,8 @@ world is ReadWriteOnce.
 - A **revenant** is a guest whose memory was gone and was brought back by hand, from a snapshot with RAM. It
   writes like any other, and its double writers are counted; but whoever gave its volumes away before had all
   the proof there is, so they are no breach of the promise.
+- **Two machines of one node** are told to run the same pods: their double writers are counted, and are
+  nobody's breach.
 """
 
 from __future__ import annotations
@@ -162,7 +164,7 @@ class World:
     def restart_daemon(self, endpoint: str) -> None:
         """Restart an endpoint's daemon: guests run on; how one that is off came to be off is forgotten.
 
-        Source: facts of libvirt, where "shut off (migrated)" and "shut off (saved)" become "shut off
+        Source: seen of libvirtd, where "shut off (migrated)" and "shut off (saved)" become "shut off
         (unknown)"; only a save image that libvirt itself keeps is found again.
         """
         for guest in self.guests.values():
@@ -280,7 +282,7 @@ class World:
         shared = {volume: guests for volume, guests in self.writers().items() if len(guests) > 1}
         hazards = {volume for volume, guests in shared.items() if any(guest.writes for guest in guests)}
         doubled = {volume for volume in hazards if sum(guest.writes for guest in shared[volume]) > 1}
-        hazards -= {volume for volume in hazards - doubled if _but_for_revenants(shared[volume])}
+        hazards -= {volume for volume in hazards - doubled if _not_by_an_agent(shared[volume])}
         self.resumable_hazards += len(hazards - doubled - self._hazardous - self._doubled)
         new = sorted(doubled - self._doubled)
         self._hazardous, self._doubled = hazards - doubled, doubled
@@ -290,7 +292,7 @@ class World:
             names = [guest.name for guest in writers]
             text = f"{volume} is mounted and being written in {' and in '.join(names)} at once"
             self.timeline.tell("world", None, "double-writer", text, volume=volume, guests=names)
-            if self._strict and sum(not guest.revenant for guest in writers) > 1:
+            if self._strict and not _not_by_an_agent(writers):
                 raise DoubleWriter(f"{self.clock.now_s():.1f} s: {text}")
 
     def become(self, guest: Guest, power: PowerState, why: str, passage: Passage | None = None) -> bool:
@@ -309,6 +311,6 @@ class World:
         self._touched = True
 
 
-def _but_for_revenants(guests: list[Guest]) -> bool:
-    """Whether a volume is shared only because of memory that was gone and was brought back by hand."""
-    return sum(not guest.revenant for guest in guests) <= 1
+def _not_by_an_agent(guests: list[Guest]) -> bool:
+    """Whether a volume is shared only by memory that was brought back, or by two machines of one node."""
+    return len({guest.node for guest in guests if not guest.revenant}) <= 1

@@ -1,0 +1,245 @@
+"""The agents of a story: each a strand of its own, that may be suspended or killed in the middle of anything.
+
+This room knows no agent: whoever plays a scenario gives a function that builds one from `StagePorts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Protocol, TypeAlias, cast
+
+from fencer.core.identity import Rules
+from fencer.core.model import Intent, Word
+from fencer.core.policy import Policy
+from fencer.errors import ClusterError
+from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
+from fencer.simulation.asker import Killed, Process
+from fencer.simulation.assembly import Simulation
+from fencer.simulation.faults import Fault, What
+from fencer.simulation.reporter import StageReporter
+from fencer.simulation.scenario import Scenario, Watcher
+from fencer.simulation.truth import Truth
+
+BY_HAND_S = 90.0
+"""How long a command waits for what only time can bring."""
+
+PATIENCE_S = 2.0
+"""How long a look at all endpoints waits for a slow one. A test compares with ``fencer watch``."""
+
+MIN_WAIT_S = 0.05
+"""Between two passes, however soon the agent wants to come again."""
+
+ON_THE_WAY_S = 0.03
+"""How long a write to the API is on its way at most, once the agent has made up its mind."""
+
+WRITES = frozenset(
+    {
+        *("bind", "record_doubts", "claim", "taint", "untaint", "forget_mark", "cordon", "uncordon"),
+        *("clear", "evict", "delete_attachment"),
+    }
+)
+"""Calls of the `Cluster` that change something."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePorts:
+    """All that an agent gets here.
+
+    Attributes:
+        hypervisors: By endpoint.
+        asker: Runs calls in line; an endpoint's trouble costs virtual time.
+        clock: Virtual.
+        reporter: What it is told appears in the timeline.
+        policy: How the scenario sets fencer.
+        rules: Power actions are admitted on every guest.
+        witnesses: Which power witness watches which host of which endpoint.
+    """
+
+    cluster: Cluster
+    hypervisors: Mapping[str, Hypervisor]
+    asker: Asker
+    clock: Clock
+    reporter: Reporter
+    policy: Policy
+    rules: Rules
+    witnesses: Mapping[tuple[str, str], HostPower]
+
+
+class Passed(Protocol):
+    """What the stage wants to know of a pass."""
+
+    @property
+    def recheck_s(self) -> float:
+        """When to come again, at the latest."""
+        ...
+
+
+class Ticker(Protocol):
+    """An agent, reduced to its pass."""
+
+    def tick(self) -> Passed | None:
+        """Make one pass: observe, decide, act.
+
+        Returns:
+            How long to wait for the next one, or for a wake-up; None: `Policy.poll_s`.
+
+        Raises:
+            ClusterError: the cluster could not be read. The stage tells it, and comes again.
+        """
+        ...
+
+
+class Obeying(Ticker, Protocol):
+    """An agent that takes commands, too."""
+
+    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float) -> object:
+        """Follow one node until its intent is fulfilled, refused, or patience ends."""
+        ...
+
+
+AgentFactory: TypeAlias = Callable[[StagePorts], Ticker]
+
+
+class Crew:
+    """All agents of a story.
+
+    Args:
+        scenario: Who watches from when to when, and how they are set.
+        simulation: The world.
+        truth: Which sees all that they do to the cluster.
+        reporter: What they say.
+        agent: Builds one.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        simulation: Simulation,
+        truth: Truth,
+        reporter: StageReporter,
+        agent: AgentFactory,
+    ) -> None:
+        self._scenario, self._simulation = scenario, simulation
+        self._truth, self._reporter, self._agent = truth, reporter, agent
+        self._processes: dict[str, Process] = {}
+        self._down_s: dict[str, float] = {}
+        self._chances: dict[str, Random] = {}
+        self._trouble = ""
+        began_s, clock = simulation.timeline.began_s, simulation.clock
+        for number, watcher in enumerate(scenario.watchers, 1):
+            begin = partial(clock.spawn, partial(self._watch, f"fencer-{number}", watcher))
+            if watcher.from_s:
+                clock.at(began_s + watcher.from_s, begin)
+            else:
+                begin()
+        for watcher in scenario.watchers:
+            if watcher.until_s < scenario.duration_s:
+                clock.at(began_s + watcher.until_s, self._tell_end)
+
+    def befall(self, fault: Fault) -> None:
+        """Let an agent stand still, or end and begin anew, in the midst of what it will be doing by then."""
+        process, name, for_s = self._processes.get(fault.target), fault.target, fault.for_s
+        if process is None:
+            return
+        tell, clock = self._simulation.timeline.tell, self._simulation.clock
+
+        def freeze() -> None:
+            tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
+            clock.advance(for_s)
+            tell("world", None, "agent-goes-on", f"{name} goes on where it stood, {for_s:.0f} s later")
+
+        def kill() -> None:
+            tell("world", None, "agent-ends", f"{name} is killed")
+            self._down_s[name] = for_s
+            raise Killed
+
+        process.meets(freeze if fault.what is What.AGENT_FROZEN else kill, fault.steps)
+
+    def fence_by_hand(self, node: str) -> None:
+        """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
+
+        def obey() -> None:
+            agent = cast("Obeying", self._agent(self._ports(f"by hand, {node}", Watcher())))
+            with suppress(ClusterError):
+                agent.pursue(node, Intent.FENCE, Word(), BY_HAND_S)
+
+        self._simulation.clock.spawn(obey)
+
+    def _watch(self, name: str, watcher: Watcher) -> None:
+        """Watch until the time has come, as often as it takes."""
+        clock, timeline = self._simulation.clock, self._simulation.timeline
+        if watcher.from_s:
+            text = "another one begins; all it knows of the past is what is written on the Nodes"
+            timeline.tell("world", None, "agent-begins", text)
+        while timeline.now_s() < watcher.until_s:
+            try:
+                self._live(self._agent(self._ports(name, watcher)), watcher)
+            except Killed:
+                clock.advance(self._down_s[name])
+                timeline.tell("world", None, "agent-begins", f"{name} begins anew")
+
+    def _live(self, ticker: Ticker, watcher: Watcher) -> None:
+        clock, timeline = self._simulation.clock, self._simulation.timeline
+        while timeline.now_s() < watcher.until_s:
+            clock.wait(self._pass(ticker))
+
+    def _pass(self, ticker: Ticker) -> float:
+        """Let an agent make a pass, as its watch loop would. Returns how long to wait for the next."""
+        trouble = ""
+        try:
+            done = ticker.tick()
+        except ClusterError as error:
+            done, trouble = None, str(error)
+        if trouble != self._trouble:
+            self._reporter.said(trouble or "kubernetes: answers again", warning=bool(trouble))
+        self._trouble = trouble
+        return self._scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
+
+    def _tell_end(self) -> None:
+        self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
+
+    def _ports(self, name: str, watcher: Watcher) -> StagePorts:
+        simulation = self._simulation
+        knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
+        process = self._processes[name] = Process()
+        cluster: object = self._truth.cluster()
+        chance = None
+        if self._scenario.interleaved:
+            chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
+            cluster = _FarAway(cluster, simulation, process, chance)
+        asker = simulation.asker_of(process, chance)
+        asker.patience_s = PATIENCE_S
+        return StagePorts(
+            cast("Cluster", cluster),
+            {endpoint: simulation.hypervisors[endpoint] for endpoint in knows},
+            asker,
+            simulation.clock,
+            self._reporter,
+            self._scenario.policy,
+            simulation.rules(),
+            simulation.witnesses,
+        )
+
+
+class _FarAway:
+    """The cluster's port: what changes something is on its way for a while, whatever was asked before."""
+
+    def __init__(self, cluster: object, simulation: Simulation, process: Process, chance: Random) -> None:
+        self._cluster, self._clock = cluster, simulation.clock
+        self._process, self._chance = process, chance
+
+    def __getattr__(self, name: str) -> object:
+        call = getattr(self._cluster, name)
+        if name not in WRITES:
+            return call
+
+        def send(*args: object, **options: object) -> object:
+            self._process.step()
+            self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
+            return call(*args, **options)
+
+        return send

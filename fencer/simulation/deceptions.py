@@ -1,0 +1,105 @@
+"""Incidents by chance in which somebody is deceived, forgets, or meddles. Drawn like those of `incidents`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import Fault, What
+
+GIVES_AWAY_S = 35.0
+"""A kubelet that is heard for so long gives a lie away: it renews its lease every 10 s."""
+
+FORGETS_S = (20.0, 90.0)
+"""So long after memory left, or was saved, a daemon forgets it: every agent has had time to see it before."""
+
+MOVED_S = 45.0
+"""A migration to another endpoint has ended by then."""
+
+WELL_S = 30.0
+"""An agent that has watched for so long knows who is who, and has read each guest running."""
+
+
+def long_lie(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """A hypervisor calls a guest stopped that is heard, and goes on to when it is cut off, and runs."""
+    lie = Fault(began_s, What.LIE_STOPPED, victim, death=True)
+    cut, mended = chance.choice(((What.NIC_OFF, What.NIC_ON), (What.KUBELET_STOP, What.KUBELET_START)))
+    cut_s = began_s + GIVES_AWAY_S + chance.uniform(0.0, 60.0)
+    until_s = max(back_s, cut_s + chance.uniform(60.0, 200.0))
+    truth = Fault(until_s + chance.uniform(0.0, 5.0), What.TRUTHFUL, shape.endpoint_of(victim))
+    return [lie, Fault(cut_s, cut, victim), Fault(until_s, mended, victim), truth]
+
+
+def all_lied_about(
+    chance: Random, shape: Shape, victim: str, began_s: float, back_s: float
+) -> Sequence[Fault]:
+    """A hypervisor calls all its guests stopped for a while; then one of them is cut off, or it dies."""
+    endpoint = shape.endpoint_of(victim)
+    lies = [Fault(began_s, What.ALL_STOPPED, endpoint), Fault(back_s, What.TRUTHFUL, endpoint)]
+    what, mended = chance.choice(((What.NIC_OFF, What.NIC_ON), (What.CRASH, What.START)))
+    at_s = began_s + GIVES_AWAY_S + chance.uniform(0.0, 60.0)
+    end = Fault(max(back_s, at_s) + chance.uniform(0.0, 60.0), mended, victim)
+    return [*lies, Fault(at_s, what, victim, death=True), end]
+
+
+def saved_to_file(
+    chance: Random, shape: Shape, victim: str, began_s: float, back_s: float
+) -> Sequence[Fault]:
+    """A guest's memory is saved to a file; the daemon forgets it; then it is restored, and writes on."""
+    saved = Fault(began_s, What.SAVE_TO_FILE, victim, death=True)
+    forgotten = Fault(began_s + chance.uniform(*FORGETS_S), What.DAEMON_RESTART, shape.endpoint_of(victim))
+    return [saved, forgotten, Fault(max(back_s, forgotten.at_s + 1.0), What.RESTORE, victim)]
+
+
+def moved_out(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """A guest moves to another endpoint, and what it left is forgotten; there it is cut off, or dies."""
+    moved_s = max(WELL_S, began_s - chance.uniform(0.0, 60.0))
+    by_libvirt = chance.random() < 0.5  # noqa: PLR2004 - half of them
+    forgotten_s = moved_s + MOVED_S + chance.uniform(*FORGETS_S)
+    if by_libvirt:
+        left = (
+            Fault(moved_s, What.MOVE_OUT, victim),
+            Fault(forgotten_s, What.DAEMON_RESTART, shape.endpoint_of(victim)),
+        )
+    else:
+        left = (
+            Fault(moved_s, What.MOVE_OUT_LOCKED, victim),
+            Fault(forgotten_s, What.UNLOCK, f"{victim}@{shape.endpoint_of(victim)}"),
+        )
+    what, mended = chance.choice(
+        ((What.NIC_OFF, What.NIC_ON), (What.KUBELET_STOP, What.KUBELET_START), (What.CRASH, What.START))
+    )
+    at_s = moved_s + MOVED_S + chance.uniform(-30.0, 120.0)
+    end = Fault(max(back_s, at_s + 1.0, forgotten_s + 1.0), mended, victim)
+    return [*left, Fault(at_s, what, victim, death=True), end]
+
+
+def forged(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """A kubelet lies about its UUID or writes on its Node what it likes; then it falls, or another does."""
+    liar = chance.choice((victim, chance.choice(shape.nodes)))
+    what = chance.choice((What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.HOSTILE_NOTES))
+    lied = Fault(chance.uniform(5.0, began_s + 60.0), what, liar)
+    death = Fault(began_s, chance.choice((What.CRASH, What.PAUSE, What.NIC_OFF)), victim, death=True)
+    back = {What.CRASH: What.START, What.PAUSE: What.RESUME, What.NIC_OFF: What.NIC_ON}[death.what]
+    return [lied, death, Fault(back_s, back, victim)]
+
+
+def by_hand(chance: Random, _shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """An admin cordons the node, or fences it by hand, before it falls or after: his to undo."""
+    what = chance.choice((What.TAINT_BY_HAND, What.CORDON_BY_HAND, What.CORDON_BY_HAND))
+    done = Fault(began_s + chance.uniform(-30.0, 120.0), what, victim)
+    death = Fault(began_s, chance.choice((What.CRASH, What.POWER_OFF)), victim, death=True)
+    return [done, death, Fault(max(back_s, done.at_s + 1.0), What.START, victim)]
+
+
+def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """Several guests die at almost the same time: what stands between them and a mass fence is the brake."""
+    others = [name for name in shape.nodes if name != victim]
+    count = chance.randint(1, len(others))
+    victims = [victim, *chance.sample(others, count)]
+    what = chance.choice((What.CRASH, What.CRASH, What.POWER_OFF, What.PAUSE))
+    deaths = [Fault(began_s + chance.uniform(0.0, 3.0), what, name, death=name == victim) for name in victims]
+    ups = (What.RESUME, What.START) if what is What.PAUSE else (What.START,)
+    back = [Fault(back_s + chance.uniform(0.0, 60.0), up, name) for name in victims for up in ups]
+    return [*deaths, *back]

@@ -1,0 +1,170 @@
+"""Whole worlds by seed: how big, who watches and how, and what happens there, all of it drawn by chance.
+
+Meaner than the real one: several endpoints and agents, answers that take their time, agents that are
+suspended or killed in the midst of a call, incidents on top of each other. What is *not* drawn is what no
+agent could tell from a death; each such limit says so where it is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TypeAlias
+
+from fencer.core.policy import Policy
+from fencer.simulation import deceptions, incidents
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import Fault, What
+from fencer.simulation.incidents import Draw
+from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
+
+WORKING = (3, 3, 3, 4, 5, 8)
+"""How many nodes work."""
+IDLE = (0, 0, 0, 0, 3)
+"""How many more are cordoned, and switched off."""
+ENDPOINTS = (1, 1, 2, 3)
+AGENTS = (1, 1, 1, 2, 2, 3)
+ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
+"""How long every answer takes; None: hardly any time."""
+CALM_S = 30.0
+"""So long after the last fault nothing more is to happen, at least."""
+STEPS = 120
+"""An agent meets its fate after at most so many steps: several passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of incident.
+
+    Attributes:
+        draw: Draws one.
+        weight: How often, compared with the others.
+        needs_witness: Somebody has to see what happens at its time, or nobody could know it later: no agent
+            is suspended, killed or late there, and nothing keeps it from looking or from writing that down.
+    """
+
+    draw: Draw
+    weight: int
+    needs_witness: bool = False
+
+
+KINDS: tuple[Kind, ...] = (
+    *(Kind(draw, weight) for draw, weight in incidents.KINDS.items()),
+    Kind(deceptions.long_lie, 10, needs_witness=True),
+    Kind(deceptions.all_lied_about, 5, needs_witness=True),
+    Kind(deceptions.saved_to_file, 8, needs_witness=True),
+    Kind(deceptions.moved_out, 10, needs_witness=True),
+    Kind(deceptions.forged, 10),
+    Kind(deceptions.by_hand, 8),
+    Kind(deceptions.many_die, 14),
+)
+
+Fates: TypeAlias = Callable[[Random, str, float], Fault]
+
+
+def world_by_seed(seed: int, policy: Policy) -> Scenario:
+    """Draw a world and what happens there. Nothing is expected of it but what is expected of every world.
+
+    Args:
+        seed: Same seed, same world, under every policy.
+        policy: How fencer is set.
+    """
+    chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
+    shape = _shape(chance)
+    script, needs_witness = _script(chance, shape)
+    watchers = _watchers(chance, shape, needs_witness=needs_witness)
+    if not needs_witness:
+        script = (*script, *_fates(chance, watchers, script))
+    script = tuple(sorted(script, key=lambda fault: fault.at_s))
+    sizes = (len(shape.nodes), chance.random() < 0.3)  # noqa: PLR2004 - so many of them have pods that stay
+    return Scenario(
+        name=f"seed-{seed}",
+        title="A world by chance",
+        story=(CLUSTER,),
+        script=script,
+        fenced=(),
+        refused=None,
+        duration_s=max(fault.at_s + fault.for_s for fault in script) + CALM_S,
+        shape=shape,
+        policy=policy,
+        watchers=watchers,
+        workloads=lambda: _workloads(*sizes),
+        interleaved=True,
+    )
+
+
+def _shape(chance: Random) -> Shape:
+    working = tuple(f"k8s-{number}" for number in range(1, chance.choice(WORKING) + 1))
+    idle = tuple(f"idle-{number}" for number in range(1, chance.choice(IDLE) + 1))
+    further = tuple(f"lab-{letter}" for letter in "bc"[: chance.choice(ENDPOINTS) - 1])
+    return Shape(
+        nodes=(*working, *idle),
+        hosts=("lab1", "lab2", "lab3")[: chance.choice((1, 3, 3))],
+        watched=chance.random() < 0.4,  # noqa: PLR2004 - so many of them
+        further=further,
+        foreign=("elsewhere",) if chance.random() < 0.5 else (),  # noqa: PLR2004 - half of them
+        spread=chance.random() < 0.5,  # noqa: PLR2004 - half of them
+        spare=idle,
+        answer_s=chance.choice(ANSWERS_S),
+    )
+
+
+def _workloads(nodes: int, some_stay: bool) -> Sequence[Workload]:  # noqa: FBT001 - drawn
+    stay = (StatefulSet("stays", 2, stays=True),) if some_stay else ()
+    return (StatefulSet("db", 2 * nodes), Deployment("web", 3), Job("count", 2), DaemonSet("log"), *stay)
+
+
+def _script(chance: Random, shape: Shape) -> tuple[tuple[Fault, ...], bool]:
+    """Draw what happens; and whether somebody has to see it when it does."""
+    working = replace(shape, nodes=tuple(name for name in shape.nodes if name not in shape.spare))
+    victim = chance.choice(working.nodes)
+    began_s = chance.uniform(30.0, 60.0)
+    back_s = began_s + chance.uniform(20.0, 200.0)
+    kinds = [
+        kind for kind in KINDS if kind.draw is not deceptions.moved_out or shape.further or shape.foreign
+    ]
+    [kind] = chance.choices(kinds, weights=[kind.weight for kind in kinds])
+    script = list(kind.draw(chance, working, victim, began_s, back_s))
+    script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
+    if kind.needs_witness:
+        return tuple(script), True
+    script += incidents.more(chance, working, victim, began_s)
+    if chance.random() < 0.2:  # noqa: PLR2004 - so many
+        script += _another(chance, working, victim, began_s)
+    return tuple(script), False
+
+
+def _another(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[Fault]:
+    """Draw a second incident on top of the first, of another guest where there is one."""
+    other = chance.choice([name for name in shape.nodes if name != victim])
+    simple = [kind for kind in KINDS if not kind.needs_witness]
+    [kind] = chance.choices(simple, weights=[kind.weight for kind in simple])
+    at_s = began_s + chance.uniform(0.0, 150.0)
+    return kind.draw(chance, shape, other, at_s, at_s + chance.uniform(20.0, 150.0))
+
+
+def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Watcher, ...]:
+    """Draw who watches. The first knows every endpoint; another may know one only, or come later."""
+    others = []
+    for _ in range(chance.choice(AGENTS) - 1):
+        knows = (chance.choice((shape.endpoint, *shape.further)),) if chance.random() < 0.15 else None  # noqa: PLR2004
+        late = not needs_witness and chance.random() < 0.3  # noqa: PLR2004 - so many
+        others.append(Watcher(knows, from_s=chance.uniform(1.0, 150.0) if late else 0.0))
+    return (Watcher(), *others)
+
+
+def _fates(chance: Random, watchers: Sequence[Watcher], script: Sequence[Fault]) -> Sequence[Fault]:
+    """Draw what befalls agents, around the time in which they have most to do."""
+    if chance.random() < 0.5:  # noqa: PLR2004 - half of the worlds
+        return ()
+    began_s = next((fault.at_s for fault in script if fault.death), 30.0)
+    fates = []
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        what = chance.choice((What.AGENT_FROZEN, What.AGENT_KILLED))
+        name = f"fencer-{chance.randint(1, len(watchers))}"
+        for_s = chance.choice((0.5, 3.0, 15.0, 60.0)) * chance.uniform(0.5, 1.5)
+        at_s = began_s + chance.uniform(-10.0, 200.0)
+        fates.append(Fault(at_s, what, name, for_s=for_s, steps=chance.randint(0, STEPS)))
+    return fates
