@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.history import aged, listen, proven_running, remember, renewals_in_run, track
+from fencer.core.history import (
+    aged,
+    listen,
+    proven_running,
+    remember,
+    renewals_in_run,
+    silence_kept_s,
+    track,
+)
 from fencer.core.model import GuestHistory, Heard, PowerState
+from fencer.core.policy import Mode, Policy
 from tests.core.build import BOOT, GUEST, NEW_BOOT, NOW_S, OTHER, evidence, node
 
 OFF, ON = PowerState.STOPPED, PowerState.RUNNING
@@ -60,6 +69,15 @@ class TestLeases:
         assert (later.lease_age_s, later.deaf_s) == (50.0, 260.0)
         again = aged(node(), track(lease, "t2", ready=True, now_s=310.0), 310.0)
         assert (again.lease_age_s, again.deaf_s) == (0.0, 0.0)
+
+    @pytest.mark.parametrize(("silent_s", "kept_s"), [(40.0, 25.0), (20.0, 5.0), (0.0, 25.0)])
+    def test_once_anybody_is_heard_each_other_one_has_its_chance_to_be(self, silent_s, kept_s):
+        """A kubelet that the API did not answer either tries again within a lease's period."""
+        policy = replace(Policy(mode=Mode.OBSERVE), lease_silent_s=silent_s)
+        assert silence_kept_s(policy) == kept_s
+        lease = track(None, "t1", ready=True, now_s=0.0)
+        lease = track(lease, "t1", ready=False, now_s=100.0, deaf_s=95.0, keep_s=silence_kept_s(policy))
+        assert aged(node(), lease, 100.0).lease_age_s == kept_s
 
     def test_silence_that_is_not_long_is_counted_in_full(self):
         lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=True, now_s=30.0, deaf_s=30.0)

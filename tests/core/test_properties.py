@@ -293,7 +293,7 @@ def test_erasing_a_fact_never_adds_an_action(seen, policy):
     before = {type(action) for action in irreversible(seen, policy)}
     for less in forgotten(seen):
         added = {type(action) for action in irreversible(less, policy)} - before
-        # Lifting a fence without a word of the hypervisor is the one stated exception (design, decision 16).
+        # Lifting a fence without a word of the hypervisor is the one exception (docs/design.md, R2).
         untold = {PowerState.UNKNOWN, PowerState.ABSENT}
         blind = less.evidence is None or less.evidence.power_state in untold or not less.candidates
         assert added <= ({UntaintNode} if blind else set())

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 
-from tests.long import mutation, numbers, pythons
+from tests.long import numbers, pythons
 from tests.long.clean_debian import Debian, both_commands
+from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
 from tests.long.site import Site
 from tests.long.step import Step
@@ -16,6 +17,11 @@ from tests.long.step import Step
 def benchmarks(site: Site) -> str:
     """Measure every number of the table; it stays in the step's output."""
     return do(site, [Part("", (sys.executable, "-m", "tests.benchmarks"))])
+
+
+def mutants(part: str, site: Site) -> str:
+    """Put faults into a part of fencer, one at a time."""
+    return do(site, [Part("", (sys.executable, "-m", "tests.long.mutants", part))])
 
 
 _STEPS = (
@@ -33,7 +39,14 @@ _STEPS = (
         "./dev demo and ./dev test on a clean Debian 12",
         partial(both_commands, Debian(12, "bookworm")),
     ),
-    Step("mutation", "faults put into fencer/core, each of which tests/core must find", mutation.run),
+    *(
+        Step(
+            f"mutants-{part}",
+            f"faults put into fencer/{part}, which its tests must find",
+            partial(mutants, part),
+        )
+        for part in PARTS
+    ),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )
 STEPS: Mapping[str, Step] = {step.name: step for step in _STEPS}

@@ -7,7 +7,6 @@ import pytest
 
 from tests.long import __main__ as long
 from tests.long import numbers
-from tests.long.mutation import judge, parse
 from tests.long.parts import Part, do
 from tests.long.site import Site
 from tests.long.step import Ended, LeftOut, Outcome, Step, StepFailed, table
@@ -136,25 +135,3 @@ def test_a_command_that_takes_too_long_is_ended(site):
 def test_no_two_seeds_share_incidents():
     rows = [numbers.row(seed, 100) for seed in (0, 1, 2)]
     assert rows == ["0-99", "100-199", "200-299"]
-
-
-def test_results_of_mutmut_are_read():
-    told = (
-        "    fencer.core.text.x_short__mutmut_1: killed\n    fencer.core.off.x_is_off__mutmut_2: survived\n"
-    )
-    assert parse(told) == {
-        "fencer.core.text.x_short__mutmut_1": "killed",
-        "fencer.core.off.x_is_off__mutmut_2": "survived",
-    }
-
-
-def test_few_survivors_are_told_and_many_fail():
-    assert judge(100, 5, 400, 2000) == "95 of 100 faults found, 400 asked, of 2000 that there are"
-    with pytest.raises(StepFailed, match="at least 70% must be"):
-        judge(100, 31, 400, 2000)
-
-
-@pytest.mark.parametrize("tried", [0, 19])
-def test_a_sample_that_was_hardly_tried_fails(tried):
-    with pytest.raises(StepFailed, match="must be tried"):
-        judge(tried, 0, 400, 2000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fencer.core.model import Intent, Reason, Verdict, Word
 from fencer.core.policy import ANSWER_S, AfterStop, Mode, PausedGuest, Policy, SavedGuest
 from fencer.runtime.reconcile import Agent
-from fencer.simulation.clock import InlineAsker
+from fencer.simulation.asker import InlineAsker
 from tests.runtime.stagehand import Stagehand
 
 AGAIN_S = 10.0

@@ -5,10 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.done import GuestStopped
 from fencer.core.evictions import Answer
-from fencer.core.model import Observation, PodView, StopGuest
+from fencer.core.model import ClearPods, Observation, PodView, StopGuest
 from fencer.core.policy import Mode, Policy
-from fencer.errors import HypervisorUnreachable
+from fencer.errors import (
+    ClusterConflict,
+    ClusterDenied,
+    GuestChanged,
+    HypervisorDenied,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.execute import KILLED_AFTER_S
 from fencer.runtime.observe import API
@@ -16,7 +24,9 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import WORKERS_LOST, ThreadAsker
 from fencer.simulation.faults import What
 from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.objects import ApiPod
 from tests.cli.lab import Lab
+from tests.runtime.stagehand import Stagehand
 
 NAME = "k8s-2"
 
@@ -66,6 +76,88 @@ def test_a_power_off_that_may_have_needed_sigkill_is_remembered(took_s, killed):
     assert agent.observer.memory.killed[guest.key] is killed
 
 
+class Scripted:
+    """A hypervisor whose power-offs go as written, one after the other.
+
+    Args:
+        real: Answers everything else.
+        script: What each one does: an error is raised, None does nothing, and with OBEY it is done.
+    """
+
+    def __init__(self, real: SimulatedHypervisor, script: list[str | Exception | None]) -> None:
+        self._real = real
+        self._script = script
+
+    def stop(self, guest, incarnation, not_after) -> None:
+        match self._script.pop(0):
+            case Exception() as error:
+                raise error
+            case "obey":
+                self._real.stop(guest, incarnation, not_after)
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+
+OBEY = "obey"
+DENIED = HypervisorDenied("lab: we may not stop it")
+BROKEN = HypervisorProtocol("lab: the connection broke")
+CHANGED = GuestChanged("lab: run 1 was meant, it is in run 2 now")
+
+
+def stop_as_written(script: list[str | Exception | None]) -> tuple[GuestStopped, Observation]:
+    """Order the power-off of a paused guest so often; return what came of the last, and what is seen then."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    world = lab._world()
+    port = Scripted(world.hypervisors["lab"], script)
+    agent = Agent(replace(world, hypervisors={"lab": port}), Policy(mode=Mode.ARMED), lab.rules)
+    lab.breaks(What.PAUSE, NAME)
+    lab.passes(60)  # what could not be stopped counts until its node is Ready again
+    while script:
+        seen = look(agent)
+        order = StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+        done = agent.executor.carry_out(seen, order)
+        world.clock.wait(10.0)
+    return done, look(agent)
+
+
+class TestPowerOffsThatFail:
+    """What is remembered of one decides when the next may be tried, of this guest and of any other."""
+
+    def test_one_that_was_obeyed_is_told_so_and_takes_its_turn(self):
+        done, seen = stop_as_written([OBEY])
+        assert (done.ok, done.sent, done.error) == (True, True, "")
+        assert seen.stop_failed is None
+        assert seen.fleet.last_stop_age_s == pytest.approx(10.0, abs=0.5)
+
+    @pytest.mark.parametrize(
+        ("answer", "sent", "why", "takes_its_turn"),
+        [
+            (None, True, "it reads as before", True),
+            (BROKEN, True, str(BROKEN), True),
+            (DENIED, True, str(DENIED), False),
+            (CHANGED, False, None, False),
+        ],
+        ids=["did nothing", "broke", "denied", "another run"],
+    )
+    def test_one_that_ended_nothing(self, answer, sent, why, takes_its_turn):
+        done, seen = stop_as_written([answer])
+        assert (done.ok, done.sent, done.error) == (False, sent, str(answer or ""))
+        failed = seen.stop_failed
+        assert (failed and failed.why) == why
+        assert failed is None or (failed.times, round(failed.ago_s)) == (1, 10)
+        assert (seen.fleet.last_stop_age_s is not None) is takes_its_turn
+
+    def test_one_that_is_denied_gives_back_the_turn_of_the_one_before(self):
+        _, seen = stop_as_written([BROKEN, DENIED])
+        assert seen.fleet.last_stop_age_s == pytest.approx(20.0, abs=0.5)
+
+    def test_they_are_counted_until_one_is_obeyed(self):
+        assert stop_as_written([BROKEN, None, DENIED])[1].stop_failed.times == 3
+        assert stop_as_written([BROKEN, None, OBEY])[1].stop_failed is None
+
+
 class Echo:
     """Answers each eviction with the pod's name."""
 
@@ -103,3 +195,28 @@ def test_no_pod_is_no_answer():
     lab = Lab()
     world = replace(lab._world(), evictor=Echo())
     assert Agent(world, lab.policy, lab.rules).executor.evict([]) == []
+
+
+def test_of_each_pod_is_told_what_became_of_it():
+    """Gone, held by a finalizer, changed since it was seen, or failed: only the first is over."""
+    stage = Stagehand()
+    api = stage.simulation.api
+    for name, finalizers in (("a", ()), ("b", ()), ("c", ()), ("d", ("demo/keep",))):
+        pod = ApiPod("demo", name, api.new_uid(), "Job/mine", api.clock.now_s(), finalizers=finalizers)
+        api.create_pod(pod)
+        api.bind_pod(pod, NAME)
+    seen = look(stage.agent)
+
+    def refuse():
+        raise ClusterDenied("we may not delete pods")
+
+    def change():
+        stage.before["clear"] = refuse
+        raise ClusterConflict("it is another pod now")
+
+    stage.before["clear"] = change
+    pods = tuple(sorted((pod for pod in seen.pods if pod.name in {"a", "b", "c", "d"}), key=str))
+    done = stage.agent.executor.carry_out(seen, ClearPods(pods))
+    assert (done.changed, done.gone) == (("demo/a",), ("demo/c",))
+    assert done.failed == {"demo/b": "we may not delete pods"}
+    assert list(done.held) == ["demo/d"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.errors import HypervisorUnreachable
-from fencer.simulation.clock import InlineAsker
+from fencer.simulation.asker import InlineAsker
 from tests.runtime.stagehand import Stagehand
 
 

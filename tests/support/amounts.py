@@ -4,8 +4,12 @@ import os
 
 
 def examples(enough_count: int = 100) -> int:
-    """Return how many examples a property tries: enough, or ``FENCER_EXAMPLES`` if that is more."""
-    return max(enough_count, int(os.environ.get("FENCER_EXAMPLES") or 0))
+    """Return how many examples a property tries: enough, or ``FENCER_EXAMPLES`` if that is more.
+
+    Where thousands of faults are tried on them, ``FENCER_EXAMPLES_AT_MOST`` may be fewer.
+    """
+    wanted_count = max(enough_count, int(os.environ.get("FENCER_EXAMPLES") or 0))
+    return min(wanted_count, int(os.environ.get("FENCER_EXAMPLES_AT_MOST") or wanted_count))
 
 
 def seeds(variable: str, usual: str) -> range:
@@ -15,8 +19,20 @@ def seeds(variable: str, usual: str) -> range:
         ValueError: It names none: nothing would be tried, and nothing fail.
     """
     asked = os.environ.get(variable, usual)
-    first, _, last = asked.partition("-")
+    try:
+        return span(asked)
+    except ValueError as error:
+        raise ValueError(f"{variable}={error}") from error
+
+
+def span(text: str) -> range:
+    """Return the seeds that a text names, like ``7`` or ``1-200``.
+
+    Raises:
+        ValueError: It names none.
+    """
+    first, _, last = text.partition("-")
     found = range(int(first), int(last or first) + 1)
     if not found:
-        raise ValueError(f"{variable}={asked} names no seed at all")
+        raise ValueError(f"{text} names no seed at all")
     return found

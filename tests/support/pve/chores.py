@@ -1,6 +1,6 @@
 """What ``qm`` and ``vzdump`` do with memory and disks: hibernate, snapshot, backup, destroy.
 
-Source: facts read in qemu-server and pve-manager (of backups: PVE/VZDump/QemuServer.pm); unlike the power
+Source: read in qemu-server and pve-manager (of backups: PVE/VZDump/QemuServer.pm); unlike the power
 commands these were not recorded.
 """
 

@@ -1,0 +1,156 @@
+"""The rest of the cluster, summed up: what counts against the brake, who for a quorum, whose word erred."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.fleet import heard, quorum, quorum_without, stalls, survey
+from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
+from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
+
+ALIVE = healthy().node
+AN_HOUR_LATER = "2026-11-20T10:58:30Z"
+FENCED = node(taints=(TAINT,), mark=MARK)
+CALLED_OFF = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", "", renewals=2))
+
+
+def summed_up(*nodes, readings=(), histories=(), policy=ARMED, utc="2026-11-20T10:00:00Z", **facts):
+    told = {"last_stop_age_s": None, "paused_why": None} | facts
+    return survey(nodes, readings, histories, policy, utc, **told)
+
+
+def named(name, **facts):
+    return replace(ALIVE, name=name, roles=("control-plane",), **facts)
+
+
+class TestWhoIsHeard:
+    @pytest.mark.parametrize(
+        ("facts", "is_heard"),
+        [
+            ({}, True),
+            ({"lease_age_s": 39.9}, True),
+            ({"lease_age_s": 40.0}, False),
+            ({"lease_age_s": None}, False),
+            ({"ready": False}, False),
+            ({"ready": None}, False),
+        ],
+        ids=str,
+    )
+    def test_a_node_is_by_ready_and_by_a_lease_that_is_younger_than_its_limit(self, facts, is_heard):
+        found = replace(ALIVE, **facts)
+        assert heard(found, ARMED) is is_heard
+        assert summed_up(ALIVE, found).silent == (0 if is_heard else 1)
+
+    def test_the_limit_is_the_policys_and_without_one_the_leases_duration(self):
+        patient = replace(ARMED, lease_silent_s=90.0)
+        assert heard(replace(ALIVE, lease_age_s=89.0), patient)
+        at_once = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
+        assert heard(replace(ALIVE, lease_age_s=39.0), at_once)
+        assert not heard(replace(ALIVE, lease_age_s=40.0), at_once)
+
+
+class TestBrake:
+    def test_a_fence_counts_until_it_is_an_hour_old(self):
+        assert summed_up(ALIVE, FENCED).young_fences == 1
+        assert summed_up(ALIVE, FENCED, utc="2026-11-20T10:58:29Z").young_fences == 1
+        assert summed_up(ALIVE, FENCED, utc=AN_HOUR_LATER).young_fences == 0
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"mark": MARK},
+            {"taints": (TAINT,)},
+            {"taints": (TAINT,), "mark": Unreadable("schema 9")},
+            {"taints": (replace(TAINT, time_added=None),), "mark": MARK},
+        ],
+        ids=["no taint", "no mark", "a mark that cannot be read", "a taint of another moment"],
+    )
+    def test_what_is_no_fence_of_ours_does_not(self, facts):
+        assert summed_up(node(**facts)).young_fences == 0
+
+    def test_nor_does_one_whose_guest_is_there_no_more(self):
+        gone = evidence(PowerState.ABSENT)
+        assert summed_up(FENCED, readings=(gone,)).young_fences == 0
+        assert summed_up(FENCED, readings=(replace(gone, guest=OTHER),)).young_fences == 1
+        assert summed_up(FENCED, readings=(evidence(),)).young_fences == 1
+
+    def test_all_nodes_are_counted(self):
+        assert summed_up(ALIVE, FENCED, node()).nodes == 3
+
+
+class TestQuorum:
+    def test_a_guest_may_be_stopped_while_the_rest_of_the_members_are_a_majority(self):
+        three = [named("a"), named("b"), named("c")]
+        assert quorum_without(three, ARMED) == {"a", "b", "c"}
+        silent = [named("a"), named("b"), named("c", lease_age_s=90.0)]
+        assert quorum_without(silent, ARMED) == {"c"}
+        assert summed_up(*silent).quorum_without == {"c"}
+
+    def test_workers_are_no_members(self):
+        assert quorum([ALIVE, named("a")], ARMED) == ({"a"}, 1)
+        assert quorum_without([ALIVE, named("a")], ARMED) == frozenset()
+
+    @pytest.mark.parametrize(("members", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
+    def test_a_majority_is_more_than_half(self, members, majority):
+        assert quorum([named(str(number)) for number in range(members)], ARMED)[1] == majority
+
+    def test_one_whose_guest_does_not_run_is_no_healthy_one_though_its_lease_is_young(self):
+        three = [named("a"), named("b"), named("c")]
+        assert quorum(three, ARMED, frozenset({"a"}))[0] == {"b", "c"}
+        assert quorum_without(three, ARMED, frozenset({"a"})) == {"a"}
+
+
+class TestWitnessesThatErred:
+    """Of two guests of an endpoint, and nothing is believed any more that it calls off."""
+
+    def contradicted(self, *pairs):
+        histories = [(seen, history, "lab") for seen, history in pairs]
+        return summed_up(ALIVE, histories=histories).contradicted_endpoints
+
+    def test_twice_is_proof_and_once_is_not(self):
+        pair = (ALIVE, CALLED_OFF)
+        assert self.contradicted(pair) == frozenset()
+        assert self.contradicted(pair, pair) == {"lab"}
+
+    def test_each_endpoint_counts_for_itself(self):
+        histories = [(ALIVE, CALLED_OFF, "lab"), (ALIVE, CALLED_OFF, "home")]
+        assert summed_up(ALIVE, histories=histories).contradicted_endpoints == frozenset()
+
+    @pytest.mark.parametrize(
+        "pair",
+        [
+            (ALIVE, GuestHistory()),
+            (ALIVE, replace(CALLED_OFF, heard=replace(CALLED_OFF.heard, renewals=1))),
+            (replace(ALIVE, binding=None), CALLED_OFF),
+            (replace(ALIVE, binding=Unreadable("broken")), CALLED_OFF),
+            (replace(ALIVE, binding=Binding(OTHER, (BOOT,))), CALLED_OFF),
+            (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=True, guest=OTHER.key)),
+            (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=False, guest=GUEST.key)),
+        ],
+        ids=["not heard", "heard once", "unbound", "unreadable", "of another", "saw another", "saw none"],
+    )
+    def test_a_sign_of_life_counts_of_a_guest_that_is_the_node(self, pair):
+        assert self.contradicted(pair, pair) == frozenset()
+
+    def test_the_agents_own_eyes_prove_that_too(self):
+        pair = (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=True, guest=GUEST.key))
+        assert self.contradicted(pair, pair) == {"lab"}
+
+
+class TestStalls:
+    STALLED = evidence(PowerState.PAUSED, io_error=True)
+
+    def test_two_guests_of_an_endpoint_paused_by_their_disks_are_its_storage(self):
+        assert stalls([self.STALLED]) == frozenset()
+        assert stalls([self.STALLED, evidence(PowerState.PAUSED)]) == frozenset()
+        assert stalls([self.STALLED, replace(self.STALLED, guest=OTHER)]) == frozenset()
+        assert stalls([self.STALLED, self.STALLED]) == {"lab"}
+
+    def test_one_that_is_remembered_counts_beside_those_that_are_seen(self):
+        seen = summed_up(ALIVE, readings=(self.STALLED, self.STALLED), stalled=frozenset({"home"}))
+        assert seen.stalled == {"home", "lab"}
+
+
+def test_what_people_and_this_agent_said_is_passed_on():
+    told = summed_up(ALIVE, last_stop_age_s=7.0, paused_why="storage work")
+    assert (told.last_stop_age_s, told.paused_why) == (7.0, "storage work")

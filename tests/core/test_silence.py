@@ -1,0 +1,311 @@
+"""Silence, and what it takes besides the proof: every limit at its edge, and who is asked what."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.fence import is_named, told_age_s
+from fencer.core.model import (
+    Binding,
+    BindNode,
+    ForgetMark,
+    GuestHistory,
+    Intent,
+    PowerState,
+    Proof,
+    Reason,
+    Unreadable,
+    Verdict,
+    Word,
+)
+from fencer.core.policy import PausedGuest
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    GUEST,
+    MARK,
+    NEW_BOOT,
+    NOW_S,
+    POD,
+    TAINT,
+    evidence,
+    healthy,
+    in_state,
+    node,
+    observation,
+    run,
+)
+
+AT_ONCE = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
+PATIENT = replace(ARMED, lease_silent_s=90.0)
+DAEMON_POD = replace(POD, name="logs-x7", uid="d-1", controller="DaemonSet/logs")
+
+
+def silent_for(lease_age_s, policy=ARMED, **facts):
+    return decide(observation(node=node(lease_age_s=lease_age_s), **facts), policy)
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("limit_s", "policy", "intent"),
+        [
+            (40.0, ARMED, Intent.WATCH),
+            (90.0, PATIENT, Intent.WATCH),
+            (15.0, ARMED, Intent.FENCE),
+            (15.0, PATIENT, Intent.FENCE),
+            (30.0, replace(ARMED, lease_period_s=20.0), Intent.FENCE),
+        ],
+        ids=["by default", "as configured", "by hand", "by hand, whatever is configured", "slow kubelets"],
+    )
+    def test_a_node_is_silent_at_its_limit_and_not_a_moment_before(self, limit_s, policy, intent):
+        early = silent_for(limit_s - 0.5, policy, intent=intent)
+        assert (early.verdict, early.reason) == (Verdict.WAIT, Reason.SILENCE_TOO_SHORT)
+        assert early.recheck_s == pytest.approx(0.5)
+        assert silent_for(limit_s, policy, intent=intent).verdict is Verdict.FENCE
+
+    def test_a_lease_that_was_renewed_just_now_is_waited_for_in_full(self):
+        assert silent_for(0.0).recheck_s == 40.0
+
+    def test_what_can_pass_is_asked_about_again_at_the_next_poll(self):
+        for waits in (silent_for(None), decide(observation(node=node(ready=True)), ARMED)):
+            assert (waits.verdict, waits.recheck_s) == (Verdict.WAIT, ARMED.poll_s)
+
+    def test_without_a_lease_silence_is_only_a_persons_word(self):
+        """A hypervisor's word for its guest is none for the kubelet, be it alive or not."""
+        assert silent_for(None).reason is Reason.LEASE_UNSEEN
+        spoken = Word(guest_off_why="I stand before it")
+        facts = {"evidence": None, "history": GuestHistory(), "word": spoken, "intent": Intent.FENCE}
+        unheard = observation(node=node(lease_age_s=None, lease_renewals=0), **facts)
+        assert decide(unheard, ARMED).verdict is Verdict.FENCE
+        lately = observation(node=node(lease_age_s=12.0, lease_renewals=0), **facts)
+        assert decide(lately, ARMED).reason is Reason.SILENCE_TOO_SHORT
+
+
+class TestHeard:
+    """Ready, and renewed lately: nothing is done to such a node, whatever its hypervisor says."""
+
+    def off(self, policy=ARMED, **facts):
+        fell = GuestHistory(run(renewals_at_start=9), running_seen=True, boot_id=BOOT)
+        seen = replace(healthy().node, **facts)
+        return decide(healthy(node=seen, evidence=evidence(), history=fell), policy)
+
+    def test_a_guest_that_reads_off_under_a_node_that_is_heard_changes_nothing(self):
+        assert self.off().verdict is Verdict.HEALTHY
+
+    @pytest.mark.parametrize(("ready", "healthy_"), [(True, True), (False, False), (None, False)])
+    @pytest.mark.parametrize("state", [PowerState.RUNNING, PowerState.STOPPED])
+    def test_a_young_lease_alone_is_not_enough(self, ready, healthy_, state):
+        seen = in_state(state, node=node(ready=ready, lease_age_s=3.0))
+        assert (decide(seen, ARMED).verdict is Verdict.HEALTHY) is healthy_
+
+    @pytest.mark.parametrize(("policy", "limit_s"), [(ARMED, 40.0), (PATIENT, 90.0)])
+    def test_nor_is_ready_without_one(self, policy, limit_s):
+        assert self.off(policy, lease_age_s=limit_s - 0.5).verdict is Verdict.HEALTHY
+        assert self.off(policy, lease_age_s=limit_s).reason is Reason.NODE_READY
+        assert self.off(policy, lease_age_s=None).reason is Reason.LEASE_UNSEEN
+
+    def test_where_silence_is_not_waited_for_an_end_is_judged_at_once(self):
+        assert self.off(AT_ONCE).verdict is Verdict.FENCE
+
+
+class TestByHand:
+    def by_hand(self, state, renewals, **facts):
+        """Return what is decided of a guest after so many renewals since it read so."""
+        since = GuestHistory(run(state, renewals_at_start=5 - renewals))
+        return decide(in_state(state, intent=Intent.FENCE, history=since, **facts), ARMED)
+
+    def test_a_paused_guest_of_a_living_kubelet_may_be_stopped(self):
+        """What it renews while it is paused cannot be its own; and it is stopped before anything is given."""
+        lately = node(lease_age_s=20.0)
+        assert self.by_hand(PowerState.PAUSED, 2, node=lately).verdict is Verdict.STOP_FIRST
+        alive = self.by_hand(PowerState.STOPPED, 2, node=lately)
+        assert alive.reason is Reason.SILENCE_TOO_SHORT
+        assert "fencer drain k8s-2" in alive.objection.needs
+
+    def test_a_ready_node_is_told_to_be_silent_once_it_is_overdue_and_not_before(self):
+        def needs(lease_age_s):
+            heard = node(ready=True, lease_age_s=lease_age_s)
+            return decide(in_state(PowerState.RUNNING, intent=Intent.FENCE, node=heard), ARMED).objection
+
+        assert "fencer shutdown k8s-2" in needs(14.5).needs
+        assert "Ready to be Unknown" in needs(15.0).needs
+
+    def test_the_first_sight_of_a_guest_that_is_off_is_no_fall_to_wait_for(self):
+        unseen = GuestHistory(run(), running_seen=False, boot_id=BOOT)
+        seen = observation(intent=Intent.FENCE, history=unseen, node=node(lease_age_s=20.0))
+        assert decide(seen, AT_ONCE).verdict is Verdict.FENCE
+
+    @pytest.mark.parametrize(
+        ("typed", "named"),
+        [
+            ("home/205", True),
+            ("home/k8s-2", True),
+            (f"home/{GUEST.uuid}", True),
+            (f"home/{GUEST.uuid.upper()}", True),
+            ("lab/205", False),
+            ("lab/k8s-2", False),
+            (f"lab/{GUEST.uuid}", False),
+            ("home/206", False),
+            ("home/k8s-3", False),
+            ("home/", False),
+            ("home", False),
+        ],
+    )
+    def test_a_guest_is_named_by_its_endpoint_and_id_name_or_uuid(self, typed, named):
+        assert is_named(replace(GUEST, endpoint="home", id="205"), typed) is named
+
+    def test_a_guest_without_a_name_is_not_named_by_none(self):
+        assert not is_named(replace(GUEST, name=""), "lab/")
+
+
+class TestUnprovenBindings:
+    """A guest that was never seen alive with its node may be a copy."""
+
+    def planned(self, state=PowerState.RUNNING, intent=Intent.SHUTDOWN, asked_s=None, **facts):
+        unbound = {"binding": None, "lease_age_s": 3.0, "ready": True, "not_ready_s": None}
+        seen = node(**(unbound | facts))
+        history = GuestHistory(run(state, renewals_at_start=seen.lease_renewals))
+        return decide(in_state(state, intent=intent, node=seen, asked_s=asked_s, history=history), ARMED)
+
+    def test_a_planned_end_waits_for_the_proof_that_the_next_renewal_brings(self):
+        waits = self.planned()
+        assert (waits.verdict, waits.reason) == (Verdict.WAIT, Reason.BINDING_UNPROVEN)
+        assert waits.recheck_s == ARMED.poll_s
+
+    @pytest.mark.parametrize(
+        "otherwise",
+        [
+            {"asked_s": 5.0},
+            {"lease_age_s": 40.0},
+            {"lease_age_s": None},
+            {"state": PowerState.STOPPED},
+            {"intent": Intent.START},
+        ],
+        ids=["asked already", "silent", "no lease", "off", "to be started"],
+    )
+    def test_and_not_where_none_will_come(self, otherwise):
+        assert self.planned(**otherwise).reason is not Reason.BINDING_UNPROVEN
+
+    def test_at_once_a_fence_by_hand_is_refused_instead(self):
+        decision = self.planned(intent=Intent.FENCE, ready=False)
+        assert (decision.verdict, decision.reason) == (Verdict.REFUSE, Reason.BINDING_UNPROVEN)
+        typed = observation(
+            intent=Intent.FENCE, node=node(binding=None, ready=True), word=Word(guest="lab/k8s-2")
+        )
+        assert decide(typed, ARMED).recheck_s == ARMED.poll_s
+
+    def test_its_end_is_confirmed_by_the_nodes_silence_too(self):
+        """That of a proven one is not waited for: a shutdown ends a kubelet first."""
+
+        def confirmed(**facts):
+            return decide(observation(intent=Intent.SHUTDOWN, asked_s=9.0, node=node(**facts)), ARMED)
+
+        lately = confirmed(binding=None, lease_age_s=14.0)
+        assert (lately.reason, lately.recheck_s) == (Reason.SILENCE_TOO_SHORT, 1.0)
+        assert confirmed(binding=None, lease_age_s=15.0).verdict is not Verdict.WAIT
+        assert confirmed(lease_age_s=3.0).reason is not Reason.SILENCE_TOO_SHORT
+
+
+class TestFalls:
+    """Without any wait for silence, a fall counts that was seen; else as much silence as by default."""
+
+    UNSEEN = GuestHistory(run(), running_seen=False, boot_id=BOOT)
+
+    def test_where_silence_was_waited_for_none_has_to_be_seen(self):
+        for limit_s in (16.0, 40.0, 0.5):
+            waited = replace(ARMED, require_not_ready=False, lease_silent_s=limit_s)
+            assert silent_for(limit_s, waited, history=self.UNSEEN).verdict is Verdict.FENCE
+        unasked = silent_for(16.0, AT_ONCE, history=self.UNSEEN)
+        assert (unasked.reason, unasked.recheck_s) == (Reason.FALL_UNSEEN, 24.0)
+
+
+class TestMarks:
+    def test_a_fence_that_stands_is_no_foreign_taint(self):
+        ours = observation(intent=Intent.FENCE, node=node(taints=(TAINT,), mark=MARK))
+        assert decide(ours, ARMED).reason is Reason.CLEARING_PODS
+
+    def test_a_fence_that_somebody_took_back_stays_so_for_that_boot_and_is_anew_by_hand(self):
+        def taken_back(boot_id, **facts):
+            return decide(observation(node=node(mark=replace(MARK, boot_id=boot_id)), **facts), ARMED)
+
+        assert taken_back(BOOT).reason is Reason.TAINT_TAKEN_OFF
+        assert taken_back("an earlier boot").verdict is Verdict.FENCE
+        assert taken_back(BOOT, intent=Intent.FENCE).verdict is Verdict.FENCE
+
+    def test_the_mark_of_a_boot_that_goes_on_is_kept(self):
+        assert decide(healthy(node=replace(healthy().node, mark=MARK)), ARMED).actions == ()
+
+    def test_that_of_an_older_one_is_forgotten_beside_what_else_is_noted(self):
+        outlived = replace(healthy().node, mark=replace(MARK, boot_id="older"), boot_id=NEW_BOOT)
+        anew = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT), boot_id=NEW_BOOT)
+        actions = decide(healthy(node=outlived, history=anew), ARMED).actions
+        assert [type(action) for action in actions] == [BindNode, ForgetMark]
+
+    def test_a_binding_that_cannot_be_read_tells_of_no_earlier_boot(self):
+        broken = replace(healthy().node, binding=Unreadable("broken"))
+        assert decide(healthy(node=broken), ARMED).verdict is Verdict.HEALTHY
+
+    def test_the_mark_says_what_was_fenced_and_how_much_was_at_stake(self):
+        pods = (POD, replace(POD, name="db-2", uid="2"), DAEMON_POD, replace(POD, uid="3", mirror=True))
+        [taint] = decide(observation(pods=pods, by="fencer on pve2"), ARMED).actions
+        assert (taint.mark.pods, taint.mark.incarnation, taint.mark.by) == (3, "run-1", "fencer on pve2")
+        assert (taint.mark.fenced_at_utc, taint.mark.incident) == ("2026-11-20T10:00:00Z", "inc-1")
+
+    def test_a_trusted_pause_is_marked_as_a_hypervisors_word(self):
+        trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+        [taint] = decide(in_state(PowerState.PAUSED), trusting).actions
+        assert taint.mark.proof is Proof.POWER
+
+
+class TestWhatIsLeft:
+    @pytest.mark.parametrize(
+        ("left", "fenced"),
+        [
+            ({"pods": (POD,), "attachments": ()}, True),
+            ({"pods": (DAEMON_POD, POD), "attachments": ()}, True),
+            ({"pods": ()}, True),
+            ({"pods": (DAEMON_POD,), "attachments": ()}, False),
+        ],
+        ids=["a pod", "one beside a DaemonSet's", "a volume", "a DaemonSet's alone"],
+    )
+    def test_something_must_be_to_be_given_away(self, left, fenced):
+        assert (decide(observation(**left), ARMED).verdict is Verdict.FENCE) is fenced
+
+
+class TestWords:
+    def heard(self, **facts):
+        intent = facts.pop("intent", Intent.WATCH)
+        seen = observation(intent=intent, node=node(**({"ready": True, "not_ready_s": 7.0} | facts)))
+        return decide(seen, ARMED).objection.seen
+
+    def test_who_watches_says_for_how_long_it_was_not_ready_and_a_command_does_not(self):
+        """A command has seen nothing of what went before."""
+        assert self.heard().startswith("Ready=True for 7 s; lease last renewed ")
+        lately = {"ready": True, "lease_age_s": 3.0}
+        assert self.heard(intent=Intent.FENCE, **lately) == "Ready=True; lease last renewed 3 s ago"
+
+    def test_a_lease_that_cannot_be_read_is_told_so(self):
+        assert "has no lease that can be read" in self.heard(lease_age_s=None)
+
+    @pytest.mark.parametrize(
+        ("facts", "told_s"),
+        [
+            ({"lease_age_s": 12.0}, 12.0),
+            ({"lease_age_s": 12.0, "deaf_s": 30.0}, 42.0),
+            ({"lease_age_s": None, "deaf_s": 30.0}, 30.0),
+            ({"lease_age_s": 12.0, "lease_renewals": 0, "renewed_utc": "2026-11-20T09:59:30Z"}, 30.0),
+            ({"lease_age_s": 12.0, "lease_renewals": 0, "renewed_utc": "2026-11-20T09:59:50Z"}, 12.0),
+            ({"lease_age_s": 12.0, "lease_renewals": 1, "renewed_utc": "2026-11-20T09:59:30Z"}, 12.0),
+            ({"lease_age_s": 12.0, "lease_renewals": 0, "renewed_utc": "no time"}, 12.0),
+        ],
+        ids=["by our clock", "and deaf", "deaf alone", "older by the API", "younger", "seen", "no time"],
+    )
+    def test_how_old_a_lease_is_told_to_be(self, facts, told_s):
+        assert told_age_s(observation(node=node(**facts))) == told_s
+
+
+def test_a_binding_of_other_boots_alarms_of_none():
+    bound = replace(healthy().node, binding=Binding(GUEST, ("older", BOOT)))
+    assert decide(healthy(node=bound), ARMED).actions == ()
+    assert decide(observation(now_s=NOW_S), ARMED).verdict is Verdict.FENCE

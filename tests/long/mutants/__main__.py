@@ -1,0 +1,143 @@
+"""Puts faults into parts of fencer, one at a time: its tests must find each, or a list say why nobody can.
+
+./dev mutants core                     a part: all modules that hold its rules
+./dev mutants fencer/core/fence.py …   some modules
+./dev mutants fencer/core/fence.py --place silent   one function, class or table of them
+./dev mutants --quick core             what is in functions, a tenth of a second each
+./dev mutants --list core              name the faults, and try none
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.long.mutants.explained import LIST, outdated, read, unexplained
+from tests.long.mutants.faults import Fault, faults_in
+from tests.long.mutants.trials import AlreadyFailing, Trials
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = "25"
+"""Of each property: what is found by luck deserves a test of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of fencer whose tests are tried.
+
+    Attributes:
+        folder: All modules in it, and in folders below.
+        tests: Paths for pytest, and its options.
+        without: Names of modules that hold no rules: words, what is read and written.
+    """
+
+    folder: str
+    tests: tuple[str, ...]
+    without: frozenset[str] = frozenset()
+
+    def modules(self) -> list[str]:
+        """Return the paths of all modules that are tried."""
+        paths = sorted((ROOT / self.folder).rglob("*.py"))
+        return [str(path.relative_to(ROOT)) for path in paths if path.stem not in {"__init__", *self.without}]
+
+
+PARTS: Mapping[str, Part] = {
+    "core": Part(
+        "fencer/core",
+        # What is drawn is no rule.
+        ("tests/core", "-k", "not test_what_is_drawn_leads_to_every_action"),
+        frozenset({"reasons", "text", "words"}),
+    ),
+    "runtime": Part("fencer/runtime", ("tests/runtime", "tests/scenarios", "tests/simulation")),
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Try what the words ask for. Exit code 1: a fault is neither found nor explained."""
+    asked = _parse(words)
+    began_s = time.monotonic()
+    entries, survivors, tried, old = read(), [], [], []
+    for part in PARTS.values():
+        modules = [path for path in asked.modules if path.startswith(f"{part.folder}/")]
+        faults = [fault for path in modules for fault in faults_in(ROOT, path)]
+        faults = [fault for fault in faults if asked.place is None or asked.place in fault.place.split(".")]
+        faults = [fault for fault in faults if fault.function or not asked.quick]
+        if asked.list:
+            say("".join(f"{fault}\n" for fault in faults))
+        if not faults or asked.list:
+            continue
+        try:
+            left = Trials(ROOT, asked.tests or part.tests, asked.jobs, _progress).survivors(
+                faults, quick=asked.quick
+            )
+        except AlreadyFailing as failed:
+            say(f"\n{failed}: {' '.join(asked.tests or part.tests)}")
+            return 1
+        survivors += left
+        tried += faults
+        about = [entry for entry in entries if entry.path in modules and asked.place in {None, entry.place}]
+        old += [] if asked.quick else outdated(left, about)
+    if asked.list:
+        return 0
+    left = unexplained(survivors, entries)
+    say("".join(f"\n{fault}" for fault in left))
+    say("".join(f"\nin {LIST.name}, but found, or not there any more: {entry}" for entry in old))
+    say(f"\n{table(tried, survivors, left)}\n{(time.monotonic() - began_s) / 60:.1f} minutes\n")
+    say(f"{len(tried)} faults: {len(tried) - len(survivors)} found, {len(survivors) - len(left)} explained, ")
+    say(f"{len(left)} neither; {len(old)} explained in vain\n")
+    return 1 if left or old else 0
+
+
+def table(tried: Iterable[Fault], survivors: Iterable[Fault], left: Iterable[Fault]) -> str:
+    """Return a line for each module: how many faults were tried, found, explained, and neither."""
+    counts = [Counter(fault.path for fault in faults) for faults in (tried, survivors, left)]
+    rows = [f"{'module':<32} tried found explained left"]
+    for path in counts[0]:
+        all_of, survived, neither = (count[path] for count in counts)
+        found, explained = all_of - survived, survived - neither
+        rows.append(f"{path:<32} {all_of:>5} {found:>5} {explained:>9} {neither:>4}")
+    return "\n".join(rows)
+
+
+def say(text: str) -> None:
+    """Tell the person who waits; what the tests say goes nowhere."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _progress(fault: Fault, found: bool) -> None:
+    say("." if found else f"\nnot found: {fault}\n")
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "./dev mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="+", metavar="PART|MODULE", help=f"{', '.join(PARTS)}, or paths")
+    parser.add_argument("--place", help="only this function, class or table")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than the part's")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="so many trials at a time")
+    parser.add_argument("--quick", action="store_true", help="load no module anew: see `Trials.survivors`")
+    parser.add_argument("--list", action="store_true", help="name the faults, and try none")
+    asked = parser.parse_args(words)
+    asked.modules = []
+    for word in asked.what:
+        if word in PARTS:
+            asked.modules += PARTS[word].modules()
+        elif (ROOT / word).is_file() and any(word.startswith(f"{part.folder}/") for part in PARTS.values()):
+            asked.modules.append(word)
+        else:
+            parser.error(f"{word}: neither a part ({', '.join(PARTS)}) nor a module of one")
+    return asked
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    os.environ["FENCER_EXAMPLES_AT_MOST"] = EXAMPLES
+    sys.exit(main(sys.argv[1:]))

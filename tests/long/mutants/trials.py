@@ -1,0 +1,295 @@
+"""Tries faults: which tests find them?
+
+A fault in a function's body is put into a process that has collected all tests, by the code that the function
+runs, and only the tests that run its lines are asked, the quickest first. One that is there when its module
+is loaded, and one that no test has found in that way, is loaded anew, as in a checkout with that text. Each
+trial is a process of its own, forked from one that has imported what takes long. The checkout stays as it is.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import coverage
+import hypothesis
+import pytest
+
+from tests.long.mutants.faults import Fault
+from tests.long.mutants.forks import BROKEN, end_with, in_fork
+
+PATIENCE = 5
+"""A trial takes so many times what its tests take without a fault, and `PATIENCE_S`, before it is given up: a
+fault that hangs is found."""
+PATIENCE_S = 20
+
+_FOUND = 1
+"""Exit code of a trial, besides 0: not found; and that of `end_with`."""
+_QUIET = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures")
+_USUAL = ("-o", "addopts=", "--import-mode=importlib", "--strict-markers", "-m", "not (e2e or libvirt)")
+
+
+@dataclass
+class Measured:
+    """What the tests do without any fault.
+
+    Attributes:
+        ran_by: The tests that run a line, by file and line.
+        took_s: What each test takes.
+        modules: What was imported for them, besides the project's own.
+    """
+
+    ran_by: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    took_s: dict[str, float] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
+
+    def tests_for(self, fault: Fault) -> list[str]:
+        """Return the tests that may find a fault, the quickest first; all, if it is there from the start.
+
+        So is what no test runs: a function may be called when a module is loaded.
+        """
+        found: set[str] = set()
+        if fault.function:
+            found = found.union(*(self.ran_by.get((fault.path, line), ()) for line in fault.lines))
+        return sorted(found or self.took_s, key=lambda test: (self.took_s[test], test))
+
+    def patience_s(self, tests: Iterable[str]) -> int:
+        """Return for how long a trial with these tests may go on."""
+        return int(PATIENCE * sum(self.took_s[test] for test in tests)) + PATIENCE_S
+
+
+class AlreadyFailing(Exception):
+    """The tests fail, or are none, without any fault."""
+
+
+class Trials:
+    """Faults, and the tests that are to find them.
+
+    Args:
+        root: The checkout.
+        tests: Paths for pytest.
+        jobs: So many trials at a time.
+        say: Told of each trial whether the fault was found.
+    """
+
+    def __init__(
+        self, root: Path, tests: Sequence[str], jobs: int, say: Callable[[Fault, bool], None]
+    ) -> None:
+        self.root, self.tests, self.jobs, self._say = root, tests, jobs, say
+
+    def survivors(self, faults: Sequence[Fault], *, quick: bool = False) -> list[Fault]:
+        """Return the faults that no test finds.
+
+        Args:
+            faults: Which to try.
+            quick: Load nothing anew: leave out those that are there when a module is loaded, and be content
+                with what is found of the others.
+
+        Raises:
+            AlreadyFailing: Some fail without any fault.
+        """
+        told = in_fork(lambda: self._first_pass(faults))
+        if isinstance(told, str):
+            raise AlreadyFailing(told)
+        measured, left = told
+        if quick:
+            return [faults[index] for index in left if faults[index].function]
+        for name in measured.modules:
+            with suppress(ImportError):
+                importlib.import_module(name)
+        return list(self._survivors((faults[index] for index in left), measured, self._loaded_anew))
+
+    def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
+        """Collect and measure the tests, and try what can be tried on what they loaded; in a fork."""
+        plugin = _AfterCollection(self, faults)
+        code = pytest.main([*_QUIET, *_USUAL, *self.tests], plugins=[plugin])
+        if plugin.left is None:
+            return plugin.why or f"pytest ended with exit code {code}: see its output"
+        return plugin.measured, plugin.left
+
+    def _survivors(
+        self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str]], int]
+    ) -> Iterator[Fault]:
+        """Try faults, so many at a time, and return those that are not found, in any order."""
+        running: dict[int, Fault] = {}
+        for fault in faults:
+            if len(running) == self.jobs:
+                yield from self._ended(running)
+            tests = measured.tests_for(fault)
+            sys.stdout.flush()
+            pid = os.fork()
+            if not pid:
+                end_with(lambda fault=fault, tests=tests: trial(fault, tests), measured.patience_s(tests))
+            running[pid] = fault
+        while running:
+            yield from self._ended(running)
+
+    def _ended(self, running: dict[int, Fault]) -> Iterator[Fault]:
+        pid, status = os.wait()
+        fault = running.pop(pid)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == BROKEN:
+            raise RuntimeError(f"could not be tried: {fault}")
+        self._say(fault, status != 0)
+        if status == 0:
+            yield fault
+
+    def _loaded_anew(self, fault: Fault, tests: Sequence[str]) -> int:
+        sys.meta_path.insert(0, _Loader(self.root, fault))
+        files = sorted({test.partition("::")[0] for test in tests})
+        return _FOUND if pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests)]) else 0
+
+
+class _AfterCollection:
+    """A plugin of pytest: measures all tests, then tries faults on what they have loaded."""
+
+    def __init__(self, trials: Trials, faults: Sequence[Fault]) -> None:
+        self.measured = Measured()
+        self.left: list[int] | None = None
+        self.why = ""
+        self._trials, self._faults = trials, faults
+        self._items: dict[str, pytest.Item] = {}
+
+    def pytest_sessionstart(self) -> None:
+        """The first wrong example will do."""
+        _without_chance()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of running the tests once."""
+        self._items = {item.nodeid: item for item in session.items}
+        own = ("fencer", "tests", "test_", "conftest", "__")
+        self.measured.modules = [name for name in sys.modules if not name.startswith(own)]
+        self._measure(session)
+        if session.testsfailed or not session.items:
+            self.why = f"without any fault, {session.testsfailed} of {len(session.items)} tests fail"
+            return True
+        functions = _functions(self._trials.root / "fencer")
+        gc.freeze()  # what is shared with the trials stays shared
+        inside = {index: fault for index, fault in enumerate(self._faults) if fault.function}
+        trial = _Trial(session, self._items, functions, self._trials.root)
+        found = list(self._trials._survivors(inside.values(), self.measured, trial))
+        self.left = [
+            index for index, fault in enumerate(self._faults) if not fault.function or fault in found
+        ]
+        return True
+
+    def _measure(self, session: pytest.Session) -> None:
+        """Run each test once, and note which lines it runs."""
+        paths = sorted({str(self._trials.root / fault.path) for fault in self._faults})
+        watch = coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
+        for item in session.items:
+            watch.start()
+            watch.switch_context(item.nodeid)
+            began_s = time.perf_counter()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            self.measured.took_s[item.nodeid] = time.perf_counter() - began_s
+            watch.stop()
+        data = watch.get_data()
+        for path in data.measured_files():
+            name = str(Path(path).relative_to(self._trials.root))
+            for line, tests in data.contexts_by_lineno(path).items():
+                self.measured.ran_by[name, line] = set(tests) & self._items.keys()
+
+
+class _Trial:
+    """A trial on loaded modules, in a forked process."""
+
+    def __init__(
+        self,
+        session: pytest.Session,
+        items: Mapping[str, pytest.Item],
+        functions: Mapping[tuple[str, str], list[FunctionType]],
+        root: Path,
+    ) -> None:
+        self._session, self._items, self._functions, self._root = session, items, functions, root
+
+    def __call__(self, fault: Fault, tests: Sequence[str]) -> int:
+        path = str(self._root / fault.path)
+        code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
+        changed = {inner.co_qualname: inner for inner in _codes(code)}
+        for function in self._functions[path, fault.function]:
+            function.__code__ = changed[fault.function]
+        for test in tests:
+            item = self._items[test]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            if self._session.testsfailed:
+                return _FOUND
+        return 0
+
+
+class _Chosen:
+    """A plugin of pytest: some tests, in this order."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._order = {test: index for index, test in enumerate(tests)}
+
+    def pytest_sessionstart(self) -> None:
+        """The first wrong example will do."""
+        _without_chance()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out all others."""
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
+        )
+
+
+class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Loads one module with a fault in it."""
+
+    def __init__(self, root: Path, fault: Fault) -> None:
+        self._name = fault.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        self._path, self._source = root / fault.path, fault.source(root)
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find that one, and none of the others."""
+        del path, target
+        if name != self._name:
+            return None
+        return importlib.util.spec_from_file_location(name, self._path, loader=self)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """As usual."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the changed text."""
+        exec(compile(self._source, str(self._path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+
+
+def _without_chance() -> None:
+    """Draw the same examples for each fault, and stop at the first that shows it."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile(
+        "trials", hypothesis.settings(), derandomize=True, database=None, phases=phases
+    )
+    hypothesis.settings.load_profile("trials")
+
+
+def _functions(room: Path) -> Mapping[tuple[str, str], list[FunctionType]]:
+    """Find every function of the project that was loaded, wherever it is held, by file and qualified name."""
+    found: dict[tuple[str, str], list[FunctionType]] = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(room)):
+            code = thing.__code__
+            found.setdefault((code.co_filename, code.co_qualname), []).append(thing)
+    return found
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)

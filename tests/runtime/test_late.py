@@ -1,0 +1,190 @@
+"""What comes too late, or takes long: nothing is done on it, and nobody else is set back by it."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
+from fencer.errors import FencerError
+from fencer.runtime.reconcile import Agent
+from fencer.simulation.asker import InlineAsker
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, POWER, Stagehand
+
+CONTROL_PLANE = ("control-plane",)
+
+
+@pytest.fixture
+def stage():
+    """A sound cluster, every binding proven."""
+    hand = Stagehand()
+    hand.run(25)
+    return hand
+
+
+class Slow:
+    """Sets a stage on which the API takes as long as one likes; the agent has seen every node alive."""
+
+    def __init__(self):
+        self.stage = Stagehand()
+        clock = self.stage.simulation.clock
+        self.answer_s = 0.005
+        asker = InlineAsker(clock, lambda endpoint: self.answer_s if "kubernetes" in endpoint else 0.005)
+        world = replace(self.stage.world, asker=asker)
+        self.stage.agent = Agent(world, ARMED, self.stage.simulation.rules())
+        self.stage.run(25)
+
+    def until_it_is_due(self):
+        """Let time pass until the next pass would fence k8s-2."""
+        clock = self.stage.simulation.clock
+        clock.wait(ARMED.poll_s)
+        while self.stage.node().ready:
+            self.stage.agent.tick()
+            clock.wait(ARMED.poll_s)
+
+
+def test_a_taint_that_was_given_up_is_not_set_later():
+    """The guest may run again by then: what was proven before the write began is proven no more."""
+    slow = Slow()
+    slow.stage.happen(What.CRASH)
+    slow.until_it_is_due()
+
+    def hang():
+        slow.answer_s = ARMED.call_deadline_s + 10.0
+
+    before = slow.stage.before  # nodes are counted once more after the look: the next call is the taint's
+    before["attachments"] = lambda: before.update(roster=hang)
+    slow.stage.agent.observer.finder.attachments_changed()
+    slow.stage.agent.tick()
+    slow.answer_s = 0.005
+    [taint] = [entry for entry in slow.stage.notes.acted_ if entry[1] == "TaintNode"]
+    assert not taint[2]
+    slow.stage.simulation.clock.wait(60)
+    assert "taint" not in slow.stage.calls
+    assert not slow.stage.node().fenced
+
+
+def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():
+    slow = Slow()
+    slow.stage.happen(What.CRASH)
+    slow.until_it_is_due()
+    slow.answer_s = 0.4 * ARMED.evidence_max_age_s
+    slow.stage.agent.observer.finder.attachments_changed()
+    decision = slow.stage.agent.tick().judged["k8s-2"].decision
+    assert decision.reason is Reason.EVIDENCE_STALE
+    assert "taint" not in slow.stage.calls
+
+
+def test_a_power_off_that_took_long_sets_nobody_else_back():
+    """It takes longer than readings may lie apart; and yet nobody stood still meanwhile."""
+    stage = Stagehand()
+    stage.run(25)
+    trouble = stage.simulation.hypervisor.trouble
+    stage.happen(What.PAUSE)
+    stage.run(20)
+    stage.happen(What.PAUSE, "k8s-3")
+    stage.before["claim"] = lambda: setattr(trouble, "delay_s", ARMED.apart_s / 3 + 0.5)
+    while "stop" not in stage.calls:
+        since_s = stage.agent.tick().judged["k8s-3"].observation.history.run.since_s
+        stage.simulation.clock.wait(ARMED.poll_s)
+    trouble.delay_s = 0.0
+    assert stage.agent.tick().judged["k8s-3"].observation.history.run.since_s == since_s
+
+
+class TestQuorum:
+    """Three control-plane nodes, of which one has just ended: its lease is young for a while all the same."""
+
+    @pytest.mark.parametrize(("another", "stopped"), [("", True), (What.POWER_OFF, False)])
+    def test_a_paused_one_is_stopped_only_if_the_others_run(self, another, stopped):
+        stage = Stagehand(shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4")))
+        for name in ("k8s-1", "k8s-2", "k8s-3"):
+            stage.simulation.api.nodes[name].roles = CONTROL_PLANE
+        stage.run(25)
+        stage.happen(What.PAUSE)
+        stage.run(ARMED.paused_for_s - 5)
+        if another:
+            stage.happen(another, "k8s-3")
+        assert not POWER & set(stage.calls)
+        stage.run(20)
+        assert bool(POWER & set(stage.calls)) is stopped
+
+
+def test_a_storage_stall_is_remembered_when_all_but_one_guest_go_on():
+    """The last one to go on is part of it; ten minutes later it counts for itself."""
+    stage = Stagehand()
+    stage.run(25)
+    for name in ("k8s-2", "k8s-3"):
+        stage.happen(What.IO_ERROR, name)
+    stage.run(10)
+    stage.happen(What.RESUME, "k8s-3")
+    stage.run(300)
+    assert stage.reason() is Reason.STORAGE_STALL
+    stage.run(400)
+    assert "stop" in stage.calls
+
+
+class Abandoned:
+    """Runs calls as another Asker does; once told so, it keeps the next one, and somebody presses Ctrl-C.
+
+    Args:
+        real: Runs everything else.
+    """
+
+    def __init__(self, real):
+        self._real = real
+        self.pressed, self.kept = False, []
+
+    def ask(self, endpoint, call, deadline_s):
+        if not self.pressed:
+            return self._real.ask(endpoint, call, deadline_s)
+        self.kept.append(call)
+        raise KeyboardInterrupt
+
+    def ask_all(self, calls, deadline_s, *, patient=False):
+        if not (self.pressed and patient):
+            return self._real.ask_all(calls, deadline_s, patient=patient)
+        self.kept += calls.values()
+        raise KeyboardInterrupt
+
+
+class TestCtrlC:
+    """A worker may begin with what was given up a moment later, long before its deadline."""
+
+    def give_up(self, stage, fault, order):
+        """Give an order on what is seen now, and give it up before its worker begins; it begins then."""
+        stage.happen(fault)
+        stage.run(5)
+        asker = Abandoned(stage.world.asker)
+        agent = Agent(replace(stage.world, asker=asker), ARMED, stage.simulation.rules())
+        scene = agent.observer.look()
+        seen = agent.observer.closer(scene, agent.observer.observation(scene, scene.nodes["k8s-2"]))
+        asker.pressed = True
+        stage.calls.clear()
+        with pytest.raises(KeyboardInterrupt):
+            agent.executor.carry_out(seen, order(seen))
+        assert asker.kept
+        for call in asker.kept:
+            with suppress(FencerError):
+                call()
+
+    def test_no_taint_is_set_any_more(self, stage):
+        def taint(seen):
+            guest = seen.candidates[0].guest
+            return TaintNode(FenceMark("inc-1", seen.utc, seen.node.boot_id, guest, "a person"))
+
+        self.give_up(stage, What.CRASH, taint)
+        assert not stage.node().fenced
+
+    def test_no_pod_is_cleared_any_more(self, stage):
+        self.give_up(stage, What.CRASH, lambda seen: ClearPods(seen.pods))
+        assert "clear" not in stage.calls
+
+    def test_no_guest_is_asked_any_more_to_shut_down(self, stage):
+        def shutdown(seen):
+            return ShutdownGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+
+        self.give_up(stage, What.NIC_OFF, shutdown)
+        stage.simulation.clock.wait(90)
+        assert stage.simulation.guest("k8s-2").power is PowerState.RUNNING
