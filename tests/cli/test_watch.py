@@ -14,7 +14,7 @@ from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorUnreachable
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
-from fencer.simulation.clock import InlineAsker
+from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise, in_ops
 

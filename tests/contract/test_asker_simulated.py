@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from fencer.simulation.clock import InlineAsker, VirtualClock
+from fencer.simulation.asker import InlineAsker
+from fencer.simulation.clock import VirtualClock
 from tests.contract.asker_contract import AskerContract, ClockContract
 
 

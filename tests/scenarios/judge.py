@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,22 +12,41 @@ from fencer.core.model import FenceMark, NodeView
 from fencer.core.pods import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.clock import EPOCH
-from fencer.simulation.faults import What
+from fencer.simulation.faults import OF_AGENTS, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
-from fencer.simulation.scenarios import Scenario, incident
+from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
+from fencer.simulation.worlds import world_by_seed
+from tests.scenarios.aftermath import CALLS, bound_s, deaths, starved, told_wrong
 from tests.scenarios.recipes import RECIPES, real_agent
-from tests.scenarios.telling import event_line, node_lines, script_lines
+from tests.scenarios.telling import event_line, node_lines, script_lines, world_lines
 
 ALARMED_WITHIN_S = 60.0
 """Old memory is told in so many seconds, unless nobody answers: a late answer and two renewals."""
 
 TAKES_WORD = frozenset({"seconds"})
 """Recipes that take a hypervisor's word without any silence."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of a world.
+
+    Attributes:
+        faults: Their numbers in its script, counted from 0.
+        agents: How many of its agents, from the first on.
+    """
+
+    faults: tuple[int, ...]
+    agents: int
+
+    def __str__(self) -> str:
+        """As options of the command that plays it."""
+        return f"--faults {','.join(map(str, self.faults)) or 'none'} --agents {self.agents}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +58,8 @@ class Verdict:
         fenced: A node was fenced.
         lifted: A fence was lifted.
         revenant: Old memory came back and wrote beside new owners.
+        overtaken: Memory was brought back while a taint was on its way.
+        script: How many faults there were.
         report: The whole story, with the command that tells it again.
     """
 
@@ -45,7 +67,14 @@ class Verdict:
     fenced: bool
     lifted: bool
     revenant: bool
+    overtaken: bool
+    script: int
     report: str
+
+    @property
+    def kind(self) -> str:
+        """In which way it went wrong, without times and names; empty: nothing is wrong."""
+        return re.sub(r"\S*\d\S*|[^ ]*/[^ ]*", "…", self.wrong[0]) if self.wrong else ""
 
 
 def recipe_of(seed: int) -> str:
@@ -53,21 +82,39 @@ def recipe_of(seed: int) -> str:
     return list(RECIPES)[seed % len(RECIPES)]
 
 
-def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verdict:
-    """Play one incident."""
+def world_of(seed: int, recipe: str = "", keep: Kept | None = None) -> Scenario:
+    """Return the world of a seed, or what is to be left of it."""
+    world = world_by_seed(seed, RECIPES[recipe or recipe_of(seed)])
+    if keep is None:
+        return world
+    script = tuple(fault for number, fault in enumerate(world.script) if number in keep.faults)
+    return replace(world, script=script, watchers=world.watchers[: keep.agents])
+
+
+def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: Kept | None = None) -> Verdict:
+    """Play the world of one seed.
+
+    Args:
+        seed: Which.
+        recipe: Under which of `RECIPES`; empty: the one that belongs to the seed.
+        agent: Builds the agents.
+        keep: What is left of the world; None: all of it.
+    """
     recipe = recipe or recipe_of(seed)
-    scenario = incident(seed, policy=RECIPES[recipe])
+    scenario = world_of(seed, recipe, keep)
     heard: dict[str, datetime] = {}
 
     def noted(ports: StagePorts) -> Ticker:
         return agent(replace(ports, cluster=cast("Cluster", _Noting(ports.cluster, heard))))
 
     stage = Stage(scenario, noted, seed=seed, strict=True)
+    excepted = told_wrong(scenario.script)
+    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s)
     events: list[StageEvent] = []
     wrong: list[str] = []
     back_s: float | None = None
     try:
-        for event in stage.play():
+        for event in stage.play(lambda: not any(starved(stage, excepted)), longest_s):
             events.append(event)
             if back_s is None and event.data["what"] == "double-writer" and _revenants(stage):
                 back_s = event.t_s
@@ -77,8 +124,9 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verd
             wrong.append(f"{what}: {error}")
     else:
         wrong.extend(_hazards(stage))
-        wrong.extend(_unheard_alarms(events, back_s))
-        wrong.extend(_fenced_for_nothing(stage))
+        if not OF_AGENTS & {fault.what for fault in scenario.script}:
+            wrong.extend(_unheard_alarms(events, back_s))
+        wrong.extend(starved(stage, excepted))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(
@@ -86,7 +134,9 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verd
         fenced=summary.fenced,
         lifted=any(one.seconds_to_unfence is not None for one in summary.incidents if one.fenced),
         revenant=back_s is not None,
-        report="\n".join(_report(seed, recipe, scenario, stage, events, wrong)),
+        overtaken=stage.truth.overtaken > 0,
+        script=len(scenario.script),
+        report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )
 
 
@@ -109,13 +159,15 @@ def _could_not_be_told(stage: Stage, scenario: Scenario, heard: dict[str, dateti
 
     Nobody could tell that from a death. All else is as wrong under these recipes as under any other.
     """
-    polled_s = stage.simulation.timeline.began_s + scenario.policy.poll_s
-    polled = EPOCH + timedelta(seconds=polled_s)
-    lies = {
-        fault.target: polled + timedelta(seconds=fault.at_s)
-        for fault in scenario.script
-        if fault.what is What.LIE_STOPPED
-    }
+    shape, lies = scenario.shape, {}
+    first_look_s = scenario.policy.poll_s + CALLS * (shape.answer_s or 0.0)
+    for fault in scenario.script:
+        lied_about = {
+            What.LIE_STOPPED: (fault.target,),
+            What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
+        }.get(fault.what, ())
+        seen_s = stage.simulation.timeline.began_s + fault.at_s + first_look_s
+        lies |= dict.fromkeys(lied_about, EPOCH + timedelta(seconds=seen_s))
     return any(heard[node] <= lies[node] for node in heard.keys() & lies.keys())
 
 
@@ -131,7 +183,8 @@ def _revenants(stage: Stage) -> bool:
     Otherwise fencer does not notice: see the gaps in `test_incidents_by_seed`. Nor where nobody answers it.
     """
     simulation = stage.simulation
-    if simulation.api.down_why is not None or simulation.hypervisor.trouble != Trouble():
+    troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
+    if simulation.api.down_why is not None or troubled:
         return False
     return any(
         guest.revenant
@@ -164,20 +217,17 @@ def _unheard_alarms(events: list[StageEvent], back_s: float | None) -> Iterator[
         yield "a fence was lifted for old memory"
 
 
-def _fenced_for_nothing(stage: Stage) -> Iterator[str]:
-    """A node is back for long, by a cold start and as the same guest, and still out of service."""
-    simulation = stage.simulation
-    for name, machine in simulation.nodes.items():
-        node, guest = simulation.api.nodes.get(name), machine.guest
-        sound = guest.running() and guest.cold and guest.nic_up and _runs_alone(stage, guest)
-        if node is not None and node.out_of_service and sound and guest.name == name:
-            yield f"{name} is back and still out of service"
-
-
 def _report(
-    seed: int, recipe: str, scenario: Scenario, stage: Stage, events: list[StageEvent], wrong: list[str]
+    seed: int,
+    recipe: str,
+    keep: Kept | None,
+    scenario: Scenario,
+    stage: Stage,
+    events: list[StageEvent],
+    wrong: list[str],
 ) -> Iterator[str]:
     yield f"seed {seed}, recipe {recipe}:"
+    yield from world_lines(scenario)
     yield from script_lines(scenario.script)
     yield "----"
     yield from map(event_line, events)
@@ -185,4 +235,5 @@ def _report(
     yield from node_lines(stage)
     yield "----"
     yield from wrong or ["nothing is wrong"]
-    yield f"To see this again: uv run python -m tests.scenarios.replay {seed} {recipe}"
+    kept = "" if keep is None else f" {keep}"
+    yield f"To see this again: uv run python -m tests.scenarios.replay {seed} {recipe}{kept}"

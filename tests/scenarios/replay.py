@@ -1,25 +1,42 @@
-"""Tells an incident by chance: ``uv run python -m tests.scenarios.replay SEED [RECIPE]``."""
+"""Tells a world by chance: ``uv run python -m tests.scenarios.replay SEED [RECIPE] [--shrink]``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from tests.scenarios.judge import judge, recipe_of
+from tests.scenarios.judge import Kept, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES
+from tests.scenarios.shrink import shrink
 
 
 def main(words: list[str]) -> int:
-    """Tell one incident. Exit code 1: something is wrong with it."""
+    """Tell one world. Exit code 1: something is wrong with it."""
     parser = argparse.ArgumentParser("python -m tests.scenarios.replay", description=__doc__)
     parser.add_argument("seed", type=int)
     parser.add_argument(
         "recipe", nargs="?", choices=RECIPES, help="default: the one that belongs to the seed"
     )
+    parser.add_argument("--shrink", action="store_true", help="leave out all that it goes wrong without")
+    parser.add_argument("--faults", type=_numbers, help="only those faults of its script: 0,3,4 or none")
+    parser.add_argument("--agents", type=int, help="only so many of its agents")
     asked = parser.parse_args(words)
-    verdict = judge(asked.seed, asked.recipe or recipe_of(asked.seed))
+    recipe = asked.recipe or recipe_of(asked.seed)
+    if asked.shrink:
+        verdict = shrink(asked.seed, recipe)
+    elif asked.faults is None and asked.agents is None:
+        verdict = judge(asked.seed, recipe)
+    else:
+        world = world_of(asked.seed, recipe)
+        every = tuple(range(len(world.script)))
+        keep = Kept(every if asked.faults is None else asked.faults, asked.agents or len(world.watchers))
+        verdict = judge(asked.seed, recipe, keep=keep)
     print(verdict.report)  # noqa: T201 - this is a command
     return 1 if verdict.wrong else 0
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return () if text == "none" else tuple(int(number) for number in text.split(","))
 
 
 if __name__ == "__main__":

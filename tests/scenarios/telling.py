@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from fencer.core.model import Decision, Outcome
 from fencer.simulation.faults import Fault
+from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 
@@ -26,10 +27,26 @@ def event_line(event: StageEvent) -> str:
     return f"{clock(event.t_s)}  {event.actor:<10}  {event.node or '':<5}  {text}".rstrip()
 
 
+def world_lines(scenario: Scenario) -> Iterator[str]:
+    """Write how big a world is, and who watches it."""
+    shape = scenario.shape
+    for name in shape.nodes:
+        idle = ", idle" if name in shape.spare else ""
+        yield f"{name} at {shape.endpoint_of(name)} on {shape.host_of(name)}{idle}"
+    foreign = f"; not known to fencer: {', '.join(shape.foreign)}" if shape.foreign else ""
+    watched = "; power witnesses" if shape.watched else ""
+    slow = f"; each answer takes {shape.answer_s:g} s" if shape.answer_s else ""
+    yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}"
+    for number, watcher in enumerate(scenario.watchers, 1):
+        knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
+        yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
+
+
 def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     """Write what is going to happen."""
     for fault in script:
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}".rstrip()
+        fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from fencer.errors import HypervisorDenied, HypervisorUnreachable
-from fencer.simulation.clock import Alarm, InlineAsker, VirtualClock
+from fencer.simulation.asker import InlineAsker
+from fencer.simulation.clock import Alarm, VirtualClock
 
 
 @pytest.fixture

@@ -1,0 +1,113 @@
+"""Never starved, never stuck: what must be so once all that was wrong is over, asked of the truth alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from fencer.core.model import PowerState
+from fencer.core.policy import Policy, UnresponsiveGuest
+from fencer.simulation.faults import Fault, What
+from fencer.simulation.guests import Guest
+from fencer.simulation.objects import ApiNode
+from fencer.simulation.scenario import Scenario
+from fencer.simulation.stage import Stage
+
+TOLD_WRONG = frozenset(
+    {
+        *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
+        *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
+        *(What.REPLACE, What.DELETE_NODE),
+    }
+)
+"""Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
+copy runs is not told from it: that fencer waits for a person then is the promise's other half."""
+
+NOT_READY_S = 50.0 + 5.0
+"""Kubernetes' own default: node-monitor-grace-period and -period."""
+CALLS = 25
+"""So many answers one fence may wait for: four looks, of at most five calls, and the writes between them."""
+USUAL_ANSWER_S = 0.01
+
+
+def bound_s(policy: Policy, deaths: int, answer_s: float | None) -> float:
+    """Return how long after the last fault all is as it should be: by the policy, and by what answers take.
+
+    NotReady and silent; paused for long enough, stopped, each in a window of its own, and held for as long as
+    one that had to be killed; or heard often enough, and settled. Every pass may first have to go over all.
+    """
+    silent_s = max(NOT_READY_S, policy.lease_silent_s)
+    if policy.unresponsive_guest is UnresponsiveGuest.STOP:
+        silent_s = max(silent_s, policy.unresponsive_after_s)
+    stopped_s = policy.paused_for_s + deaths * policy.power_window_s + policy.killed_hold_s
+    freed_s = policy.unfence_renewals * policy.lease_period_s + policy.settle_s
+    return silent_s + stopped_s + freed_s + deaths * CALLS * (answer_s or USUAL_ANSWER_S)
+
+
+def told_wrong(script: Collection[Fault]) -> frozenset[str]:
+    """Return of whom a person has to say how things are."""
+    return frozenset(fault.target for fault in script if fault.what in TOLD_WRONG)
+
+
+def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
+    """Name each node that is dead and not fenced and cleared, or alive and not free.
+
+    Args:
+        stage: The story.
+        excepted: Nodes of which nothing is asked.
+    """
+    for name, machine in stage.simulation.nodes.items():
+        node = stage.simulation.api.nodes.get(name)
+        if node is None or name in excepted or name in stage.scenario.shape.spare:
+            continue
+        if machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}:
+            yield from _not_fenced(stage, node, machine.guest)
+        elif _sound(stage, machine.guest):
+            kept = "out of service" * node.out_of_service or "cordoned by fencer" * (
+                node.cordoner == "fencer"
+            )
+            if kept and (node.out_of_service or node.unschedulable):
+                yield f"{name} is back, and not free: {kept}"
+
+
+def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
+    api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
+    if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
+        return
+    stay = [pod for pod in api.pods_on(node.name) if pod.tolerates_out_of_service and not pod.over]
+    left = [pod for pod in api.pods_on(node.name) if not pod.daemon and pod not in stay]
+    kept = {pod.volume for pod in stay}
+    held = [
+        one.volume for one in api.attachments.values() if one.node == node.name and one.volume not in kept
+    ]
+    if (left or held) and not _braked(stage):
+        fenced = "" if node.out_of_service else "not fenced, "
+        what = ", ".join([*map(str, left), *held])
+        yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _braked(stage: Stage) -> bool:
+    """Whether as many are fenced as may be, or nobody is heard: then the others wait."""
+    api, simulation = stage.simulation.api, stage.simulation
+    fenced = sum(node.out_of_service for node in api.nodes.values())
+    heard = any(simulation.heard(machine.guest) for machine in simulation.nodes.values())
+    return fenced >= stage.scenario.policy.brake_at(len(api.nodes)) or not heard
+
+
+def _sound(stage: Stage, guest: Guest) -> bool:
+    """Whether a guest has booted, and runs and is heard as nobody else."""
+    simulation = stage.simulation
+    alone = sum(one.uuid == guest.uuid and one.writes for one in simulation.world.guests.values()) == 1
+    known = guest.endpoint in simulation.hypervisors
+    return (
+        guest.running()
+        and bool(guest.cold)
+        and not guest.revenant
+        and simulation.heard(guest)
+        and alone
+        and known
+    )
+
+
+def deaths(scenario: Scenario) -> int:
+    """Return how many nodes something happens to."""
+    return len({fault.target for fault in scenario.script} & set(scenario.shape.nodes))

@@ -1,0 +1,109 @@
+"""Plays many worlds by chance on all processors: ``uv run python -m tests.scenarios.seeds 0-99999``.
+
+Prints a table, and each seed with which something is wrong, with the command that tells it. Exit code 1:
+there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+from tests.scenarios.judge import Verdict, judge, recipe_of
+from tests.support.amounts import span
+
+BATCH = 50
+"""So many worlds a process plays before it tells."""
+
+
+@dataclass
+class Played:
+    """How some worlds went.
+
+    Attributes:
+        counts: By recipe and what was counted.
+        wrong: Seed → what is wrong with it.
+    """
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong: dict[int, str] = field(default_factory=dict)
+
+    def note(self, seed: int, verdict: Verdict) -> None:
+        """Take in how one went."""
+        recipe = recipe_of(seed)
+        self.counts[recipe, "worlds"] += 1
+        self.counts[recipe, "faults"] += verdict.script
+        for what in ("fenced", "lifted", "revenant", "overtaken"):
+            self.counts[recipe, what] += getattr(verdict, what)
+        if verdict.wrong:
+            self.counts[recipe, "wrong"] += 1
+            self.wrong[seed] = verdict.wrong[0]
+
+    def add(self, other: Played) -> None:
+        """Take in how others went."""
+        self.counts += other.counts
+        self.wrong |= other.wrong
+
+
+def play(seeds: Iterable[int], play_one: Callable[[int], Verdict] = judge) -> Played:
+    """Play some worlds. A world that cannot be played to its end is wrong, too."""
+    played = Played()
+    for seed in seeds:
+        try:
+            played.note(seed, play_one(seed))
+        except Exception as error:  # noqa: BLE001 - a bug is a finding, and the other worlds are to be played
+            played.counts[recipe_of(seed), "wrong"] += 1
+            played.wrong[seed] = f"{type(error).__name__}: {error}"
+    return played
+
+
+def table(played: Played) -> Iterator[str]:
+    """Write what was counted, a row a recipe."""
+    columns = ("worlds", "faults", "fenced", "lifted", "revenant", "overtaken", "wrong")
+    yield f"| recipe | {' | '.join(columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    recipes = list(dict.fromkeys(recipe for recipe, _ in played.counts))
+    for recipe in sorted(recipes):
+        yield f"| {recipe} | {' | '.join(f'{played.counts[recipe, what]:,}' for what in columns)} |"
+    sums = (sum(played.counts[recipe, what] for recipe in recipes) for what in columns)
+    yield f"| all | {' | '.join(f'{count:,}' for count in sums)} |"
+
+
+def main(words: list[str]) -> int:
+    """Play them. Exit code 1: something is wrong with one."""
+    parser = argparse.ArgumentParser("python -m tests.scenarios.seeds", description=__doc__)
+    parser.add_argument("seeds", type=span, help="like 0-99999")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N")
+    asked = parser.parse_args(words)
+    began_s, played = time.monotonic(), Played()
+    batches = [asked.seeds[at : at + BATCH] for at in range(0, len(asked.seeds), BATCH)]
+    with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
+        for number, part in enumerate(pool.map(play, batches), 1):
+            played.add(part)
+            for seed, what in part.wrong.items():
+                tell(f"seed {seed}, recipe {recipe_of(seed)}: {what}")
+            if number % 20 == 0 or number == len(batches):
+                minutes = (time.monotonic() - began_s) / 60
+                tell(f"{min(number * BATCH, len(asked.seeds)):,} worlds, {minutes:.1f} minutes")
+    for line in table(played):
+        tell(line)
+    if played.wrong:
+        first = min(played.wrong)
+        tell(f"To see one: uv run python -m tests.scenarios.replay {first} {recipe_of(first)} --shrink")
+    return 1 if played.wrong else 0
+
+
+def tell(text: str) -> None:
+    """Tell the person who waits."""
+    print(text, flush=True)  # noqa: T201 - this is a command
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,48 @@
+"""Makes a world that goes wrong as small as it can be, and still wrong in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fencer.simulation.stage import AgentFactory
+from tests.scenarios.judge import Kept, Verdict, judge, world_of
+from tests.scenarios.recipes import real_agent
+
+
+def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verdict:
+    """Leave out faults and agents, one at a time, for as long as it still goes wrong in the same way.
+
+    Args:
+        seed: Of a world that goes wrong.
+        recipe: Under which it does; empty: the one that belongs to the seed.
+        agent: Builds the agents.
+
+    Returns:
+        The verdict on what is left; on the whole world, where nothing is wrong with it.
+    """
+
+    def play(keep: Kept) -> Verdict:
+        return judge(seed, recipe, agent, keep)
+
+    world = world_of(seed, recipe)
+    keep = Kept(tuple(range(len(world.script))), len(world.watchers))
+    verdict = play(keep)
+    if not verdict.wrong:
+        return verdict
+
+    def still_wrong(kept: Kept) -> bool:
+        return play(kept).kind == verdict.kind
+
+    while smaller := next(_smaller(keep, still_wrong), None):
+        keep = smaller
+    return play(keep)
+
+
+def _smaller(keep: Kept, still_wrong: Callable[[Kept], bool]) -> Iterator[Kept]:
+    """Yield what is left by leaving one thing out, if it still goes wrong in the same way."""
+    for agents in range(1, keep.agents):
+        if still_wrong(less := Kept(keep.faults, agents)):
+            yield less
+    for number in reversed(keep.faults):
+        if still_wrong(less := Kept(tuple(one for one in keep.faults if one != number), keep.agents)):
+            yield less
