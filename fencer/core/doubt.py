@@ -104,7 +104,7 @@ def _worth_a_look(seen: Observation) -> bool:
 
     Either it has just ended, or its hypervisor is wrong; and only live looks, one after the other, tell.
     """
-    lately = seen.node.lease_age_s is not None and seen.node.lease_age_s < LEASE_DURATION_S
+    lately = seen.node.heard_s is not None and seen.node.heard_s < LEASE_DURATION_S
     at_rest = seen.evidence is not None and seen.evidence.at_rest
     return at_rest and lately and seen.looked_s >= LOOK_EVERY_S
 

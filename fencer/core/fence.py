@@ -176,7 +176,7 @@ def is_named(guest: GuestRef, typed: str) -> bool:
 def _will_be_proven(subject: Subject) -> bool:
     """Whether a planned end only has to wait for it: what it leaves behind may have to be cleared."""
     planned = subject.seen.intent is Intent.SHUTDOWN and subject.seen.asked_s is None
-    heard = subject.node.lease_age_s is not None and subject.node.lease_age_s < LEASE_DURATION_S
+    heard = subject.node.heard_s is not None and subject.node.heard_s < LEASE_DURATION_S
     return planned and heard and subject.power_state is PowerState.RUNNING
 
 
@@ -251,7 +251,8 @@ def heard_last(seen: Observation) -> str:
         return f"Ready={condition}; the node has no lease that can be read"
     watches = seen.intent is Intent.WATCH  # a person's command has seen nothing of what went before
     since = f" for {age(node.not_ready_s)}" if node.not_ready_s and watches else ""
-    return f"Ready={condition}{since}; lease last renewed {age(told_age_s(seen))} ago"
+    deaf = f", {age(node.deaf_s)} of that while nobody was heard" if node.deaf_s else ""
+    return f"Ready={condition}{since}; lease last renewed {age(told_age_s(seen))} ago{deaf}"
 
 
 def told_age_s(seen: Observation) -> float:

@@ -46,11 +46,11 @@ def survey(
     """
     readings = list(evidence)
     doubted = Counter(endpoint for node, history, endpoint in histories if _proved_wrong(node, history))
-    absent = {reading.guest.key for reading in readings if reading.power_state is PowerState.ABSENT}
+    deleted = {r.guest.key for r in readings if r.power_state is PowerState.ABSENT and r.gone}
     return Fleet(
         nodes=len(nodes),
         silent=sum(1 for node in nodes if not heard(node, policy)),
-        young_fences=sum(1 for node in nodes if _young(node, utc, absent)),
+        young_fences=sum(1 for node in nodes if _young(node, utc, deleted)),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
         contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
@@ -77,14 +77,20 @@ def stalls(evidence: Iterable[Evidence]) -> frozenset[str]:
 def heard(node: NodeView, policy: Policy) -> bool:
     """Whether the node's kubelet counts as heard: Ready, and its lease not silent for too long."""
     limit_s = policy.lease_silent_s or LEASE_DURATION_S
-    return node.ready is True and node.lease_age_s is not None and node.lease_age_s < limit_s
+    return node.ready is True and node.heard_s is not None and node.heard_s < limit_s
 
 
-def _young(node: NodeView, utc: str, absent: Collection[tuple[str, str, str]]) -> bool:
-    mark = node.mark
-    if not isinstance(mark, FenceMark) or not node.fenced or mark.guest.key in absent:
+def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:
+    """Whether a fence counts. One of a guest that was deleted, on record, does not: somebody wanted that.
+
+    One whose mark somebody has written over does: it may be ours.
+    """
+    mark, taint = node.mark, node.out_of_service
+    if taint is None or mark is None:
         return False
-    return seconds_between(mark.fenced_at_utc, utc) < YOUNG_S
+    if isinstance(mark, FenceMark) and node.fenced and mark.guest.key in deleted:
+        return False
+    return taint.time_added is None or seconds_between(taint.time_added, utc) < YOUNG_S
 
 
 def quorum(

@@ -6,6 +6,7 @@ and nothing needs to: a missing history delays a fence and never hastens one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
@@ -20,6 +21,10 @@ CHANCES = 1.5
 Source: a kubelet renews every 10 s, and tries again within 7 s where it could not (kubernetes
 component-helpers/apimachinery/lease, maxBackoff).
 """
+
+LAGS_S = 60.0
+"""For so long what was read live is believed where something older is read; not for ever: an etcd that was
+restored from a backup counts from there."""
 
 RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
@@ -53,6 +58,11 @@ class LeaseTrack:
     deaf_s: float = 0.0
 
 
+def chance_s(policy: Policy) -> float:
+    """Return in how many seconds a kubelet is heard again once nothing keeps it from that any more."""
+    return CHANCES * policy.lease_period_s
+
+
 def silence_kept_s(policy: Policy) -> float:
     """Return how much silence is left of a node while nobody is heard: every kubelet then gets its chance.
 
@@ -60,7 +70,7 @@ def silence_kept_s(policy: Policy) -> float:
     counts as silent: one whose path to the API was cut tries again in that time.
     """
     limit_s = policy.lease_silent_s or LEASE_DURATION_S
-    return max(0.0, limit_s - CHANCES * policy.lease_period_s)
+    return max(0.0, limit_s - chance_s(policy))
 
 
 def track(
@@ -80,7 +90,8 @@ def track(
         renew_time: The lease's renewTime as text; None where there is none, or none that can be read.
         ready: Whether Ready is True.
         now_s: When the look was taken.
-        version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads.
+        version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads, by
+            less than `LAGS_S`.
         deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node.
         keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
     """
@@ -93,7 +104,7 @@ def track(
     if not ready and before.not_ready_since_s is not None:
         since_s = before.not_ready_since_s
     before = replace(before, not_ready_since_s=since_s, readable=renew_time is not None)
-    old = version < before.version
+    old = version < before.version and now_s - before.changed_at_s < LAGS_S
     if renew_time is None or renew_time == before.renew_time or old:
         return before
     renewals = before.renewals + (before.renew_time is not None)
@@ -167,10 +178,18 @@ def _with_reading(history: GuestHistory, node: NodeView, evidence: Evidence, apa
             node.lease_renewals,
             node.boot_id,
         )
-        return replace(history, run=fresh, running_seen=seen)
+        return replace(history, run=_freed(fresh, evidence), running_seen=seen)
     if evidence.observed_at_s <= run.last_s:
         return history  # an older reading, or this one taken in again: it does not count twice
-    return replace(history, run=replace(run, last_s=evidence.observed_at_s, readings=run.readings + 1))
+    run = replace(run, last_s=evidence.observed_at_s, readings=run.readings + 1)
+    return replace(history, run=_freed(run, evidence))
+
+
+def _freed(run: Run, newest: Evidence) -> Run:
+    """Return a run with what its newest reading says of locks and tasks."""
+    if not newest.settled:
+        return replace(run, busy=run.readings, free_since_s=math.inf)
+    return replace(run, free_since_s=newest.observed_at_s) if run.free_since_s == math.inf else run
 
 
 def renewals_in_run(history: GuestHistory, node: NodeView) -> int:

@@ -475,9 +475,9 @@ class NodeView:
     Attributes:
         ready: The Ready condition's status: True, False, or None for Unknown or missing.
         not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
-        lease_age_s: Since when the lease's renewTime has not changed, on our clock. None: never seen.
-        deaf_s: How much longer ago that was: while nobody at all is heard, silence tells nothing of this
-            node, and counts up to a lease's duration only.
+        lease_age_s: For how long its lease has been silent as far as that says anything of this node, on our
+            clock. None: never seen.
+        deaf_s: How much longer ago its renewTime changed: while nobody is heard, silence tells nothing.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.
@@ -513,6 +513,19 @@ class NodeView:
     deaf_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
+
+    @property
+    def heard_s(self) -> float | None:
+        """How long ago its kubelet was heard, on our clock. For a sign of life this counts, not silence."""
+        return None if self.lease_age_s is None else self.lease_age_s + self.deaf_s
+
+    def newer_than(self, other: NodeView) -> bool:
+        """Whether this is a later state of the same object.
+
+        Source: Kubernetes, KEP-5504: resourceVersions are numbers that grow, of one kind of object.
+        """
+        numbers = self.version.isdecimal() and other.version.isdecimal()
+        return self.uid == other.uid and numbers and int(self.version) > int(other.version)
 
     @property
     def out_of_service(self) -> Taint | None:
@@ -606,6 +619,8 @@ class Run:
         readings: How many there were.
         renewals_at_start: The node's `NodeView.lease_renewals` when the first was taken in.
         boot_id: The node's boot id then.
+        busy: So many of them do not count for an end, from the first on: a lock or task was in the way.
+        free_since_s: When the first began that counts; infinite: none does yet.
     """
 
     power_state: PowerState
@@ -615,6 +630,13 @@ class Run:
     readings: int
     renewals_at_start: int
     boot_id: str
+    busy: int = 0
+    free_since_s: float = float("-inf")
+
+    @property
+    def lasted_s(self) -> float:
+        """From the first that counts for an end to the newest: how long."""
+        return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,11 @@ def looked_closely(subject: Subject, _policy: Policy) -> Answer:
 
 
 def held(subject: Subject, policy: Policy) -> Answer:
-    """The guest was read off, again and again, for long enough, in the same incarnation."""
+    """The guest was read off, again and again, for long enough, in the same incarnation.
+
+    And with nothing in the way for that long: what a lock or a task leaves behind may be the next step of the
+    same operation, as a snapshot's memory is that a rollback brings back.
+    """
     run = subject.history.run
     if subject.evidence.proof is Proof.OPERATOR:
         return Passed("by the operator's word")
@@ -214,9 +218,9 @@ def held(subject: Subject, policy: Policy) -> Answer:
     needs = f"two readings at least, {limit_s:g} s apart"
     if run is None or not stands_still(run.power_state, policy):
         return Objection(Verdict.WAIT, Reason.NOT_HELD, "no off reading yet", needs, policy.poll_s)
-    held_s = run.last_s - run.since_s
-    seen = "read off once" if run.readings == 1 else f"read off {run.readings} times over {age(held_s)}"
-    if run.readings < 2 or held_s < limit_s:  # noqa: PLR2004 - once more than once
+    held_s, times = run.lasted_s, run.readings - run.busy
+    seen = "read off once" if times == 1 else f"read off {times} times over {age(held_s)}"
+    if times < 2 or held_s < limit_s:  # noqa: PLR2004 - once more than once
         return Objection(Verdict.WAIT, Reason.NOT_HELD, seen, needs, max(0.0, limit_s - held_s))
     return Passed(seen, needs)
 

@@ -307,12 +307,12 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
 def known_boot_heard(observation: Observation, policy: Policy) -> bool:
     """Whether the boot that was fenced is heard: renewed after the fence, by none that was on its way."""
     node = observation.node
-    if not isinstance(node.mark, FenceMark) or node.lease_age_s is None or not node.lease_renewals:
+    if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
         return False
     if node.boot_id not in known_boot_ids(node):
         return False
     fenced_s = seconds_between(node.mark.fenced_at_utc, observation.utc)
-    return fenced_s - node.lease_age_s > policy.lease_period_s
+    return fenced_s - node.heard_s > policy.lease_period_s
 
 
 def unfence(subject: Subject, _policy: Policy) -> Ending:
@@ -357,7 +357,7 @@ def _alarm_of_old_memory(mark: FenceMark) -> Alarm:
 def _alive_for(subject: Subject) -> float:
     """Seconds since a never-seen boot was first seen; 0 while its kubelet is silent."""
     node, history = subject.node, subject.history
-    if not node.boot_id or node.boot_id in known_boot_ids(node) or node.lease_age_s is None:
+    if not node.boot_id or node.boot_id in known_boot_ids(node) or node.heard_s is None:
         return 0.0
-    alive = node.lease_renewals > history.renewals_at_boot and node.lease_age_s < LEASE_DURATION_S
+    alive = node.lease_renewals > history.renewals_at_boot and node.heard_s < LEASE_DURATION_S
     return subject.seen.now_s - history.boot_seen_s if alive else 0.0

@@ -65,9 +65,9 @@ def reported(subject: Subject, policy: Policy) -> Answer:
     if subject.seen.asked_s is not None:
         seen = f"started {age(subject.seen.asked_s)} ago; the node still tells of boot {node.boot_id}"
         return Objection(Verdict.WAIT, Reason.AWAITING_BOOT, seen, "the kubelet to report", policy.poll_s)
-    if node.ready is not True or node.lease_age_s is None or node.lease_age_s >= LEASE_DURATION_S:
+    if node.ready is not True or node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
         condition = {True: "True", False: "False", None: "Unknown"}[node.ready]
-        heard = "never" if node.lease_age_s is None else f"{age(node.lease_age_s)} ago"
+        heard = "never" if node.heard_s is None else f"{age(node.heard_s)} ago"
         seen = f"Ready={condition}; lease last renewed {heard}"
         return Objection(Verdict.WAIT, Reason.AWAITING_READY, seen, "Ready=True", policy.poll_s)
     return Passed(f"Ready; boot {node.boot_id}")

@@ -5,6 +5,7 @@ The fence itself follows from what is read afterwards.
 
 from __future__ import annotations
 
+from fencer.core.history import chance_s
 from fencer.core.model import DiscardSaved, Intent, PowerState, Reason, StopGuest, Verdict
 from fencer.core.policy import Policy
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
@@ -38,7 +39,11 @@ def saved(subject: Subject, policy: Policy) -> Answer:
 
 
 def unresponsive(subject: Subject, policy: Policy) -> Answer:
-    """The guest runs and is not heard, for long. By hand, the operator knows."""
+    """The guest runs and is not heard, for long. By hand, the operator knows.
+
+    And it has run for a while in which it could have been heard: whatever kept its hypervisor from answering,
+    such as a host that was cut off, may have kept its kubelet from renewing, too.
+    """
     raw = subject.evidence.raw
     if subject.seen.intent is Intent.FENCE:
         return Passed(f"{raw}; to be stopped, by hand")
@@ -48,6 +53,12 @@ def unresponsive(subject: Subject, policy: Policy) -> Answer:
         left_s = policy.unresponsive_after_s - silent_s
         seen = f"{raw}; silent for {age(silent_s)}"
         return Objection(Verdict.WAIT, Reason.GUEST_UNRESPONSIVE, seen, needs, left_s)
+    run, chance = subject.history.run, chance_s(policy)
+    there_s = run.last_s - run.since_s if run is not None and run.power_state is PowerState.RUNNING else 0.0
+    if there_s < chance:
+        seen = f"{raw}; silent for {age(silent_s)}, and read running for {age(there_s)} of that"
+        needs = f"{chance:g} s in which it runs, and its kubelet could be heard"
+        return Objection(Verdict.WAIT, Reason.GUEST_UNRESPONSIVE, seen, needs, chance - there_s)
     return Passed(f"{raw}; silent for {age(silent_s)}", needs)
 
 

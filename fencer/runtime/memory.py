@@ -24,6 +24,7 @@ class Memory:
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
         looked: When a node (by UID) was last looked at closely.
+        live: Nodes, by UID, as they were last read live, and when: a list may lag behind that.
         running: Guests, by key, that were last read running: should their endpoint fail.
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
             them, and has not named since, while it answers. That one is missing from a sweep says less.
@@ -39,6 +40,7 @@ class Memory:
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)
     looked: dict[str, float] = field(default_factory=dict)
+    live: dict[str, tuple[NodeView, float]] = field(default_factory=dict)
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
     not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
 

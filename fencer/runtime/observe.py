@@ -6,13 +6,13 @@ which shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from fencer.core.doubt import believe
 from fencer.core.fleet import STALL_REMEMBERED_S, heard, quorum_without, stalls, survey
-from fencer.core.history import aged, listen, remember, silence_kept_s, track
+from fencer.core.history import LAGS_S, aged, listen, remember, silence_kept_s, track
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Binding,
@@ -31,12 +31,13 @@ from fencer.core.model import (
 )
 from fencer.core.policy import Policy
 from fencer.errors import (
+    ClusterError,
     ClusterNotFound,
     ClusterUnreachable,
     FencerError,
     HypervisorError,
 )
-from fencer.ports import Fact
+from fencer.ports import Fact, Roster
 from fencer.runtime.found import LOOK_AGAIN_S, Finder
 from fencer.runtime.memory import Memory, Scene
 from fencer.runtime.notebook import Notebook
@@ -71,8 +72,8 @@ class Observer:
         self._reader = Reader(world, policy)
         self.finder = Finder(world.cluster, self.api, world.clock, policy)
         self._looks_s = (world.clock.now_s(),) * 2
-        self._alive_s = self._heard_s = world.clock.now_s()
-        self._deaf = False
+        self._alive_s = self._listed_s = world.clock.now_s()
+        self._deaf_s = 0.0
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -82,9 +83,8 @@ class Observer:
         """
         self._show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
-        deaf, self._deaf = self._deaf, True
         sweeps = self._reader.sweep()
-        roster = self.api(self._world.cluster.roster)
+        roster = self._roster()
         now_s = self._world.clock.now_s()
         readings = {
             reading.guest.key: reading
@@ -92,9 +92,7 @@ class Observer:
             if not isinstance(answer, FencerError)
             for reading in answer
         }
-        deaf_s = now_s - self._heard_s if deaf else 0.0
-        nodes = {fact.node.name: self._aged(fact, now_s, deaf_s) for fact in roster.facts}
-        self._deaf, self._heard_s = not any(heard(node, self._policy) for node in nodes.values()), now_s
+        nodes = self._nodes(roster.facts, now_s)
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         self.memory.not_found = {
             key: reading
@@ -118,6 +116,33 @@ class Observer:
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
+
+    def _roster(self) -> Roster:
+        """List the nodes; the time until an answer that was none is one in which nobody could be heard."""
+        try:
+            return self.api(self._world.cluster.roster)
+        except ClusterError:
+            self._deaf_s += self._since_last_list_s()
+            raise
+
+    def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
+        """Return the nodes with what this agent knows of them, by name.
+
+        Once anybody is heard again, the time in which nobody was is not counted.
+        """
+        passed_s = self._since_last_list_s()
+        nodes = {fact.node.name: self._listed(fact, now_s) for fact in facts}
+        if not any(heard(node, self._policy) for node in nodes.values()):
+            self._deaf_s += passed_s
+        elif self._deaf_s:
+            nodes = {fact.node.name: self._listed(fact, now_s, self._deaf_s) for fact in facts}
+            self._deaf_s = 0.0
+        return nodes
+
+    def _since_last_list_s(self) -> float:
+        now_s = self._world.clock.now_s()
+        passed_s, self._listed_s = now_s - self._listed_s, now_s
+        return passed_s
 
     def observation(
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -170,6 +195,7 @@ class Observer:
         found = self.finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
         node = self._aged(fact, now_s)
+        self.memory.live[node.uid] = (fact.node, now_s)
         self._listen(node, evidence)
         self.memory.looked[node.uid] = now_s
         evidence = self._by_host_power(node, evidence)
@@ -257,20 +283,25 @@ class Observer:
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
-    def recount(self, scene: Scene) -> float:
+    def recount(self, scene: Scene, observation: Observation) -> Observation:
         """List the nodes once more: others may have fenced, and may have fallen, since the pass began.
 
+        Args:
+            scene: Of this pass.
+            observation: A close one, right before something is done that others are counted for.
+
         Returns:
-            When they had been listed, by the agent's clock: what was read before is as old by then.
+            The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
 
         Raises:
-            ClusterError: they could not be listed; nothing may be done that they are counted for.
+            ClusterError: they could not be listed; nothing may be done.
         """
         roster = self.api(self._world.cluster.roster)
         now_s = self._world.clock.now_s()
-        scene.nodes |= {fact.node.name: self._aged(fact, now_s) for fact in roster.facts}
+        scene.nodes |= {fact.node.name: self._listed(fact, now_s) for fact in roster.facts}
         scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
-        return now_s
+        node = aged(observation.node, self.memory.leases[observation.node.uid], now_s)
+        return replace(observation, node=node, fleet=self.fleet(scene), now_s=now_s, utc=roster.utc)
 
     def down(self, scene: Scene) -> frozenset[str]:
         """Name the nodes whose guests do not run, by their hypervisor's newest word."""
@@ -403,6 +434,16 @@ class Observer:
             if node.name not in nodes
         }
 
+    def _listed(self, fact: Fact, now_s: float, deaf_s: float = 0.0) -> NodeView:
+        """Return a node as a list shows it; or as it was read live a moment ago, where the list lags behind.
+
+        Else a fence of a moment ago would not count for the brake.
+        """
+        live, at_s = self.memory.live.get(fact.node.uid, (fact.node, now_s))
+        if now_s - at_s < LAGS_S and live.newer_than(fact.node):
+            fact = replace(fact, node=live)
+        return self._aged(fact, now_s, deaf_s)
+
     def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0) -> NodeView:
         uid = fact.node.uid
         lease = track(
@@ -452,10 +493,11 @@ class Observer:
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             reading = self._by_host_power(node, reading)
             self._remember(scene, node, reading, scene.now_s)
-        memories: tuple[dict[str, Any], ...] = (self.memory.leases, self.memory.guests, self.memory.looked)
-        for memory in memories:
-            for forgotten in memory.keys() - uids:
-                del memory[forgotten]
+        memory = self.memory
+        memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
+        for known in memories:
+            for forgotten in known.keys() - uids:
+                del known[forgotten]
         self.finder.notice(scene.nodes.values())
         self.notes.keep(uids)
 

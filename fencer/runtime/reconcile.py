@@ -210,15 +210,14 @@ class Agent:
                     observation = self._signed(self.observer.closer(scene, observation))
                 elif act and due and isinstance(due[0], COUNTED) and not counted:
                     counted = True
-                    now_s = self.observer.recount(scene)
-                    observation = replace(observation, fleet=self.observer.fleet(scene), now_s=now_s)
+                    observation = self.observer.recount(scene, observation)
                 elif not due or not act:
                     break
                 elif not (done := self._act(observation, decision, due[0])).ok:
                     failed = str(done)
                     break
                 else:
-                    observation = self._signed(self.observer.closer(scene, observation))
+                    observation, counted = self._signed(self.observer.closer(scene, observation)), False
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)

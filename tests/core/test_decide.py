@@ -152,6 +152,31 @@ def test_the_ladder_names_the_first_objection_and_asks_no_further():
     assert set(outcomes[first + 1 :]) == {Outcome.NOT_ASKED}
 
 
+@pytest.mark.parametrize(
+    "seen",
+    [
+        observation(evidence=evidence(settled=False)),
+        observation(node=node(lease_age_s=8.0)),
+        observation(candidates=()),
+        observation(node=node(excluded=True)),
+    ],
+    ids=["in its midst", "at its first rung", "no guest", "not wanted"],
+)
+def test_whoever_objects_every_rung_is_named(seen):
+    whole = decide(observation(), ARMED)
+    decision = decide(seen, ARMED)
+    assert [check.name for check in decision.checks] == [check.name for check in whole.checks]
+
+
+def test_a_decision_tells_of_which_guest_and_each_rung_what_was_seen_and_its_limit():
+    for seen in (observation(), observation(evidence=evidence(settled=False))):
+        decision = decide(seen, ARMED)
+        checks = {check.name: check for check in decision.checks}
+        assert decision.guest == GUEST
+        assert str(GUEST) in checks["bound"].seen
+        assert checks["fresh"].needs == f"limit {ARMED.evidence_max_age_s:g} s"
+
+
 def test_in_observe_mode_the_whole_ladder_is_climbed_and_nothing_done():
     decision = decide(observation(), replace(ARMED, mode=Mode.OBSERVE))
     assert (decision.verdict, decision.reason, decision.actions) == (REFUSE, Reason.OBSERVE_MODE, ())

@@ -13,6 +13,7 @@ from fencer.core.model import (
     StartGuest,
     StopGuest,
     TaintNode,
+    Uncordon,
     UntaintNode,
 )
 from tests.core.build import GUEST, MARK, POD, VOLUME, fenced, observation
@@ -42,6 +43,8 @@ FENCED = replace(SEEN, node=fenced().node)
         (FENCED, StartGuest(GUEST, None), "start its guest again now"),
         (FENCED, UntaintNode(None), "lift the fence now"),
         (SEEN, Alarm("old memory"), ""),
+        (SEEN, Uncordon(), ""),
+        (replace(SEEN, node=replace(SEEN.node, unschedulable=True)), Uncordon(), "uncordon it now"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )

@@ -138,6 +138,31 @@ class TestLeftBehind:
         seen = observation(evidence=None, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
         assert written(seen) == (doubt(Doubted.MIGRATED, witness=""),)
 
+    def test_though_its_old_place_answers_only_that_it_does_not_know(self):
+        unknown = evidence(PowerState.UNKNOWN, conclusive=False)
+        seen = observation(evidence=unknown, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,))
+        assert written(seen) == (doubt(Doubted.MIGRATED),)
+
+    def test_though_another_copy_is_off(self):
+        third = Candidate(replace(OTHER, id="106"), Via.UUID)
+        for others in ((PowerState.RUNNING, PowerState.STOPPED), (PowerState.STOPPED, PowerState.RUNNING)):
+            seen = observation(candidates=(*self.HERE_AND_THERE, third), others=others)
+            assert written(seen) == (doubt(Doubted.MIGRATED),)
+
+    def test_once(self):
+        moved = node(doubts=(doubt(Doubted.MIGRATED),))
+        assert (
+            written(observation(node=moved, candidates=self.HERE_AND_THERE, others=(PowerState.RUNNING,)))
+            is None
+        )
+
+    def test_not_where_it_is_the_bound_guest_itself_that_runs_beside_a_copy(self):
+        copy_first = tuple(reversed(self.HERE_AND_THERE))
+        seen = observation(
+            evidence=evidence(guest=OTHER), candidates=copy_first, others=(PowerState.RUNNING,)
+        )
+        assert written(seen) is None
+
     def test_though_the_new_place_is_asked_first(self):
         there = tuple(reversed(self.HERE_AND_THERE))
         running = evidence(PowerState.RUNNING, guest=OTHER, witness="test:home")
@@ -197,6 +222,12 @@ class TestRecording:
         saved = in_state(PowerState.SAVED)
         assert written(changed(saved, node=node(doubts=(doubt(Doubted.SAVED),)))) is None
         assert written(changed(saved, node=node(doubts=(other,)))) == (other, doubt(Doubted.SAVED))
+        elsewhere = replace(other, kind=Doubted.SAVED)
+        assert written(changed(saved, node=node(doubts=(elsewhere,)))) == (elsewhere, doubt(Doubted.SAVED))
+
+    def test_what_is_not_believed_for_one_reason_is_not_written_down_for_another(self):
+        saved = node(doubts=(doubt(Doubted.SAVED),))
+        assert written(observation(node=saved, evidence=believe(OFF, saved, NOTHING))) is None
 
     @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.RUNNING])
     def test_nothing_but_running_lifts_it(self, state):
@@ -220,6 +251,7 @@ class TestRecording:
         far = healthy(node=standing, close=False)
         assert written(far) is None
         assert decide(far, ARMED).look
+        assert written(in_state(PowerState.SAVED, close=False)) == (doubt(Doubted.SAVED),)
 
     def test_a_copy_that_runs_on_the_same_host_lifts_nothing(self):
         standing = replace(healthy().node, doubts=(doubt(),))
@@ -230,6 +262,7 @@ class TestRecording:
         far = in_state(PowerState.SAVED, evidence=evidence(PowerState.SAVED, conclusive=False))
         assert written(far) is None
         assert decide(far, ARMED).look
+        assert decide(changed(far, looked_s=LOOK_EVERY_S), ARMED).look
         assert not decide(changed(far, looked_s=LOOK_EVERY_S / 2), ARMED).look
 
     def test_who_only_observes_takes_the_same_notes(self):
@@ -249,9 +282,13 @@ class TestRecording:
     def test_a_guest_that_reads_off_while_its_node_is_heard_is_looked_at_now_and_then(self):
         off = healthy(evidence=OFF)
         assert decide(off, ARMED).look
-        assert not decide(changed(off, looked_s=1.0), ARMED).look
-        silent = changed(off, node=replace(off.node, lease_age_s=50.0))
+        assert decide(changed(off, looked_s=4.0), ARMED).look  # at least twice between two renewals
+        assert not decide(changed(off, looked_s=3.9), ARMED).look
+        silent = changed(off, node=replace(off.node, lease_age_s=40.0))
         assert not decide(silent, ARMED).look
+        deaf = changed(off, node=replace(off.node, lease_age_s=25.0, deaf_s=15.0))
+        assert not decide(deaf, ARMED).look
+        assert not decide(healthy(), ARMED).look
 
 
 @pytest.mark.parametrize("intent", [Intent.WATCH, Intent.FENCE, Intent.SHUTDOWN, Intent.START])

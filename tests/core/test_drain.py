@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from fencer.cluster import parse
 from fencer.cluster.eviction import answer_of
 from fencer.core.drain import Filters, Lot, Next, cordon_for, cordoned_by_drain, lot, next_step, of_lot
-from fencer.core.evictions import RETRY_AT_MOST_S, Evictions, Meaning, Reply, unanswered, understand
+from fencer.core.evictions import (
+    RETRY_AT_MOST_S,
+    Answer,
+    Evictions,
+    Meaning,
+    Reply,
+    unanswered,
+    understand,
+)
 from fencer.core.model import Cordon, CordonNode, PodView, Unreadable
 from tests.core.build import BOOT, NOW_UTC, VOLUME, node
 from tests.drain_cases import ANSWERS, PODS, AnswerCase, PodCase
@@ -50,6 +58,51 @@ def test_the_budget_in_the_way_is_named_where_the_server_names_it() -> None:
     assert understand(answer_of(named.status, named.body, None)).budget == "web"
     silent = next(case for case in ANSWERS if case.name == "a budget, by its message alone")
     assert understand(answer_of(silent.status, silent.body, None)).budget == ""
+
+
+CHANGED_MEANING = ("FieldValueInvalid", "spec.nodeName")
+BY_A_BUDGET = ("DisruptionBudget", "The disruption budget web needs 2 healthy pods")
+ENDING = ("NamespaceTerminating", "shop is being terminated")
+
+
+@pytest.mark.parametrize(
+    ("answer", "meaning"),
+    [
+        (Answer(299), Meaning.GOING),
+        (Answer(403, "no", (CHANGED_MEANING,)), Meaning.NEVER),
+        (Answer(403, "no", (CHANGED_MEANING, ENDING)), Meaning.NAMESPACE),
+        (Answer(500, "no", (ENDING,)), Meaning.PASSING),
+        (Answer(408), Meaning.PASSING),
+        (Answer(499), Meaning.NEVER),
+        (Answer(409, "more than one PodDisruptionBudget"), Meaning.PASSING),
+        (Answer(429, "Cannot evict pod", (BY_A_BUDGET,)), Meaning.BUDGET),
+        (Answer(429, "slow down", (CHANGED_MEANING,)), Meaning.PASSING),
+    ],
+    ids=lambda value: f"{value.status} {value.message}" if isinstance(value, Answer) else value.value,
+)
+def test_neither_a_status_nor_a_cause_means_anything_without_the_other(answer, meaning) -> None:
+    assert understand(answer).meaning is meaning
+
+
+@pytest.mark.parametrize(
+    ("answer", "retry_s"),
+    [
+        (Answer(429, "", (BY_A_BUDGET,)), 1.0),
+        (Answer(429), 2.0),
+        (Answer(403, "", (ENDING,)), 5.0),
+        (Answer(429, "", (BY_A_BUDGET,), retry_after_s=31.0), 30.0),
+        (Answer(503, retry_after_s=29.0), 29.0),
+    ],
+    ids=["a budget", "too much at once", "a namespace", "asked for longer", "asked for so long"],
+)
+def test_how_soon_it_is_asked_again(answer, retry_s) -> None:
+    """A budget is asked about by one pod at a time, so more often than kubectl asks for each, every 5 s."""
+    assert understand(answer).retry_s == retry_s
+
+
+def test_of_several_causes_the_budgets_is_told() -> None:
+    reply = understand(Answer(429, "Cannot evict pod", (CHANGED_MEANING, BY_A_BUDGET)))
+    assert (reply.budget, reply.text) == ("web", BY_A_BUDGET[1])
 
 
 def test_a_server_that_asks_for_an_hour_is_asked_again_in_time() -> None:
@@ -120,6 +173,9 @@ def test_a_drain_that_spares_waits_for_nothing_of_what_it_leaves() -> None:
     state = Evictions()
     state.saw((), (), ())
     assert of_lot([bare, local], filters, filters.forbidden) == ()
+    assert of_lot([bare, local], NO_FILTERS, NO_FILTERS.forbidden) == (bare, local)
+    logs = pod("logs", controller="DaemonSet/logs", claims=("logs",))
+    assert next_step(state, [logs], [VOLUME], filters, 0.0) is Next.DONE
     assert next_step(state, [bare, local], [VOLUME], filters, 0.0) is Next.DONE
     assert next_step(state, [bare, local], [VOLUME], NO_FILTERS, 0.0) is Next.WAIT_FOR_VOLUMES
 
@@ -224,6 +280,60 @@ def test_each_that_may_go_doubles_how_many_are_asked_for_and_a_refusal_begins_an
     state.answered(pods[1], GOING, 2)
     state.answered(pods[2], BLOCKED, 2)
     assert len(state.due(4)) == 1
+
+
+def test_once_a_budget_lets_one_go_the_others_may_try_at_once_whatever_they_were_told_before() -> None:
+    pods = [pod(name) for name in "abc"]
+    state = seen(*pods)
+    state.answered(pods[0], BLOCKED, 0)
+    state.answered(pods[1], GOING, 2)
+    assert state.due(2) == [pods[2], pods[0]]
+    state.answered(pods[0], BLOCKED, 2)
+    assert state.due(2.5) == []
+    state.answered(pods[2], GOING, 2.5)
+    assert state.due(2.5) == [pods[0]]
+
+
+def test_the_longest_waiting_is_asked_first_and_otherwise_the_first_by_name() -> None:
+    pods = [pod(name, controller=f"Job/{name}") for name in "abcdefghijklmnopqrstuvwxyz"]
+    state = seen(*pods)
+    assert (state.next_s(), state.due(0)) == (0, pods)
+    state = seen(*pods[:2])
+    state.answered(pods[0], unanswered("late"), 3)
+    state.answered(pods[1], unanswered("late"), 1)
+    assert (state.next_s(), state.due(5)) == (3, [pods[1], pods[0]])
+
+
+def test_a_pod_that_may_go_at_last_or_was_deleted_meanwhile_is_only_waited_for() -> None:
+    web, shop = pod("a"), pod("b", controller="Job/b")
+    state = seen(web, shop)
+    for one in (web, shop):
+        state.answered(one, BLOCKED, 0)
+    state.answered(web, GOING, 2)
+    state.saw([web], [shop], [])
+    assert state.left() == [(web, "still ending"), (shop, "waits its turn behind the budget web")]
+
+
+def test_a_pod_without_a_controller_is_like_no_other() -> None:
+    bare, other = pod("a", controller=""), pod("b", controller="")
+    state = seen(bare, other)
+    state.answered(bare, BLOCKED, 0)
+    assert state.due(0) == [other]
+
+
+def test_a_pod_that_waits_behind_one_budget_is_not_taken_to_be_behind_the_next() -> None:
+    pods = [pod(name) for name in "abc"]
+    state = seen(*pods)
+    state.answered(pods[0], BLOCKED, 0)
+    state.answered(pods[1], replace(BLOCKED, budget="other"), 2)
+    assert state.left()[2] == (pods[2], "waits its turn behind the budget web")
+
+
+def test_while_a_pod_may_still_be_asked_for_there_is_hope() -> None:
+    web = pod("a")
+    state = seen(web)
+    state.answered(web, BLOCKED, 0)
+    assert not state.hopeless
 
 
 def test_a_pod_of_another_controller_does_not_wait_for_a_budget_that_may_not_be_its_own() -> None:

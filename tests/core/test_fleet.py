@@ -33,6 +33,8 @@ class TestWhoIsHeard:
             ({"lease_age_s": None}, False),
             ({"ready": False}, False),
             ({"ready": None}, False),
+            ({"lease_age_s": 10.0, "deaf_s": 29.9}, True),
+            ({"lease_age_s": 10.0, "deaf_s": 30.0}, False),
         ],
         ids=str,
     )
@@ -60,19 +62,36 @@ class TestBrake:
         [
             {"mark": MARK},
             {"taints": (TAINT,)},
-            {"taints": (TAINT,), "mark": Unreadable("schema 9")},
-            {"taints": (replace(TAINT, time_added=None),), "mark": MARK},
         ],
-        ids=["no taint", "no mark", "a mark that cannot be read", "a taint of another moment"],
+        ids=["no taint", "no mark"],
     )
     def test_what_is_no_fence_of_ours_does_not(self, facts):
         assert summed_up(node(**facts)).young_fences == 0
 
+    @pytest.mark.parametrize(
+        "mark", [Unreadable("schema 9"), replace(MARK, fenced_at_utc="2020-01-01T00:00:00Z")], ids=str
+    )
+    def test_what_may_be_one_whose_mark_was_written_over_does(self, mark):
+        """A kubelet may write what it likes on its Node; the brake is not its to widen."""
+        assert summed_up(node(taints=(TAINT,), mark=mark)).young_fences == 1
+        assert summed_up(node(taints=(TAINT,), mark=mark), utc=AN_HOUR_LATER).young_fences == 0
+        unknown = replace(TAINT, time_added=None)
+        assert summed_up(node(taints=(unknown,), mark=mark)).young_fences == 1
+
     def test_nor_does_one_whose_guest_is_there_no_more(self):
-        gone = evidence(PowerState.ABSENT)
+        gone = evidence(PowerState.ABSENT, end_recorded=True)
         assert summed_up(FENCED, readings=(gone,)).young_fences == 0
         assert summed_up(FENCED, readings=(replace(gone, guest=OTHER),)).young_fences == 1
         assert summed_up(FENCED, readings=(evidence(),)).young_fences == 1
+
+    def test_a_mark_that_was_written_over_with_a_deleted_guests_still_does(self):
+        forged = replace(MARK, fenced_at_utc="2020-01-01T00:00:00Z")
+        gone = evidence(PowerState.ABSENT, end_recorded=True)
+        assert summed_up(node(taints=(TAINT,), mark=forged), readings=(gone,)).young_fences == 1
+
+    def test_one_does_whose_guest_is_merely_not_found(self):
+        """Rights that were lost, or an endpoint that forgets, do not widen the brake."""
+        assert summed_up(FENCED, readings=(evidence(PowerState.ABSENT),)).young_fences == 1
 
     def test_all_nodes_are_counted(self):
         assert summed_up(ALIVE, FENCED, node()).nodes == 3

@@ -109,10 +109,20 @@ def test_without_a_reading_that_is_said():
     )
 
 
+def test_what_only_a_closer_look_could_tell_is_in_nobodys_way():
+    seen = observation(history=GuestHistory(ONCE), node=UNBOUND, close=False)
+    text = foretold(seen, decide(seen, OBSERVING), OBSERVING)
+    assert text.startswith("stopped (by test); one look cannot tell ")
+
+
 def test_without_a_guest_there_is_nothing_to_foretell():
     seen = observation(history=GuestHistory(ONCE))
     lost = replace(seen, candidates=())
     assert "; one look cannot tell for how long" in foretold(lost, decide(seen, ARMED), ARMED)
+
+
+def test_of_a_pause_that_has_just_begun_the_whole_limit_is_left():
+    assert decide(paused(), ARMED).recheck_s == ARMED.paused_for_s
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.history import (
+    LeaseTrack,
     aged,
     listen,
     proven_running,
@@ -44,6 +45,10 @@ class TestLeases:
 
     def test_no_lease_has_no_age(self):
         assert aged(node(), track(None, None, ready=False, now_s=1.0), 9.0).lease_age_s is None
+        assert aged(node(), LeaseTrack(None, 1.0), 9.0).lease_age_s is None
+
+    def test_what_is_not_told_of_a_lease_is_as_at_the_first_look(self):
+        assert LeaseTrack("t1", 1.0) == track(None, "t1", ready=True, now_s=1.0)
 
     def test_a_lease_that_vanishes_is_not_silent_but_unknown(self):
         """It was renewed a moment ago; whether it would be now, nobody can say."""
@@ -70,13 +75,13 @@ class TestLeases:
         again = aged(node(), track(lease, "t2", ready=True, now_s=310.0), 310.0)
         assert (again.lease_age_s, again.deaf_s) == (0.0, 0.0)
 
-    @pytest.mark.parametrize(("silent_s", "kept_s"), [(40.0, 25.0), (20.0, 5.0), (0.0, 25.0)])
+    @pytest.mark.parametrize(("silent_s", "kept_s"), [(40.0, 25.0), (20.0, 5.0), (10.0, 0.0), (0.0, 25.0)])
     def test_once_anybody_is_heard_each_other_one_has_its_chance_to_be(self, silent_s, kept_s):
         """A kubelet that the API did not answer either tries again within a lease's period."""
         policy = replace(Policy(mode=Mode.OBSERVE), lease_silent_s=silent_s)
         assert silence_kept_s(policy) == kept_s
         lease = track(None, "t1", ready=True, now_s=0.0)
-        lease = track(lease, "t1", ready=False, now_s=100.0, deaf_s=95.0, keep_s=silence_kept_s(policy))
+        lease = track(lease, "t1", ready=False, now_s=100.0, deaf_s=100.0, keep_s=silence_kept_s(policy))
         assert aged(node(), lease, 100.0).lease_age_s == kept_s
 
     def test_silence_that_is_not_long_is_counted_in_full(self):
@@ -87,6 +92,15 @@ class TestLeases:
         """One list in a minute that fails must not take the silence away that was there before."""
         lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=False, now_s=110.0, deaf_s=4.0)
         assert aged(node(), lease, 110.0).lease_age_s == 106.0
+
+    def test_an_api_that_was_restored_from_a_backup_is_believed_at_last(self):
+        """Its versions began anew, lower; a list that lags shows lower ones, too, but not for a minute."""
+        lease = track(None, "t9", ready=True, now_s=1000.0, version=900)
+        lagging = track(lease, "t8", ready=True, now_s=1059.0, version=800)
+        assert aged(node(), lagging, 1059.0).lease_age_s == 59.0
+        restored = track(lagging, "t10", ready=True, now_s=1060.0, version=100)
+        assert aged(node(), restored, 1060.0).lease_age_s == 0.0
+        assert track(restored, "t11", ready=True, now_s=1070.0, version=101).changed_at_s == 1070.0
 
     def test_not_ready_counts_from_its_beginning(self):
         down = track(track(None, "t1", ready=False, now_s=5.0), "t1", ready=False, now_s=9.0)
@@ -109,6 +123,17 @@ class TestRuns:
     def test_what_breaks_a_run(self, breaking):
         history, _ = told(OFF, OFF, breaking)
         assert history.run.readings == 1
+
+    def test_readings_under_a_lock_go_on_in_a_run_and_count_for_no_end(self):
+        """Nor does what came before them: a lock may end in another step of the same operation."""
+        locked = evidence(OFF, settled=False)
+        for before in ((locked, locked), (OFF, locked)):
+            under, _ = told(*before)
+            assert (under.run.readings, under.run.busy, under.run.lasted_s) == (2, 2, 0.0)
+            free, _ = told(*before, OFF, OFF)
+            assert (free.run.readings, free.run.busy, free.run.lasted_s) == (4, 2, 2.0)
+        never, _ = told(OFF, OFF)
+        assert (never.run.busy, never.run.lasted_s) == (0, 2.0)
 
     def test_a_gap_breaks_a_run(self):
         history, seen = told(OFF, OFF)
@@ -147,6 +172,7 @@ class TestRuns:
         silent = replace(renewed, lease_age_s=61.0)
         anew = remember(history, silent, evidence(OFF, observed_at_s=NOW_S + 4), NOW_S + 4, 10.0)
         assert renewals_in_run(anew, silent) == 0
+        assert renewals_in_run(GuestHistory(), silent) == 0
 
 
 class TestGuests:
@@ -187,8 +213,9 @@ class TestLiveLooks:
 
     def test_whoever_reads_it_running_from_afar_too_is_believed_again(self):
         heard = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", "", renewals=2))
-        seen = remember(heard, node(), evidence(PowerState.RUNNING), NOW_S, 30.0)
-        assert seen.heard is None
+        ran_here = replace(heard, guest=GUEST.key, ran_as=GUEST)
+        for before in (heard, ran_here):
+            assert remember(before, node(), evidence(PowerState.RUNNING), NOW_S, 30.0).heard is None
 
     def test_one_that_is_older_by_the_nodes_clock_is_one_too(self):
         """Its clock may step back. What is older by the API's own count is never taken in: see `track`."""

@@ -94,6 +94,8 @@ def test_a_guest_that_last_ran_elsewhere_is_not_proven_off(seen, bound, history)
     found = by_host_power(seen, OFF, bound, history)
     assert found.power_state is PowerState.UNKNOWN
     assert "last seen running on" in found.raw
+    ran_on = history.ran_as or (bound.binding.guest if isinstance(bound.binding, Binding) else None)
+    assert ran_on is None or ran_on.host is None or ran_on.host in found.raw
 
 
 @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.UNKNOWN])

@@ -13,6 +13,7 @@ from fencer.core.identity import (
     Rules,
     bound,
     canonical,
+    known_boot_ids,
     leftover,
     may_have_become,
     moved_binding,
@@ -40,6 +41,7 @@ from tests.core.build import (
     OTHER,
     UUID,
     evidence,
+    fenced,
     healthy,
     node,
     observation,
@@ -102,6 +104,50 @@ def test_the_bound_guest_comes_first_and_is_known_even_when_it_is_gone():
     assert [item.guest for item in found(node(), ())] == [GUEST]
     mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")})
     assert [item.guest for item in found(node(), (), mapped)] == [GUEST]
+
+
+def test_the_bound_guest_is_told_as_it_is_named_now():
+    """Its name and its host may have changed since it was written down."""
+    now = replace(GUEST, name="renamed", host="lab2")
+    for rules in (Rules(), Rules(nodes={"k8s-2": ("lab", "renamed")})):
+        assert [item.guest for item in found(node(), (now,), rules)] == [now]
+
+
+@pytest.mark.parametrize(
+    ("label", "is_it"),
+    [
+        (("home", UUID), True),
+        (("home", "105"), True),
+        (("home", "k8s-2-clone"), True),
+        (("home", "another"), False),
+        (("lab", "105"), False),
+    ],
+    ids=str,
+)
+def test_a_bound_guest_that_nobody_names_now_has_to_be_the_one_that_the_map_means(label, is_it):
+    """Though its UUID be the node's."""
+    bound = node(binding=Binding(OTHER, (BOOT,)))
+    assert [item.guest for item in found(bound, (), Rules(nodes={"k8s-2": label}))] == [OTHER] * is_it
+
+
+def test_a_bound_guest_that_nobody_names_now_is_known_by_its_uuid_turned_round_too():
+    turned = replace(GUEST, uuid=swapped(UUID))
+    assert [item.guest for item in found(node(binding=Binding(turned, (BOOT,))), ())] == [turned]
+
+
+def test_a_bound_guest_that_nobody_names_now_is_known_while_its_endpoint_is_configured():
+    told = [
+        Directory((), (node(),), Rules(), endpoints={name}).candidates(node()) for name in ("lab", "home")
+    ]
+    assert [len(candidates) for candidates in told] == [1, 0]
+
+
+def test_a_node_that_tells_something_else_amid_a_pass_is_looked_up_anew():
+    there = Directory((GUEST, OTHER, STRANGER), (UNBOUND,), Rules())
+    reborn = replace(UNBOUND, system_uuid=STRANGER.uuid)
+    followed = node(binding=Binding(OTHER, (BOOT,)))
+    for told, guests in ((reborn, [STRANGER]), (UNBOUND, [GUEST, OTHER]), (followed, [OTHER, GUEST])):
+        assert [item.guest for item in there.candidates(told)] == guests
 
 
 def test_the_nodes_own_word_never_widens_the_choice():
@@ -259,6 +305,14 @@ class TestTaken:
         turned = node(name="k8s-3", uid="n3", system_uuid=swapped(UUID), binding=None)
         assert directory(UNBOUND, turned).rivals(UNBOUND) == ("k8s-3",)
 
+    def test_who_has_taken_it_is_told_of_others_only_and_of_each_guest_that_it_could_be(self):
+        assert directory(self.OWNER).taken_by(self.OWNER) == ""
+        twin = replace(STRANGER, name=GUEST.name)
+        mapped = node(name="k8s-1", uid="n1", system_uuid="", binding=None)
+        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")})
+        both = directory(self.OWNER, mapped, guests=(twin, GUEST), rules=rules)
+        assert both.taken_by(mapped) == "k8s-2"
+
     def test_a_guest_without_a_node_is_said_to_be_taken(self):
         seen = replace(observation(node=UNBOUND), candidates=(), taken_by="k8s-1")
         assert bound(seen).reason is Reason.GUEST_TAKEN
@@ -285,6 +339,12 @@ class TestWhoseItIs:
         assert copied.taken_by(replace(UNBOUND, name="k8s-3")) == "k8s-2"
         assert [item.guest for item in copied.candidates(node())] == [GUEST, OTHER]
 
+    def test_of_two_copies_that_are_bound_each_is_its_own_nodes(self):
+        first, second = node(), node(name="k8s-3", uid="n3", binding=Binding(OTHER, (BOOT,)))
+        both = directory(first, second, guests=(GUEST, OTHER))
+        assert [item.guest for item in both.candidates(first)] == [GUEST]
+        assert [item.guest for item in both.candidates(second)] == [OTHER]
+
     def test_a_guest_that_the_map_names_is_kept_for_its_node_while_that_is_not_there(self):
         rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")})
         assert directory(UNBOUND, rules=rules).candidates(UNBOUND) == ()
@@ -307,6 +367,10 @@ class TestWhoseItIs:
         assert bound(seen).reason is Reason.GUEST_AMBIGUOUS
         off = observation(node=node(binding=before), bound_reading=evidence(guest=STRANGER))
         assert not isinstance(bound(off), Objection)
+        itself = observation(bound_reading=evidence(PowerState.RUNNING))
+        assert not isinstance(bound(itself), Objection)
+        known = fenced(node=replace(fenced().node, binding=before), bound_reading=still)
+        assert not isinstance(bound(known), Objection)  # a fence says by itself whose it is
 
     def test_where_it_runs_is_bound_though_its_node_is_silent(self):
         there = replace(GUEST, host="lab2")
@@ -315,6 +379,9 @@ class TestWhoseItIs:
         assert moved_binding(seen) == Binding(there, (BOOT,))
         assert BindNode(Binding(there, (BOOT,))) in decide(seen, ARMED).actions
         assert moved_binding(observation(node=ran, evidence=evidence(guest=there))) is None
+        assert moved_binding(replace(seen, evidence=replace(seen.evidence, conclusive=False))) is None
+        another = replace(seen.evidence, guest=replace(there, id="copy"))
+        assert moved_binding(replace(seen, evidence=another)) is None
         unsigned = replace(ran, binding=replace(ran.binding, schema=1))  # we would sign what a kubelet wrote
         assert moved_binding(replace(seen, node=unsigned)) is None
 
@@ -340,11 +407,28 @@ def bound_anew(seen):
 
 
 class TestNewBinding:
-    def test_none_without_a_boot_id_a_reading_or_a_readable_annotation(self):
-        assert bound_anew(healthy(node=replace(healthy().node, boot_id="", binding=None))) is None
-        assert bound_anew(healthy(evidence=None)) is None
-        assert bound_anew(healthy(node=replace(healthy().node, binding=Unreadable("x")))) is None
-        assert bound_anew(healthy(evidence=evidence(PowerState.STOPPED))) is None
+    @pytest.mark.parametrize(
+        "without",
+        [
+            {
+                "node": replace(healthy().node, boot_id="", binding=None),
+                "history": GuestHistory(run(PowerState.RUNNING, boot_id="")),
+            },
+            {"evidence": None},
+            {"evidence": evidence(PowerState.UNKNOWN)},
+            {"evidence": evidence(PowerState.STOPPED)},
+            {"node": replace(healthy().node, binding=Unreadable("schema 9"))},
+        ],
+        ids=["boot id", "reading", "knowing", "running", "a readable annotation"],
+    )
+    def test_none_without(self, without):
+        unbound = healthy(node=replace(healthy().node, binding=None))
+        assert bound_anew(unbound) is not None
+        assert bound_anew(replace(unbound, **without)) is None
+
+    def test_one_that_somebody_forged_is_written_over(self):
+        forged = replace(healthy().node, binding=Unreadable("not signed", forged=True))
+        assert bound_anew(healthy(node=forged)) == Binding(GUEST, (BOOT,))
 
     def test_a_move_to_another_host_is_written_down(self):
         moved = replace(GUEST, host="lab2")
@@ -361,6 +445,10 @@ class TestNewBinding:
         history = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT))
         binding = bound_anew(healthy(node=alive, history=history))
         assert (len(binding.boot_ids), binding.boot_ids[0], binding.boot_ids[-1]) == (16, "b1", NEW_BOOT)
+
+
+def test_a_fence_that_cannot_be_read_knows_no_boot():
+    assert known_boot_ids(node(mark=Unreadable("schema 9"))) == {BOOT}
 
 
 @given(st.uuids())
@@ -403,11 +491,51 @@ def test_another_guest_with_that_uuid_shakes_a_binding_unless_it_holds_no_memory
     assert (subject_of(observation(candidates=both, others=(state,))) is not None) is certain
 
 
+class TestCertain:
+    """Two guests fit: only a binding to one of them tells which, and only while the other is off."""
+
+    BOTH = (Candidate(GUEST, Via.UUID), Candidate(OTHER, Via.UUID))
+
+    @pytest.mark.parametrize(
+        ("binding", "certain"),
+        [(Binding(GUEST, (BOOT,)), True), (Binding(STRANGER, (BOOT,)), False), (None, False)],
+        ids=["to one of them", "to another", "none"],
+    )
+    def test_by_a_binding(self, binding, certain):
+        seen = observation(node=node(binding=binding), candidates=self.BOTH, others=(PowerState.STOPPED,))
+        assert (subject_of(seen) is not None) is certain
+
+    @pytest.mark.parametrize(
+        ("binding", "history", "alive"),
+        [
+            (Binding(GUEST, (BOOT,)), GuestHistory(), True),
+            (Binding(STRANGER, (BOOT,)), GuestHistory(), False),
+            (None, GuestHistory(guest=GUEST.key), False),
+            (None, GuestHistory(guest=GUEST.key, proven=True), True),
+            (None, GuestHistory(guest=STRANGER.key, proven=True), False),
+        ],
+        ids=["bound", "bound to another", "looked at", "seen", "another seen"],
+    )
+    def test_which_guest_was_seen_alive_with_the_node(self, binding, history, alive):
+        seen = observation(node=node(binding=binding), history=history)
+        assert subject_of(seen).seen_alive is alive
+
+    def test_what_was_not_read_is_neither_known_nor_settled_nor_proof(self):
+        reading = subject_of(observation(evidence=None)).evidence
+        assert (reading.power_state, reading.settled, reading.conclusive) == (
+            PowerState.UNKNOWN,
+            False,
+            False,
+        )
+
+
 def test_while_an_endpoint_is_silent_nobody_says_that_no_guest_is_the_node():
     lost = observation(candidates=(), node=node(binding=None), unanswered=("lab",))
     refused = decide(lost, ARMED)
     assert (refused.reason, refused.objection.needs) == (Reason.EVIDENCE_MISSING, "an answer of lab")
-    assert decide(replace(lost, unanswered=()), ARMED).reason is Reason.NO_GUEST
+    nobody = decide(replace(lost, unanswered=()), ARMED)
+    assert nobody.reason is Reason.NO_GUEST
+    assert UUID in nobody.objection.seen
 
 
 def test_a_reading_of_another_guest_is_none_of_the_one_that_the_node_is():

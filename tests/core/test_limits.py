@@ -65,6 +65,7 @@ class TestPolicies:
             ({"lease_silent_s": 15.0}, "lease_silent_s (15) must be 0, or more than"),
             ({"lease_silent_s": 0.0}, "needs require_not_ready: false"),
             ({"evidence_max_age_s": 3.9}, "must be at least 4"),
+            ({"poll_s": 1.0, "evidence_max_age_s": 3.9}, "must be at least 4"),
             ({"poll_s": 3.0, "confirm_s": 6.0, "evidence_max_age_s": 5.9}, "must be at least 6"),
             ({"stop_deadline_s": 10.0}, "stop_deadline_s (10) must be more than 10"),
             ({"unfence_renewals": 0}, "unfence_renewals must be at least 1"),
@@ -117,6 +118,29 @@ class TestHowLong:
             Reason.GUEST_UNRESPONSIVE,
             210.0,
         )
+
+    def test_a_guest_that_runs_has_to_be_there_for_as_long_as_a_kubelet_takes_to_be_heard_again(self):
+        """Its host was cut off, and is back: its kubelet was cut off with it, and renews within seconds."""
+        silent = node(lease_age_s=400.0)
+        assert self.lasted(PowerState.RUNNING, 15.0, STOPPING, node=silent).verdict is Verdict.STOP_FIRST
+        early = self.lasted(PowerState.RUNNING, 11.0, STOPPING, node=silent)
+        assert (early.reason, early.recheck_s) == (Reason.GUEST_UNRESPONSIVE, 4.0)
+        for history in (GuestHistory(), GuestHistory(run(PowerState.PAUSED))):
+            unseen = decide(in_state(PowerState.RUNNING, history=history, node=silent), STOPPING)
+            assert (unseen.verdict, unseen.recheck_s) == (Verdict.WAIT, 15.0)
+
+    @pytest.mark.parametrize("settled", [True, False])
+    def test_only_readings_after_the_last_lock_or_task_add_up(self, settled):
+        """What a rollback, or a backup, leaves behind for a moment is the next step of the same task."""
+        history = GuestHistory()
+        for at_s, free in ((980.0, True), (988.0, False), (995.0, True), (999.0, settled)):
+            reading = evidence(observed_at_s=at_s, settled=free)
+            history = remember(history, node(), reading, at_s, ARMED.apart_s)
+        judged = decide(observation(history=history, evidence=evidence(observed_at_s=999.0)), ARMED)
+        assert (judged.reason, judged.recheck_s) == (Reason.NOT_HELD, 1.0 if settled else 5.0)
+        later = remember(history, node(), evidence(observed_at_s=1000.0), 1000.0, ARMED.apart_s)
+        held = decide(observation(history=later, evidence=evidence(observed_at_s=1000.0)), ARMED)
+        assert (held.verdict is Verdict.FENCE) is settled
 
     def test_a_stall_is_of_storage_errors_on_that_endpoint(self):
         for io_error, stalled in ((False, "lab"), (True, "home")):

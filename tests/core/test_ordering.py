@@ -42,6 +42,7 @@ def test_pods_may_go_elsewhere_if_a_node_that_is_not_asked_takes_any(traits, tak
         (WORKER, [MEMBERS[0]], 2, True),
         (MEMBERS[1], [WORKER], 2, True),
         (MEMBERS[1], [MEMBERS[0]], 9, False),
+        (MEMBERS[1], [WORKER, MEMBERS[0]], 9, False),
     ],
 )
 def test_so_many_at_a_time_and_of_the_control_plane_one(node, under_way, parallel, may):
@@ -65,3 +66,8 @@ def test_those_that_are_off_by_then_count_against_the_next(asked, down, refused)
 def test_a_member_that_is_not_heard_counts_for_nothing():
     silent = [*MEMBERS[:2], *(replace(node, ready=None) for node in MEMBERS[2:4]), MEMBERS[4]]
     assert [node.name for node in beyond_quorum(MEMBERS[:1], silent, ARMED, NOBODY)] == ["cp-0"]
+
+
+def test_a_worker_may_go_though_the_quorum_is_lost_already():
+    lost = [replace(node, ready=None) for node in MEMBERS]
+    assert beyond_quorum([WORKER], [WORKER, *lost], ARMED, NOBODY) == ()

@@ -105,6 +105,7 @@ def test_pods_that_stay_are_no_matter():
 def test_a_silent_node_cannot_be_drained(ready):
     seen = inventory(nodes=(machine("k8s-1", ready=ready), machine("k8s-2")))
     assert one(seen, What.NODE_SILENT).about == "k8s-1"
+    assert "fencer explain k8s-1" in one(seen, What.NODE_SILENT).way
     assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.BLOCKED
 
 
@@ -124,6 +125,28 @@ def test_quorum(ready, chosen, lost):
         machine(f"cp-{place + 1}", ready=state, roles=("control-plane",)) for place, state in enumerate(ready)
     ]
     assert (What.QUORUM in whats(inventory(nodes=(*members, machine("worker"))), *chosen)) is lost
+
+
+def test_only_what_ends_by_itself_or_is_but_interrupted_lets_a_drain_go_on():
+    """A finding of another kind would let somebody begin a drain that does not come to its end."""
+    goes = {what for what in What if what.severity in {Severity.DISRUPTS, Severity.NOTE}}
+    assert set(What) - goes == {
+        What.NODE_SILENT,
+        What.QUORUM,
+        What.BUDGET_NEVER,
+        What.BUDGET_NOT_NOW,
+        What.BUDGET_BROKEN,
+        What.BUDGET_STALLS,
+        What.TWO_BUDGETS,
+        What.UNMANAGED,
+        What.EMPTYDIR,
+        What.MAY_BLOCK,
+    }
+    assert {what for what in goes if what.severity is Severity.NOTE} == {
+        What.GRACE_OVER_SHUTDOWN,
+        What.BUDGET_WAVES,
+        What.VOLUME_MOVES,
+    }
 
 
 # -- pods that a drain does not take ------------------------------------------------------------------------
@@ -173,6 +196,7 @@ def test_a_budget(facts, expected):
 def test_a_budget_of_another_namespace_is_not_asked():
     foreign = replace(budget(allowed=0, desired=2), namespace="other")
     assert whats(inventory(*TWO, budgets=(foreign,))) == set()
+    assert not foreign.covers(TWO[0].pod)
 
 
 def test_two_budgets_block_whatever_they_allow():
@@ -216,6 +240,50 @@ def test_waves_stall_where_the_first_cannot_start_elsewhere():
     )
     assert whats(seen) == {What.VOLUME_STAYS}
     assert "demo/db-0 cannot start elsewhere" in one(seen, What.BUDGET_STALLS, "k8s-1", "k8s-2").text
+
+
+@pytest.mark.parametrize(
+    ("facts", "what"),
+    [
+        ({"allowed": 0, "problem": "no controllers"}, What.BUDGET_BROKEN),
+        ({"counted": False}, What.BUDGET_NOT_NOW),
+        ({"allowed": 0, "desired": 2}, What.BUDGET_NEVER),
+        ({"allowed": 0}, What.BUDGET_NOT_NOW),
+        ({"allowed": 1}, What.BUDGET_WAVES),
+        ({"allowed": 1, "desired": 5}, What.BUDGET_WAVES),
+    ],
+    ids=str,
+)
+def test_what_a_budget_does_is_told_with_the_pods_that_it_does_it_to(facts, what):
+    seen = inventory(pod("web-a"), pod("web-b"), pod("web-c", "k8s-2"), budgets=(budget(**facts),))
+    assert one(seen, what).pods == ("demo/web-a", "demo/web-b")
+
+
+def test_so_are_waves_that_stall():
+    seen = inventory(
+        db("db-0"), db("db-1"), budgets=(budget(),), claims=[claim_of("db-0")], volumes=[pinned("k8s-1")]
+    )
+    assert one(seen, What.BUDGET_STALLS).pods == ("demo/db-0", "demo/db-1")
+
+
+def test_one_that_fits_on_no_other_node_stalls_them_too():
+    nodes = (machine("k8s-1"), machine("k8s-2", cpu_m=100))
+    big = (pod("web-a", cpu_m=200), pod("web-b", cpu_m=200))
+    assert What.BUDGET_STALLS in whats(inventory(*big, nodes=nodes, budgets=(budget(),)))
+
+
+def test_a_pending_pod_keeps_nobody_behind_a_budget():
+    seen = inventory(pod("web-a"), pod("web-b", phase="Pending"), budgets=(budget(),))
+    assert whats(seen) & {What.BUDGET_WAVES, What.BUDGET_STALLS} == set()
+
+
+def test_where_one_healthy_pod_is_wanted_and_there_one_that_is_not_ready_goes_free():
+    seen = inventory(
+        pod("web-a", ready=False),
+        pod("web-b", "k8s-2"),
+        budgets=(budget(allowed=0, desired=1, healthy=1, expected=1),),
+    )
+    assert What.BUDGET_NEVER not in whats(seen)
 
 
 # -- replicas -----------------------------------------------------------------------------------------------
@@ -288,6 +356,64 @@ def test_endpoints_without_a_delay(facts, service, found):
     assert (What.NO_PRE_STOP in whats(seen)) is found
 
 
+def test_pods_without_a_controller_and_those_of_one_elsewhere_are_told_one_by_one():
+    """However alike they are: neither would be made anew in the other's place."""
+    bare = [pod(name, controller="") for name in "ab"]
+    abroad = pod("web-c")
+    abroad = replace(abroad, pod=replace(abroad.pod, namespace="other"))
+    seen = inventory(*bare, pod("web-a"), abroad)
+    force = Terms(Filters(force=True))
+    lost = [
+        finding.about
+        for finding in plan(("k8s-1",), seen, force).findings
+        if finding.what is What.UNMANAGED_LOST
+    ]
+    assert lost == ["demo/a", "demo/b"]
+    single = [
+        finding.about
+        for finding in plan(("k8s-1",), seen, force).findings
+        if finding.what is What.SINGLE_REPLICA
+    ]
+    assert single == ["demo/ReplicaSet/web-6f", "other/ReplicaSet/web-6f"]
+
+
+def test_a_service_that_leads_to_one_of_several_pods_counts():
+    odd = pod("web-b", pre_stop=False, labels=(("app", "db"),))
+    seen = inventory(
+        pod("web-a", pre_stop=False), odd, pod("web-c", "k8s-2"), services=(Service("demo", "web", APP),)
+    )
+    assert one(seen, What.NO_PRE_STOP).pods == ("demo/web-a", "demo/web-b")
+
+
+@pytest.mark.parametrize(
+    ("tenant", "what", "terms"),
+    [
+        (pod("a", controller="Job/import"), What.JOB_ANEW, Terms()),
+        (pod("a"), What.SINGLE_REPLICA, Terms()),
+        (pod("a", controller=""), What.UNMANAGED, Terms()),
+        (pod("a", host_paths=("/var/lib/web",)), What.HOST_PATH, Terms()),
+    ],
+    ids=lambda value: value.value if isinstance(value, What) else "",
+)
+def test_what_would_be_away_is_told_pod_by_pod(tenant, what, terms):
+    assert one(inventory(tenant), what, terms=terms).pods == ("demo/a",)
+
+
+def test_pending_pods_are_kept_up_by_no_budget():
+    pending = [pod(name, phase="Pending", ready=False) for name in ("web-a", "web-b")]
+    assert What.ALL_REPLICAS in whats(inventory(*pending, budgets=(budget(),)))
+
+
+def test_one_other_replica_that_is_ready_is_enough():
+    seen = inventory(*TWO, pod("web-c", "k8s-3", ready=False))
+    assert whats(seen) == set()
+
+
+def test_a_budget_of_some_pods_keeps_no_controller_up():
+    odd = pod("web-b", labels=(("app", "db"),))
+    assert What.ALL_REPLICAS in whats(inventory(pod("web-a"), odd, budgets=(budget(allowed=2),)))
+
+
 # -- volumes ------------------------------------------------------------------------------------------------
 
 
@@ -349,6 +475,12 @@ def test_which_nodes_count_as_room(home, takes):
     assert (What.NO_ROOM not in whats(seen)) is takes
 
 
+def test_where_no_other_node_takes_pods_that_is_all_there_is_to_say_of_room():
+    seen = inventory(*TWO, nodes=(machine("k8s-1"), machine("k8s-2", unschedulable=True)))
+    assert whats(seen) == {What.NO_ROOM}
+    assert "uncordon a node" in one(seen, What.NO_ROOM).way
+
+
 def test_a_node_with_nothing_to_move_needs_no_room():
     assert whats(inventory(nodes=(machine("k8s-1"),))) == set()
 
@@ -367,6 +499,11 @@ def test_room_on_the_only_other_node(home, need, expected):
         pod("web-a", **need), pod("web-b", "k8s-2"), nodes=(machine("k8s-1"), machine("k8s-2", **home))
     )
     assert whats(seen) == expected
+
+
+def rooms(seen):
+    """Return what is needed and what is free, of each resource."""
+    return {one.resource: (one.needed, one.free) for one in plan(("k8s-1",), seen, Terms()).room}
 
 
 def test_room_is_what_is_not_yet_requested_there_and_finished_pods_request_nothing():
@@ -392,8 +529,41 @@ def test_enough_for_each_may_be_too_little_in_sum_and_a_full_node_is_no_debt():
     pods = [pod(f"web-{letter}", cpu_m=400) for letter in "ab"]
     seen = inventory(*pods, pod("web-c", "k8s-2"), full, nodes=nodes)
     assert whats(seen) == {What.NO_ROOM}
-    room = {one.resource: (one.needed, one.free) for one in plan(("k8s-1",), seen, Terms()).room}
-    assert room["cpu"] == (800, 600)
+    assert rooms(seen)["cpu"] == (800, 600)
+
+
+def test_a_pod_that_is_leaving_already_leaves_with_the_others():
+    seen = inventory(*TWO, pod("web-c", terminating=True))
+    (node,) = plan(("k8s-1",), seen, Terms()).nodes
+    assert (node.leave, node.stay, node.held) == (2, 0, 0)
+
+
+def test_memory_counts_as_cpu_does():
+    nodes = (machine("k8s-1"), machine("k8s-2", memory_b=GIB), machine("k8s-3", memory_b=GIB))
+    full = pod("big", "k8s-3", memory_b=2 * GIB, controller="ReplicaSet/big")
+    exactly = inventory(pod("web-a", memory_b=GIB), pod("web-b", "k8s-2"), full, nodes=nodes)
+    assert whats(exactly) == set()
+    assert rooms(exactly)["memory"] == (GIB, GIB)
+    assert What.POD_TOO_BIG in whats(
+        inventory(pod("web-a", memory_b=GIB), pod("web-b", "k8s-2", memory_b=1), full, nodes=nodes)
+    )
+
+
+def test_the_last_place_of_a_node_is_one():
+    nodes = (machine("k8s-1"), machine("k8s-2", pod_slots=2))
+    assert whats(inventory(*TWO, nodes=nodes)) == set()
+
+
+def test_a_pod_that_stays_with_its_volume_needs_no_room():
+    seen = inventory(db("db-0", cpu_m=400), DBS[1], claims=[claim_of("db-0")], volumes=[pinned("k8s-1")])
+    assert rooms(seen)["cpu"][0] == rooms(seen)["pods"][0] == 0
+
+
+def test_what_does_not_fit_is_told_with_a_way_out():
+    nodes = (machine("k8s-1"), machine("k8s-2", cpu_m=600))
+    seen = inventory(pod("web-a", cpu_m=700), pod("web-b", "k8s-2"), nodes=nodes)
+    assert one(seen, What.POD_TOO_BIG).pods == ("demo/web-a",)
+    assert "smaller requests" in one(seen, What.NO_ROOM).way
 
 
 # -- grace --------------------------------------------------------------------------------------------------
@@ -411,6 +581,20 @@ def test_enough_for_each_may_be_too_little_in_sum_and_a_full_node_is_no_debt():
 def test_grace(grace_s, expected):
     seen = inventory(pod("web-a", grace_s=grace_s), pod("web-b", "k8s-2"))
     assert whats(seen, terms=Terms(timeout_s=300.0, shutdown_s=60.0)) == expected
+    with_a_quick_one = inventory(
+        pod("web-a", grace_s=grace_s), pod("web-b", grace_s=1.0), pod("web-c", "k8s-2")
+    )
+    terms = Terms(timeout_s=300.0, shutdown_s=60.0)
+    assert whats(with_a_quick_one, terms=terms) == expected
+    for what in expected:
+        assert one(with_a_quick_one, what, terms=terms).pods == ("demo/web-a", "demo/web-b")
+
+
+@pytest.mark.parametrize(
+    ("grace_s", "expected"), [(600.0, What.GRACE_OVER_SHUTDOWN), (601.0, What.GRACE_OVER_TIMEOUT)]
+)
+def test_unless_told_otherwise_a_drain_waits_ten_minutes(grace_s, expected):
+    assert whats(inventory(pod("web-a", grace_s=grace_s), pod("web-b", "k8s-2"))) == {expected}
 
 
 # -- how long -----------------------------------------------------------------------------------------------
@@ -435,6 +619,32 @@ def test_a_budget_makes_waves_and_each_waits_for_the_replacements():
     pods = [pod(f"web-{letter}") for letter in "abc"]
     seen = inventory(*pods, budgets=(budget(allowed=2, desired=1, healthy=3, expected=3),))
     assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 30 + BACK_S[1] + 30 + 60)
+
+
+def test_waves_take_as_long_as_the_slowest_pod_and_one_at_a_time_is_waves_too():
+    pods = (pod("web-a", grace_s=10.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
+    seen = inventory(*pods, budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),))
+    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 50 + BACK_S[1] + 50 + 60)
+
+
+def test_a_replacement_with_a_volume_waits_until_that_is_detached_here_and_attached_there():
+    """Though only one of the pods has one that follows it."""
+    pods = [db(f"db-{number}") for number in range(2)]
+    seen = inventory(*pods, budgets=(budget(),), claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
+    waves = (1 + (5 + 2 * 2) + 1, 30 + (60 + 2 * 60) + 30)
+    assert takes(seen) == (waves[0] + 2 + 5, waves[1] + 60 + 60)
+
+
+def test_a_volume_that_many_nodes_may_use_at_once_is_not_waited_for():
+    seen = inventory(*DBS, claims=[claim_of("db-0", one_node=False)], volumes=[Volume("pv-1")])
+    assert takes(seen) == (6, 90)
+
+
+@pytest.mark.parametrize("unseen", ["claims", "volumes"])
+def test_while_volumes_are_not_known_each_claim_may_be_one_that_moves_and_a_pod_without_has_none(unseen):
+    known = inventory(*DBS)
+    assert takes(replace(known, **{unseen: DENIED})) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+    assert takes(replace(inventory(*TWO), **{unseen: DENIED})) == (6, 90)
 
 
 def test_volumes_are_waited_for():
@@ -473,9 +683,13 @@ DENIED = Look(why_not="forbidden: list things")
         ((), "budgets", Verdict.CLEAR),
         (TWO, "services", Verdict.CLEAR),
         ((pod("web-a", pre_stop=False), TWO[1]), "services", Verdict.DISRUPTIVE),
+        ((pod("web-c", pre_stop=False), *TWO), "services", Verdict.DISRUPTIVE),
         (TWO, "claims", Verdict.CLEAR),
+        (TWO, "volumes", Verdict.CLEAR),
         (DBS, "claims", Verdict.DISRUPTIVE),
+        ((*DBS, *TWO), "claims", Verdict.DISRUPTIVE),
         (DBS, "volumes", Verdict.DISRUPTIVE),
+        ((*DBS, *TWO), "volumes", Verdict.DISRUPTIVE),
     ],
 )
 @pytest.mark.parametrize("partly", [False, True])
@@ -494,6 +708,30 @@ def test_a_volume_not_looked_at_may_block_where_a_budget_counts_its_pod():
     assert plan(("k8s-1",), replace(seen, claims=DENIED), Terms()).verdict is Verdict.UNKNOWN
     both = replace(inventory(*DBS), claims=DENIED, budgets=DENIED)
     assert {finding.what for finding in plan(("k8s-1",), both, Terms()).findings} == {What.MAY_BLOCK}
+
+
+def test_a_volume_hides_nothing_that_blocks_where_a_budget_counts_only_pods_without():
+    both = (db("db-0", labels=()), pod("web-a"), *DBS[1:], *TWO[1:])
+    one_counted = replace(inventory(*both, budgets=(budget(),)), claims=DENIED)
+    assert {finding.what for finding in plan(("k8s-1",), one_counted, Terms()).findings} == {What.MAY_DISRUPT}
+    uncounted = db("db-2", labels=())
+    some = replace(inventory(DBS[0], uncounted, *DBS[1:], budgets=(budget(),)), claims=DENIED)
+    assert What.MAY_BLOCK in {finding.what for finding in plan(("k8s-1",), some, Terms()).findings}
+
+
+def test_what_was_not_looked_at_is_told_with_the_right_that_is_missing_and_what_cannot_be_read_by_its_name():
+    denied = replace(inventory(*TWO), budgets=replace(DENIED, denied=True))
+    assert "fencer-plan" in one(denied, What.MAY_BLOCK).way
+    odd = Look(unread=("budget demo/odd: spec: expected an object",))
+    assert "demo/odd" in one(replace(inventory(*TWO), budgets=odd), What.MAY_BLOCK).text
+
+
+def test_the_worst_comes_first_whatever_it_is_about():
+    pods = [pod(f"web-{letter}", pre_stop=False) for letter in "ab"]
+    away = pod("web-c", "k8s-2")
+    seen = inventory(*pods, away, budgets=(budget(allowed=1),), services=(Service("demo", "web", APP),))
+    severities = [finding.severity for finding in plan(("k8s-1",), seen, Terms()).findings]
+    assert severities == [Severity.DISRUPTS, Severity.NOTE]
 
 
 def test_the_worst_comes_first_and_gives_the_verdict():

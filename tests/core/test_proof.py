@@ -222,6 +222,19 @@ class TestHeld:
         assert self.after(0.0, readings=1, policy=two_live_ones).reason is Reason.NOT_HELD
         assert self.after(0.1, readings=2, policy=two_live_ones).verdict is Verdict.FENCE
 
+    def test_those_under_a_lock_are_none_however_many_they_were(self):
+        two_live_ones = replace(ARMED, confirm_s=0.0)
+
+        def freed(readings):
+            ran = run(readings=readings, busy=2, free_since_s=NOW_S - 1 - (readings - 3))
+            return decide(
+                observation(history=GuestHistory(ran, running_seen=True, boot_id=BOOT)), two_live_ones
+            )
+
+        assert (freed(3).reason, freed(3).objection.seen) == (Reason.NOT_HELD, "read off once")
+        assert freed(4).verdict is Verdict.FENCE
+        assert "read off 2 times over 1 s" in {check.seen for check in freed(4).checks}
+
     @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.STOPPED])
     def test_only_readings_that_were_off_add_up(self, state):
         """What the newest says is not what those before it said."""

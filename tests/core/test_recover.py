@@ -368,6 +368,15 @@ def test_a_guest_that_is_back_for_long_and_still_fenced_raises_an_alarm():
     assert isinstance(decision.actions[0], Alarm)
 
 
+def test_time_in_which_nobody_was_heard_is_no_sign_of_life():
+    """After an outage of the API every silence is short for a while; whoever was fenced has not come back."""
+    silent = replace(returned().node, boot_id=BOOT, lease_age_s=25.0, deaf_s=400.0, lease_renewals=5)
+    off = returned(node=silent, evidence=evidence(), history=GuestHistory(run()))
+    assert not [action for action in decide(off, ARMED).actions if isinstance(action, Alarm)]
+    heard = replace(off, node=replace(silent, deaf_s=0.0))
+    assert [action for action in decide(heard, ARMED).actions if isinstance(action, Alarm)]
+
+
 def test_the_very_run_that_was_fenced_is_old_memory_at_once_unless_a_new_boot_proves_otherwise():
     same_run = replace(returned().node, mark=replace(MARK, incarnation="run-1"))
     resumed = replace(same_run, boot_id=BOOT, lease_renewals=5)
@@ -553,6 +562,8 @@ class TestNoGuestAnyMore:
         seen = healthy(node=replace(settled, **changed), candidates=(), evidence=None)
         assert decide(seen, ARMED).reason is Reason.NO_GUEST
         assert (decide(seen, ARMED).actions == (Uncordon(),)) is lifted
+        taken = decide(replace(seen, taken_by="k8s-9"), ARMED)
+        assert (taken.reason, taken.actions == (Uncordon(),)) == (Reason.GUEST_TAKEN, lifted)
         assert decide(replace(seen, intent=Intent.FENCE), ARMED).actions == ()
 
 

@@ -124,13 +124,17 @@ class TestBlind:
         assert lifts(decide(replace(heard, word=VOUCHED), ARMED))
 
     def test_a_machine_that_no_endpoint_names_has_to_be_heard_for_as_long(self):
-        def untold(booted_s, **facts):
+        def untold(booted_s, unanswered=(), **facts):
             history = replace(returned().history, boot_seen_s=NOW_S - booted_s)
             off = evidence()
-            seen = returned(candidates=(), evidence=None, fenced_guest=off, history=history)
+            seen = returned(
+                candidates=(), evidence=None, fenced_guest=off, history=history, unanswered=unanswered
+            )
             return decide(replace(seen, node=replace(BACK, **facts)), ARMED)
 
         assert lifts(untold(120.0))
+        assert untold(120.0).guest == GUEST, "the one that was fenced"
+        assert lifts(untold(120.0, unanswered=("lab",)))  # somebody else's endpoint may be silent for ever
         assert lifts(untold(120.0, lease_renewals=6))  # for how long counts there, and not how often
         early = untold(119.0)
         assert (early.reason, early.recheck_s) == (Reason.AWAITING_RENEWALS, ARMED.poll_s)

@@ -77,6 +77,11 @@ def told(seen, policy=OBSERVE):
     return decision.verdict, decision.reason, actions
 
 
+def again(seen):
+    """Whether it is looked at again at a time of its own: what waiting will not end is not."""
+    return decide(seen, OBSERVE).recheck_s is not None
+
+
 # -- shutdown -----------------------------------------------------------------------------------------------
 
 
@@ -140,6 +145,7 @@ def test_what_neither_runs_nor_is_off_is_not_asked_and_never_called_off(state, e
     trusting = Policy(paused_guest=PausedGuest.TRUST)
     seen = in_state(state, intent=Intent.SHUTDOWN, word=Word(stop_after_s=0))
     assert told(seen) == told(seen, trusting) == expected
+    assert again(seen) is (expected[0] is Verdict.WAIT)
 
 
 def test_a_hypervisor_that_is_lost_on_the_way_is_waited_for_but_not_before():
@@ -260,6 +266,7 @@ def test_a_guest_that_was_saved_to_a_file_may_be_started_cold():
 )
 def test_what_may_not_be_started_is_not(seen, expected):
     assert told(seen) == expected
+    assert again(seen) is (expected[0] is Verdict.WAIT)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +276,7 @@ def test_what_may_not_be_started_is_not(seen, expected):
         ({"node_facts": {"ready": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": 41.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
+        ({"node_facts": {"lease_age_s": 25.0, "deaf_s": 15.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"taints": (Taint(OUT_OF_SERVICE),)}}, (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
         ({}, (Verdict.HEALTHY, Reason.STARTED, ())),
     ],
@@ -290,6 +298,7 @@ def test_a_started_node_is_waited_for_until_its_kubelet_tells_of_this_boot(facts
 def test_only_a_cordon_of_ours_is_taken_off(cordon, cordoner, uncordoned):
     facts = {"unschedulable": True, "cordon": cordon, "cordoner": cordoner}
     assert told(started(node_facts=facts))[2] == ((Uncordon(),) if uncordoned else ())
+    assert again(started(node_facts=facts)) is uncordoned
 
 
 def test_after_a_lifted_fence_caches_get_their_time():
@@ -297,6 +306,10 @@ def test_after_a_lifted_fence_caches_get_their_time():
     facts = {"unschedulable": True, "cordon": cordon, "cordoner": "fencer"}
     decision = decide(started(node_facts=facts), OBSERVE)
     assert (decision.reason, decision.actions, decision.recheck_s) == (Reason.SETTLING, (), 20.0)
+    over = replace(cordon, since_utc="2026-11-20T09:59:30Z")
+    assert told(started(node_facts={**facts, "cordon": over}))[1] is Reason.SETTLED
+    drained = replace(cordon, by="drain")
+    assert told(started(node_facts={**facts, "cordon": drained}))[1] is Reason.SETTLED
 
 
 def test_a_fenced_node_is_cleared_first_then_started_then_unfenced():

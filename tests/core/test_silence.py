@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.fence import is_named, told_age_s
+from fencer.core.fence import heard_last, is_named, told_age_s
 from fencer.core.model import (
     Binding,
     BindNode,
@@ -284,6 +284,11 @@ class TestWords:
         assert self.heard().startswith("Ready=True for 7 s; lease last renewed ")
         lately = {"ready": True, "lease_age_s": 3.0}
         assert self.heard(intent=Intent.FENCE, **lately) == "Ready=True; lease last renewed 3 s ago"
+
+    def test_time_in_which_nobody_was_heard_is_told_beside_it(self):
+        """Else nobody knows why a node that has been silent for minutes "was heard lately"."""
+        told = heard_last(observation(node=node(lease_age_s=24.0, deaf_s=280.0)))
+        assert told.endswith("; lease last renewed 5m04s ago, 4m40s of that while nobody was heard")
 
     def test_a_lease_that_cannot_be_read_is_told_so(self):
         assert "has no lease that can be read" in self.heard(lease_age_s=None)

@@ -12,7 +12,22 @@ from fencer.core import annotations
 from fencer.core.decide import decide
 from fencer.core.fleet import quorum_without, survey
 from fencer.core.identity import subject_of
-from fencer.core.model import Binding, Cordon, Doubted, GuestHistory, Heard, PowerState, Proof, Unreadable
+from fencer.core.model import (
+    Binding,
+    Cordon,
+    Doubted,
+    Fleet,
+    GuestHistory,
+    Heard,
+    Intent,
+    NodeView,
+    Observation,
+    PodView,
+    PowerState,
+    Proof,
+    Taint,
+    Unreadable,
+)
 from fencer.core.pods import clearable, older_than_fence, parse_utc, seconds_between
 from fencer.core.policy import Policy
 from fencer.core.proof import PROOF, in_place
@@ -24,10 +39,12 @@ from tests.core.build import (
     BOOT,
     GUEST,
     MARK,
+    NOW_S,
     NOW_UTC,
     OTHER,
     POD,
     TAINT,
+    UUID,
     doubt,
     evidence,
     healthy,
@@ -36,9 +53,14 @@ from tests.core.build import (
 )
 
 SEAL = annotations.Seal(b"the cluster's key", "node-uid-2")
+HOSTED = replace(GUEST, host="pve1", host_uuid="uuid-a")
 SIGNED = [
-    (annotations.read_binding, annotations.write_binding, Binding(GUEST, ("b1", "b2"))),
-    (annotations.read_mark, annotations.write_mark, replace(MARK, proof=Proof.ABSENCE, incarnation="id 7")),
+    (annotations.read_binding, annotations.write_binding, Binding(HOSTED, ("b1", "b2"))),
+    (
+        annotations.read_mark,
+        annotations.write_mark,
+        replace(MARK, proof=Proof.ABSENCE, incarnation="id 7", pods=3),
+    ),
     (annotations.read_doubts, annotations.write_doubts, (doubt(), doubt(kind=Doubted.SAVED, guest=OTHER))),
 ]
 
@@ -55,6 +77,24 @@ class TestAnnotations:
     @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
     def test_what_is_written_is_read_again(self, read, write, value):
         assert read(write(value, SEAL), SEAL) == value
+
+    def test_of_a_mark_that_counts_no_pods_none_are_read(self):
+        assert annotations.read_mark(annotations.write_mark(MARK, SEAL), SEAL) == MARK
+
+    def test_what_is_written_is_the_same_to_the_letter_in_every_version(self):
+        """Else what an agent signed is forged to its successor, and Nodes are written to at every look."""
+        guest = (
+            f'{{"endpoint":"lab","host":null,"hostUUID":null,"id":"{UUID}","name":"k8s-2","uuid":"{UUID}"}}'
+        )
+        sig = "193dc8671e5b8dfb763f324b804590ba439351fb681b1e94dff77b0424ebd67f"
+        bound = f'{{"bootIDs":["b1"],"guest":{guest},"schema":2,"sig":"{sig}"}}'
+        assert annotations.write_binding(Binding(GUEST, ("b1",)), SEAL) == bound
+        cordon = f'{{"bootID":"{BOOT}","by":"unfence","schema":1,"since":"{NOW_UTC}"}}'
+        assert annotations.write_cordon(Cordon("unfence", BOOT, NOW_UTC)) == cordon
+
+    def test_a_cordon_of_the_signed_schema_is_a_newer_fencers(self):
+        text = annotations.write_cordon(Cordon("unfence", BOOT, NOW_UTC)).replace(":1,", ":2,")
+        assert isinstance(annotations.read_cordon(text), Unreadable)
 
     def test_what_needs_no_signature_is_read_again(self):
         cordon = Cordon("unfence", BOOT, NOW_UTC)
@@ -83,7 +123,7 @@ class TestAnnotations:
     @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
     def test_one_signature_is_not_worth_another_annotation(self, read, write, value):
         for other, _, _ in SIGNED:
-            assert other is read or isinstance(other(write(value, SEAL), SEAL), Unreadable)
+            assert other is read or other(write(value, SEAL), SEAL).forged
 
     def test_of_the_first_schema_a_binding_and_a_mark_are_read_and_known_as_such(self):
         binding, mark = ({**json.loads(write(value, SEAL)), "schema": 1} for _, write, value in SIGNED[:2])
@@ -103,12 +143,13 @@ class TestAnnotations:
 
     def test_a_broken_claim_claims_nothing(self):
         assert annotations.read_claim(None, SEAL) == annotations.Claim("")
-        assert annotations.read_claim("rubbish", SEAL) == annotations.Claim("")
+        assert annotations.read_claim("rubbish", SEAL) == annotations.Claim("", signed=False)
 
     def test_a_claim_tells_whether_it_is_signed(self):
         """An older agent's is not, and counts for caution only."""
         text = annotations.write_claim("inc-1", "fencer", SEAL)
         assert annotations.read_claim(text, SEAL) == annotations.Claim("inc-1", signed=True)
+        assert json.loads(text)["by"] == "fencer"  # for people
         older = json.dumps({"schema": 1, "incident": "inc-1", "by": "fencer"})
         assert annotations.read_claim(older, SEAL) == annotations.Claim("inc-1", signed=False)
 
@@ -123,6 +164,15 @@ class TestAnnotations:
         st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
     )
     def test_anything_else_is_unreadable_and_never_an_error(self, text):
+        for read, _ in READ:
+            assert isinstance(read(text), Unreadable)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["{}", '{"schema": 1}', '{"schema": 2}', "[" * 100_000],
+        ids=["empty", "schema 1", "schema 2", "deep"],
+    )
+    def test_what_lacks_something_or_is_too_deep_is_unreadable(self, text):
         for read, _ in READ:
             assert isinstance(read(text), Unreadable)
 
@@ -163,9 +213,16 @@ class TestPods:
         unreadable = replace(POD, created_utc="yesterday")
         assert older_than_fence([unreadable], NOW_UTC) == (unreadable,)
 
+    def test_a_pod_from_the_very_second_of_the_fence_counts_as_old(self):
+        same = replace(POD, created_utc=NOW_UTC)
+        assert older_than_fence([same], NOW_UTC) == (same,)
+
     def test_times_without_a_zone_are_utc(self):
         assert seconds_between("2026-11-20T10:00:00", "2026-11-20T10:00:02Z") == 2.0
         assert parse_utc("").year == 1
+
+    def test_a_zone_counts(self):
+        assert seconds_between("2026-11-20T11:00:00+01:00", "2026-11-20T10:00:02Z") == 2.0
 
 
 class TestPolicy:
@@ -206,7 +263,9 @@ class TestFleet:
         ]
         dead_cp = replace(cp[2], ready=None, lease_age_s=90.0)
         marked = node(taints=(TAINT,), mark=MARK)
-        old = node(name="old", taints=(TAINT,), mark=replace(MARK, fenced_at_utc="2026-11-20T08:00:00Z"))
+        early = "2026-11-20T08:00:00Z"
+        old_taint, old_mark = replace(TAINT, time_added=early), replace(MARK, fenced_at_utc=early)
+        old = node(name="old", taints=(old_taint,), mark=old_mark)
         untainted = node(name="untainted", mark=MARK)
         fleet = survey(
             [*cp[:2], dead_cp, marked, old, untainted],
@@ -230,7 +289,7 @@ class TestFleet:
         assert quorum_without(cp, ARMED, frozenset({"cp-1"})) == {"cp-1"}
 
     def test_a_fence_of_a_deleted_guest_does_not_use_up_the_brake(self):
-        gone = [evidence(PowerState.ABSENT)]
+        gone = [evidence(PowerState.ABSENT, end_recorded=True)]
         fleet = survey([node(taints=(TAINT,), mark=MARK)], gone, [], ARMED, NOW_UTC, None, None)
         assert fleet.young_fences == 0
 
@@ -291,3 +350,80 @@ def test_a_decision_is_told_with_what_was_seen_and_with_what_would_change_it():
     assert change(fence) == "nothing needs to"
     waiting = decide(observation(node=node(lease_age_s=8.0)), ARMED)
     assert change(waiting) == "more silence (limit 40 s)"
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "newer"),
+    [("11", "9", True), ("9", "11", False), ("9", "9", False), ("11", "x", False), ("x", "9", False)],
+)
+def test_of_two_states_of_a_node_the_one_with_the_greater_version_is_newer(mine, others, newer):
+    one, other = node(version=mine), node(version=others)
+    assert one.newer_than(other) is newer
+    assert not one.newer_than(replace(other, uid="another object"))
+
+
+def test_of_several_taints_the_one_that_takes_a_node_out_of_service_counts():
+    other = Taint("node.kubernetes.io/unreachable", effect="NoExecute", time_added=TAINT.time_added)
+    assert node(taints=(other, TAINT), mark=MARK).fenced
+    assert not node(taints=(other,), mark=MARK).fenced
+
+
+@pytest.mark.parametrize(
+    ("roles", "member"),
+    [((), False), (("worker",), False), (("etcd",), True), (("worker", "control-plane"), True)],
+    ids=str,
+)
+def test_a_node_is_of_the_control_plane_by_its_roles(roles, member):
+    assert node(roles=roles).control_plane is member
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("pve1", "uuid-a"), ("pve2", "uuid-a"), True),
+        (("pve1", "uuid-a"), ("pve1", "uuid-b"), False),
+        (("pve1", None), ("pve1", "uuid-b"), True),
+        (("pve1", None), ("pve2", "uuid-b"), False),
+        ((None, None), ("pve2", "uuid-b"), True),
+        (("pve1", None), ("pve2", None), False),
+    ],
+    ids=["renamed", "a name given twice", "by name", "by name, elsewhere", "not told", "names alone"],
+)
+def test_two_references_are_to_one_host_as_far_as_both_tell(one, other, same):
+    here, there = (replace(GUEST, host=host, host_uuid=uuid) for host, uuid in (one, other))
+    assert (here.shares_host(there), there.shares_host(here)) == (same, same)
+
+
+@pytest.mark.parametrize(
+    ("reading", "gone", "at_rest"),
+    [
+        (evidence(PowerState.STOPPED), True, True),
+        (evidence(PowerState.ABSENT), False, True),
+        (evidence(PowerState.ABSENT, end_recorded=True), True, True),
+        (evidence(PowerState.SAVED), False, True),
+        (evidence(PowerState.UNKNOWN, end_recorded=True), False, False),
+        (evidence(PowerState.RUNNING), False, False),
+        (evidence(PowerState.UNKNOWN, away=True), False, True),
+    ],
+    ids=["off", "absent", "deleted", "saved", "unknown", "running", "moved away"],
+)
+def test_what_is_gone_for_good_is_told_from_what_only_does_not_run(reading, gone, at_rest):
+    assert (reading.gone, reading.at_rest) == (gone, at_rest)
+
+
+def test_what_a_node_or_a_pod_is_not_told_to_have_counts_for_nothing():
+    bare = NodeView("k8s-2", "node-uid-2", "", "", BOOT, None, "1")
+    assert (bare.claim_signed, bare.lease_renewals) == (False, 0)
+    pod = PodView("db", "db-1", "pod-uid-1", "7", "Running")
+    assert (pod.ready, pod.pre_stop, pod.ports) == (False, False, False)
+
+
+def test_a_look_is_from_afar_unless_it_is_said_to_be_close():
+    """A close one reads all that a fence is held against once more, live."""
+    seen = Observation(node(), (), None, GuestHistory(), Fleet(7), Intent.WATCH, NOW_S, NOW_UTC)
+    assert not seen.close
+
+
+def test_of_a_node_without_a_fence_the_fence_is_nobodys():
+    mark = subject_of(observation()).mark
+    assert (mark.incident, mark.guest, mark.by) == ("", GUEST, "")

@@ -49,6 +49,19 @@ def test_nor_do_networks_that_come_back_one_after_the_other(seed):
     assert "stop" not in stage.calls
 
 
+def test_lists_that_fail_now_and_then_keep_no_dead_node_from_its_fence():
+    """As behind a balancer one of whose API servers is gone: every second answer is none."""
+    stage = Stagehand()
+    stage.run(60)
+    stage.happen(What.CRASH)
+    for number in range(60):
+        stage.happen(What.API_UP if number % 2 else What.API_DOWN, "")
+        with suppress(ClusterError):
+            stage.agent.tick()
+        stage.simulation.clock.wait(ARMED.poll_s)
+    assert stage.node().fenced
+
+
 def test_who_stays_silent_then_is_stopped_all_the_same():
     stage = Stagehand(STOPPING)
     stage.run(60)

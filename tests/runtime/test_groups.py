@@ -70,6 +70,7 @@ def test_a_guest_that_loses_its_tag_while_the_incident_is_claimed_is_not_stopped
     stage.happen("pause")
     stage.run(150)
     assert powered(stage) == []
+    assert [ok for _, action, ok, _ in stage.notes.acted_ if action == "StopGuest"] == [False]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import pytest
 
-from fencer.core.model import Intent, PowerState, Reason, Word
+from fencer.core.model import FenceMark, Intent, PowerState, Reason, Word
 from fencer.core.policy import SavedGuest
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
@@ -23,6 +23,11 @@ def stage():
     return hand
 
 
+def told(stage):
+    """Every reason that was told of k8s-2."""
+    return [reason for name, _, reason in stage.notes.decided_ if name == "k8s-2"]
+
+
 def put(stage, count, node="k8s-2"):
     """Bind so many pods to a node by hand."""
     api = stage.simulation.api
@@ -33,10 +38,12 @@ def put(stage, count, node="k8s-2"):
 
 
 class TestTheBrakeWithinOnePass:
-    def test_each_fence_counts_for_the_next_node(self):
+    @pytest.mark.parametrize("lag_s", [0.0, 40.0])
+    def test_each_fence_counts_for_the_next_node_even_where_lists_lag(self, lag_s):
         """Six of eight are due in the same pass, because their endpoint answers again: four may be fenced."""
         stage = Stagehand(shape=Shape(nodes=MANY))
         stage.run(25)
+        stage.simulation.cluster.lag(lag_s)
         stage.happen(What.UNREACHABLE, "")
         for name in MANY[:6]:
             put(stage, 1, name)
@@ -52,6 +59,41 @@ class TestTheBrakeWithinOnePass:
         left = [name for name in MANY[:6] if not stage.node(name).fenced]
         assert max(passes) == sum(passes) == ARMED.brake_at(len(MANY)) == 6 - len(left)
         assert {stage.reason(name) for name in left} == {Reason.BRAKE}
+
+    def test_what_others_fence_while_a_guest_is_being_stopped_counts_for_its_own_fence(self):
+        """Stop and taint follow each other in one turn where nothing has to be waited for."""
+        stage = Stagehand(replace(ARMED, confirm_s=0.0))
+        stage.run(25)
+        other = stage.node("k8s-3")
+
+        def fenced_by_another():
+            guest = stage.simulation.guest("k8s-3").ref
+            mark = FenceMark("inc", stage.simulation.clock.utc(), other.boot_id, guest, "another")
+            stage.simulation.cluster.taint(stage.node("k8s-3"), mark)
+
+        stage.before["stop"] = fenced_by_another
+        stage.happen(What.PAUSE)
+        stage.run(200)
+        assert (stage.calls.count("stop"), stage.calls.count("taint")) == (1, 0)
+        assert stage.reason("k8s-2") is Reason.BRAKE
+
+
+class TestOthersAreCountedOnceMore:
+    """A pass may take long: what was written since it began counts before what others count for."""
+
+    @pytest.mark.parametrize(("fault", "write"), [(What.CRASH, "taint"), (What.PAUSE, "stop")])
+    def test_fencing_that_is_paused_during_the_last_look_is_paused(self, stage, fault, write):
+        def pause():
+            stage.before["read"] = pause  # until a look that leads to something
+            stage.simulation.api.paused_why = "maintenance"
+
+        stage.happen(fault)
+        while write not in stage.calls and Reason.FENCING_PAUSED not in told(stage):
+            stage.simulation.api.paused_why = None
+            stage.before["read"] = pause
+            done = stage.agent.tick()
+            stage.simulation.clock.wait(done.recheck_s)
+        assert write not in stage.calls
 
 
 class TestTheGuestMeantByAnOrder:

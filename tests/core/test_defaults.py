@@ -1,0 +1,30 @@
+"""What is taken for granted where nobody says otherwise: nothing that would allow more."""
+
+from fencer.core.done import GuestStopped, Happened
+from fencer.core.inventory import Inventory, Look, Machine
+from fencer.core.model import PowerState
+from tests.core.build import ARMED, GUEST, node
+
+
+def test_what_happened_went_well_and_an_order_was_sent():
+    """An order that was not sent gives the power window back: nobody gets that by saying nothing."""
+    assert Happened("tainted").ok
+    assert GuestStopped(GUEST, PowerState.STOPPED, "shut off", ok=True).sent
+
+
+def test_a_plan_for_which_nothing_was_looked_at_knows_no_node_and_was_denied_nothing():
+    assert Inventory().nodes == Look()
+    assert not Look().denied
+
+
+def test_a_machine_of_which_nothing_is_known_has_room_for_nothing():
+    machine = Machine(node())
+    assert (machine.cpu_m, machine.memory_b, machine.pod_slots) == (0, 0, 0)
+
+
+def test_between_two_looks_at_the_guest_four_rounds_of_pods_are_cleared():
+    assert ARMED.clear_batch == 4 * ARMED.clear_parallel
+
+
+def test_a_power_off_is_waited_for_until_sigkill_and_not_much_longer():
+    assert 12.0 < ARMED.stop_deadline_s <= 15.0

@@ -1,0 +1,220 @@
+"""What one action does and tells, carried out alone: how long it may take, and what it needs not do twice."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.doubt import WORDS
+from fencer.core.evictions import Answer
+from fencer.core.model import (
+    DiscardSaved,
+    Doubt,
+    Doubted,
+    EvictPods,
+    ForgetMark,
+    PodView,
+    RecordDoubts,
+    StopGuest,
+)
+from fencer.core.policy import SavedGuest
+from fencer.errors import HypervisorDenied
+from fencer.runtime.execute import EVICTION_DEADLINE_S, KILLED_AFTER_S, LONGEST_ACTION_S
+from fencer.runtime.reconcile import Agent
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, Stagehand
+
+NAME = "k8s-2"
+SIGKILL_S = 10.0
+"""After which libvirt's destroy sends it."""
+API_TRIES_S = 10.0
+"""For which the API server itself may try to evict one pod."""
+
+
+@pytest.fixture
+def stage():
+    """A sound cluster, every binding proven."""
+    hand = Stagehand()
+    hand.run(25)
+    return hand
+
+
+def look(stage):
+    observer = stage.agent.observer
+    scene = observer.look()
+    return observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
+
+
+def do(stage, action):
+    return stage.agent.executor.carry_out(look(stage), action)
+
+
+class Evictor:
+    """Evicts whatever it is asked to, and counts."""
+
+    def __init__(self):
+        self.evicted = []
+
+    def evict(self, pod, grace_s=None):
+        self.evicted.append((pod.name, grace_s))
+        return Answer(201, "")
+
+
+class Watched:
+    """An Asker that writes down how long many calls at once may take, and whether they are waited for."""
+
+    def __init__(self, real):
+        self._real, self.batches = real, []
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+    def ask_all(self, calls, deadline_s, *, patient=False):
+        if patient:
+            self.batches.append((len(calls), deadline_s))
+        return self._real.ask_all(calls, deadline_s, patient=patient)
+
+
+def pods(count):
+    return tuple(PodView("demo", f"p-{number}", f"uid-{number}", "1", "Running") for number in range(count))
+
+
+class TestManyPods:
+    @pytest.fixture
+    def lanes(self, stage):
+        """An executor whose batches are written down, and what is evicted."""
+        asker, evictor = Watched(stage.world.asker), Evictor()
+        world = replace(stage.world, asker=asker, evictor=evictor)
+        stage.agent = Agent(world, ARMED, stage.simulation.rules())
+        return stage.agent.executor, asker, evictor
+
+    @pytest.mark.parametrize(("count", "longest"), [(1, 1), (8, 1), (9, 2), (17, 3)])
+    def test_they_are_waited_for_as_long_as_the_longest_lane_may_take(self, lanes, count, longest):
+        executor, asker, _ = lanes
+        executor.evict(pods(count))
+        assert asker.batches == [(min(count, ARMED.clear_parallel), longest * EVICTION_DEADLINE_S)]
+
+    def test_an_eviction_may_take_twice_as_long_as_the_api_server_tries(self):
+        assert 2 * API_TRIES_S <= EVICTION_DEADLINE_S <= 3 * API_TRIES_S
+
+    def test_they_are_evicted_with_the_grace_that_was_asked_for(self, stage, lanes):
+        _, _, evictor = lanes
+        assert do(stage, EvictPods(pods(2), 7.0)).ok
+        assert evictor.evicted == [("p-0", 7.0), ("p-1", 7.0)]
+
+
+def test_no_action_takes_longer_than_its_calls_may():
+    """A longer one would count as a standstill of the agent; if it were more, a standstill as one."""
+    call_s = ARMED.call_deadline_s
+    power_off_s = 3 * call_s + ARMED.stop_deadline_s  # the claim, a reading before, and one after
+    batch_s = ARMED.clear_batch / ARMED.clear_parallel * call_s
+    assert max(power_off_s, batch_s) <= LONGEST_ACTION_S <= 1.5 * max(power_off_s, batch_s)
+
+
+def test_a_power_off_that_took_as_long_as_libvirt_waits_for_sigterm_needed_sigkill():
+    assert 0.8 * SIGKILL_S <= KILLED_AFTER_S <= SIGKILL_S
+
+
+class TestWhyItIsBound:
+    def told(self, stage):
+        return [text for node, action, _, text in stage.notes.acted_ if (node, action) == (NAME, "BindNode")]
+
+    def test_a_node_that_was_seen_alive_with_its_guest(self, stage):
+        assert ["it runs there now" in text for text in self.told(stage)] == [False]
+
+    def test_one_whose_guest_has_moved(self, stage):
+        stage.simulation.guest(NAME).host = "lab2"
+        stage.run(40)
+        assert ["it runs there now" in text for text in self.told(stage)] == [False, True]
+
+    def test_one_that_has_booted_anew(self, stage):
+        stage.happen(What.REBOOT)
+        stage.run(120)
+        assert ["it runs there now" in text for text in self.told(stage)] == [False, False]
+
+
+class TestPowerOff:
+    def test_one_that_is_denied_takes_its_turn_where_the_guest_is_off_all_the_same(self, stage):
+        """Its order may have been carried out before somebody refused: only the state counts."""
+        stage.happen(What.PAUSE)
+        seen = look(stage)
+
+        def off_and_denied():
+            stage.happen(What.POWER_OFF)
+            raise HypervisorDenied("we may not")
+
+        stage.before["stop"] = off_and_denied
+        done = stage.agent.executor.carry_out(
+            seen, StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+        )
+        assert done.ok
+        assert look(stage).fleet.last_stop_age_s is not None
+
+    def test_one_that_came_too_late_is_told_so_where_somebody_else_switched_it_off(self, stage):
+        stage.happen(What.PAUSE)
+        seen = look(stage)
+
+        def restart_and_off():
+            stage.happen(What.POWER_OFF)
+            stage.happen(What.START)
+            stage.happen(What.POWER_OFF)
+
+        stage.before["stop"] = restart_and_off
+        done = stage.agent.executor.carry_out(
+            seen, StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+        )
+        assert (done.ok, done.sent) == (True, False)
+
+
+class TestSavedMemoryThatWasThrownAway:
+    """Nobody else knows: without a note of it, its guest would never be believed to be off."""
+
+    def discard(self, conflicts):
+        stage = Stagehand(replace(ARMED, saved_guest=SavedGuest.DISCARD))
+        stage.run(25)
+        stage.happen(What.SAVE)
+        api = stage.simulation.api
+
+        def conflict():
+            nonlocal conflicts
+            if conflicts:
+                conflicts -= 1
+                stage.before["record_doubts"] = conflict
+                api.changed(api.nodes[NAME])
+
+        stage.before["discard"] = lambda: stage.before.update(record_doubts=conflict)
+        stage.run(90)
+        after = stage.calls[stage.calls.index("discard") :]
+        return after[: after.index("taint")].count("record_doubts"), stage.node().fenced
+
+    def test_that_is_written_once(self):
+        assert self.discard(conflicts=0) == (1, True)
+
+    def test_nothing_is_written_where_nothing_was_noted(self, stage):
+        stage.happen(What.SAVE)
+        seen = look(stage)
+        done = stage.agent.executor.carry_out(
+            seen, DiscardSaved(seen.candidates[0].guest, seen.evidence.incarnation)
+        )
+        assert done.ok
+        assert "record_doubts" not in stage.calls
+
+    def test_and_again_while_others_write_the_node(self):
+        assert self.discard(conflicts=4) == (5, True)
+
+
+class TestNotes:
+    def doubt(self, stage, kind):
+        seen = look(stage)
+        return Doubt(kind, seen.candidates[0].guest, seen.evidence.witness, "fencer", seen.utc)
+
+    def test_of_several_doubts_the_newest_is_told(self, stage):
+        doubts = (self.doubt(stage, Doubted.SAVED), self.doubt(stage, Doubted.MIGRATED))
+        assert WORDS[Doubted.MIGRATED] in str(do(stage, RecordDoubts(doubts)))
+
+    def test_that_none_is_left_is_told(self, stage):
+        assert "believed again" in str(do(stage, RecordDoubts(())))
+
+    def test_a_mark_of_an_older_fence_is_taken_off(self, stage):
+        done = do(stage, ForgetMark())
+        assert done.ok
+        assert "forget_mark" in stage.calls

@@ -1,0 +1,233 @@
+"""What an agent keeps in its head from look to look, and what ends it."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import Intent, PowerState, Reason, Word
+from fencer.errors import ClusterError
+from fencer.runtime.found import LOOK_AGAIN_S
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, Stagehand
+
+NAME = "k8s-2"
+COPY = "k8s-2-copy"
+
+
+@pytest.fixture
+def stage():
+    """A sound cluster, every binding proven."""
+    hand = Stagehand()
+    hand.run(25)
+    return hand
+
+
+def far(stage, name=NAME):
+    """What is known of a node from afar, without any closer look."""
+    observer = stage.agent.observer
+    scene = observer.look()
+    return observer.observation(scene, scene.nodes[name])
+
+
+def close(stage, name=NAME):
+    observer = stage.agent.observer
+    scene = observer.look()
+    return observer.closer(scene, observer.observation(scene, scene.nodes[name]))
+
+
+def looks(stage, seconds):
+    """Look again and again, whether the API answers or not; nothing is done."""
+    until_s = stage.simulation.clock.now_s() + seconds
+    while stage.simulation.clock.now_s() < until_s:
+        with suppress(ClusterError):
+            stage.agent.observer.look()
+        stage.simulation.clock.wait(ARMED.poll_s)
+
+
+def names(seen):
+    return {candidate.guest.name for candidate in seen.candidates}
+
+
+def test_how_long_ago_the_look_before_began_is_known(stage):
+    stage.agent.observer.look()
+    stage.simulation.clock.wait(7.0)
+    assert stage.agent.observer.look().since_last_s == pytest.approx(7.0, abs=0.1)
+
+
+class TestTimeInWhichNobodyWasHeard:
+    def test_it_is_no_silence_of_anybody(self, stage):
+        stage.happen(What.API_DOWN, "")
+        looks(stage, 100.0)
+        stage.happen(What.API_UP, "")
+        silent = set()
+        for _ in range(12):
+            nodes = stage.agent.observer.look().nodes.values()
+            silent.add(sum(node.lease_age_s >= ARMED.lease_silent_s for node in nodes))
+            stage.simulation.clock.wait(1.0)
+        assert silent == {len(nodes), 0}  # all, of whom none is fenced; and once the first is heard, nobody
+
+    def test_but_what_was_silent_before_stays_so(self, stage):
+        stage.happen(What.NIC_OFF)
+        looks(stage, 80.0)
+        before_s = far(stage).node.lease_age_s
+        stage.happen(What.API_DOWN, "")
+        looks(stage, 5.0)
+        stage.happen(What.API_UP, "")
+        assert far(stage).node.lease_age_s >= before_s
+
+    def test_time_in_which_others_are_heard_is(self, stage):
+        stage.happen(What.NIC_OFF)
+        looks(stage, 100.0)
+        assert far(stage).node.lease_age_s > 100.0 - 10.0
+
+
+class TestWhoseGuestsAreKnown:
+    """An endpoint does not answer: its guests that ran are there all the same, as far as anybody knows."""
+
+    @pytest.mark.parametrize("runs", [True, False])
+    def test_those_that_ran_last(self, stage, runs):
+        stage.happen(What.CLONE)
+        if runs:
+            stage.happen(What.START, COPY)
+        looks(stage, 5.0)
+        stage.happen(What.UNREACHABLE, "")
+        assert names(far(stage)) == {NAME, *([COPY] if runs else [])}
+        assert names(far(stage)) == {NAME, *([COPY] if runs else [])}
+
+    def test_not_those_that_have_ended_since(self, stage):
+        stage.happen(What.CLONE)
+        stage.happen(What.START, COPY)
+        looks(stage, 5.0)
+        stage.happen(What.POWER_OFF, COPY)
+        looks(stage, 5.0)
+        stage.happen(What.UNREACHABLE, "")
+        assert names(far(stage)) == {NAME}
+
+
+class TestWhoComesFirst:
+    """A binding follows its guest, and no copy of it."""
+
+    def copied(self, stage, *faults):
+        """A copy runs on the memory that it was made with, as if it had been moved."""
+        for what in faults:
+            stage.happen(what)
+        stage.happen(What.CLONE)
+        stage.happen(What.START, COPY)
+        copy = next(guest for guest in stage.simulation.world.guests.values() if guest.name == COPY)
+        copy.cold = False
+        return far(stage)
+
+    @pytest.mark.parametrize(
+        ("faults", "first"),
+        [
+            ((), NAME),
+            ((What.POWER_OFF,), COPY),
+            ((What.PAUSE,), NAME),
+        ],
+        ids=["both run", "the bound one is at rest", "it is paused"],
+    )
+    def test_one_that_runs_alone(self, stage, faults, first):
+        seen = self.copied(stage, *faults)
+        assert seen.candidates[0].guest.name == first
+        assert names(seen) == {NAME, COPY}
+
+    def test_not_while_the_node_is_not_heard(self, stage):
+        stage.happen(What.NIC_OFF)
+        looks(stage, 60.0)
+        assert self.copied(stage, What.POWER_OFF).candidates[0].guest.name == NAME
+
+
+class TestGuestsThatWereNotFound:
+    @pytest.fixture
+    def lost(self, stage):
+        """Its guest is deleted, and was asked for."""
+        stage.happen(What.DELETE)
+        close(stage)
+        return stage
+
+    def reads(self, stage):
+        stage.calls.clear()
+        seen = far(stage)
+        return seen.evidence.conclusive, seen.evidence.power_state
+
+    def test_what_was_read_then_counts_for_a_while(self, lost):
+        assert self.reads(lost) == (True, PowerState.ABSENT)
+        lost.simulation.clock.wait(LOOK_AGAIN_S - 2.0)
+        assert self.reads(lost) == (True, PowerState.ABSENT)
+        lost.simulation.clock.wait(3.0)
+        assert self.reads(lost) == (False, PowerState.ABSENT)
+
+    def test_not_once_its_endpoint_has_failed(self, lost):
+        lost.happen(What.UNREACHABLE, "")
+        looks(lost, 2.0)
+        lost.happen(What.TRUTHFUL, "")
+        assert self.reads(lost) == (False, PowerState.ABSENT)
+
+    def test_not_once_it_was_listed_again(self, stage):
+        unlisted = stage.simulation.hypervisor.trouble.missing
+        unlisted.add(NAME)
+        close(stage)
+        assert self.reads(stage) == (True, PowerState.ABSENT)
+        unlisted.clear()
+        assert self.reads(stage) == (True, PowerState.RUNNING)
+        unlisted.add(NAME)
+        assert self.reads(stage) == (False, PowerState.ABSENT)
+
+
+class TestPowerThatWasAskedFor:
+    def test_that_it_was_asked_is_about_this_boot(self, stage):
+        stage.agent.step(NAME, Intent.SHUTDOWN, Word())
+        assert far(stage).asked_s is not None
+        node = stage.simulation.api.nodes[NAME]
+        node.boot_id = "the next boot"
+        stage.simulation.api.changed(node)
+        assert far(stage).asked_s is None
+
+    def test_that_it_may_have_been_killed_until_it_runs_again(self, stage):
+        stage.happen(What.PAUSE)
+        stage.run(100)
+        assert far(stage).killed is False
+        stage.happen(What.START)
+        looks(stage, 4.0)
+        assert far(stage).killed is None
+
+    @pytest.mark.parametrize("ends", [What.RESUME, What.POWER_OFF])
+    def test_that_it_could_not_be_stopped_until_its_node_is_back_or_it_is_off(self, stage, ends):
+        stage.happen(What.POWER_DENIED, "")
+        stage.happen(What.PAUSE)
+        stage.run(100)
+        assert far(stage).stop_failed.times >= 1
+        stage.happen(ends)
+        looks(stage, 60.0 if ends is What.RESUME else 4.0)
+        assert far(stage).stop_failed is None
+
+
+def test_of_a_node_that_is_deleted_nothing_is_kept(stage):
+    close(stage)
+    memory, uid = stage.agent.observer.memory, stage.node().uid
+    kept = (memory.leases, memory.guests, memory.looked, memory.live)
+    assert [uid in known for known in kept] == [True] * 4
+    stage.happen(What.DELETE_NODE)
+    stage.agent.observer.look()
+    assert [uid in known for known in kept] == [False] * 4
+
+
+def test_a_list_that_lags_behind_does_not_undo_what_was_read_live(stage):
+    """Of the lease, too: an older renewal is none."""
+    stage.simulation.cluster.lag(40.0)
+    looks(stage, 30.0)
+    live = close(stage).node
+    seen = far(stage).node
+    assert seen.renewed_utc == live.renewed_utc
+    assert seen.lease_renewals == live.lease_renewals
+
+
+def test_nobody_is_looked_for_who_was_never_fenced(stage):
+    scene = stage.agent.observer.look()
+    seen = stage.agent.observer.observation(scene, scene.nodes[NAME])
+    stage.happen(What.DELETE_NODE)
+    with pytest.raises(ClusterError):
+        stage.agent.observer.closer(scene, replace(seen))
+    assert stage.agent.tick().judged.keys() == {"k8s-1", "k8s-3"}
+    assert Reason.PODS_CLEARED not in {reason for _, _, reason in stage.notes.decided_}
