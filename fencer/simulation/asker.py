@@ -16,6 +16,9 @@ T = TypeVar("T")
 CALLS_LOST = 3
 """So many calls may hang at an endpoint; then it is not asked until one of them returns."""
 
+HANGS_S = 60.0
+"""A call that is given up ends at last, with an error: adapters have timeouts of their own."""
+
 
 class Killed(BaseException):
     """Raised in the midst of an agent whose process is ended; only who runs agents is to catch it."""
@@ -171,7 +174,8 @@ class InlineAsker:
         """Give a call up for good: whatever it still brings about, nobody hears of it."""
         late = self._pending.pop(endpoint, None)
         if late is not None and late.done_s > self._clock.now_s():
-            self._lost_until_s.setdefault(endpoint, []).append(late.done_s)
+            ends_s = min(late.done_s, self._clock.now_s() + HANGS_S)
+            self._lost_until_s.setdefault(endpoint, []).append(ends_s)
 
     def _hangs(self, endpoint: str) -> bool:
         """Whether as many calls as may be hang there."""

@@ -89,6 +89,13 @@ class SimulatedCluster:
             node.unschedulable, node.cordoner = True, "kubectl"
             self._api.changed(node)
 
+    def uncordon_by_hand(self, name: str) -> None:
+        """Uncordon as ``kubectl uncordon`` does, whoever had cordoned it."""
+        node = self._api.nodes.get(name)
+        if node is not None and node.unschedulable:
+            node.unschedulable, node.cordoner = False, ""
+            self._api.changed(node)
+
     def forge_mark(self, name: str, guest: GuestRef) -> None:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""
         node = self._api.nodes.get(name)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
 
 GIVES_AWAY_S = 35.0
-"""A kubelet that is heard for so long gives a lie away: it renews its lease every 10 s."""
+"""A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
+
+CALLS_A_LOOK = 6
+"""So many answers a close look waits for, and so does the pass, of each node that has to be looked at."""
 
 FORGETS_S = (20.0, 90.0)
 """So long after memory left, or was saved, a daemon forgets it: every agent has had time to see it before."""
@@ -25,7 +29,7 @@ def long_lie(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     """A hypervisor calls a guest stopped that is heard, and goes on to when it is cut off, and runs."""
     lie = Fault(began_s, What.LIE_STOPPED, victim, death=True)
     cut, mended = chance.choice(((What.NIC_OFF, What.NIC_ON), (What.KUBELET_STOP, What.KUBELET_START)))
-    cut_s = began_s + GIVES_AWAY_S + chance.uniform(0.0, 60.0)
+    cut_s = began_s + gives_away_s(shape) + chance.uniform(0.0, 60.0)
     until_s = max(back_s, cut_s + chance.uniform(60.0, 200.0))
     truth = Fault(until_s + chance.uniform(0.0, 5.0), What.TRUTHFUL, shape.endpoint_of(victim))
     return [lie, Fault(cut_s, cut, victim), Fault(until_s, mended, victim), truth]
@@ -38,7 +42,7 @@ def all_lied_about(
     endpoint = shape.endpoint_of(victim)
     lies = [Fault(began_s, What.ALL_STOPPED, endpoint), Fault(back_s, What.TRUTHFUL, endpoint)]
     what, mended = chance.choice(((What.NIC_OFF, What.NIC_ON), (What.CRASH, What.START)))
-    at_s = began_s + GIVES_AWAY_S + chance.uniform(0.0, 60.0)
+    at_s = began_s + gives_away_s(shape) + chance.uniform(0.0, 60.0)
     end = Fault(max(back_s, at_s) + chance.uniform(0.0, 60.0), mended, victim)
     return [*lies, Fault(at_s, what, victim, death=True), end]
 
@@ -86,11 +90,16 @@ def forged(chance: Random, shape: Shape, victim: str, began_s: float, back_s: fl
 
 
 def by_hand(chance: Random, _shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
-    """An admin cordons the node, or fences it by hand, before it falls or after: his to undo."""
+    """An admin cordons the node, or fences it by hand, before it falls or after it is back: his to undo."""
+    death = Fault(began_s, chance.choice((What.CRASH, What.POWER_OFF)), victim, death=True)
+    back = Fault(back_s, What.START, victim)
+    if chance.random() < 0.5:  # noqa: PLR2004 - half of them
+        at_s = back_s + chance.uniform(20.0, 90.0)
+        own = Fault(at_s, What.UNCORDON_BY_HAND, victim)
+        return [death, back, own, Fault(at_s + chance.uniform(0.5, 5.0), What.CORDON_BY_HAND, victim)]
     what = chance.choice((What.TAINT_BY_HAND, What.CORDON_BY_HAND, What.CORDON_BY_HAND))
     done = Fault(began_s + chance.uniform(-30.0, 120.0), what, victim)
-    death = Fault(began_s, chance.choice((What.CRASH, What.POWER_OFF)), victim, death=True)
-    return [done, death, Fault(max(back_s, done.at_s + 1.0), What.START, victim)]
+    return [done, death, replace(back, at_s=max(back_s, done.at_s + 1.0))]
 
 
 def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
@@ -103,3 +112,8 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     ups = (What.RESUME, What.START) if what is What.PAUSE else (What.START,)
     back = [Fault(back_s + chance.uniform(0.0, 60.0), up, name) for name in victims for up in ups]
     return [*deaths, *back]
+
+
+def gives_away_s(shape: Shape) -> float:
+    """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is."""
+    return GIVES_AWAY_S + 3 * CALLS_A_LOOK * (shape.answer_s or 0.0) * len((*shape.nodes, *shape.spare))

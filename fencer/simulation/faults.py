@@ -73,6 +73,7 @@ class What(StrEnum):
     HOSTILE_NOTES = auto()
     TAINT_BY_HAND = auto()
     CORDON_BY_HAND = auto()
+    UNCORDON_BY_HAND = auto()
     # a host (target: its name)
     HOST_OFF = auto()
     HOST_ON = auto()
@@ -235,6 +236,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
+    What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FENCE_BY_HAND: lambda _all, _guest: None,
     What.LIE_STOPPED: lambda all_, guest: _its(all_, guest).lie(guest.name, PowerState.STOPPED),
     What.MISSING: lambda all_, guest: _its(all_, guest).trouble.missing.add(guest.name),

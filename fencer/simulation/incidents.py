@@ -205,6 +205,7 @@ def more(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[
         (Fault(at_s, chance.choice(TROUBLES), endpoint), truth),
         (Fault(at_s, chance.choice(ABOUT_GUEST), victim), truth),
         (Fault(at_s, What.API_DOWN), Fault(until_s, What.API_UP)),
+        (Fault(at_s, What.API_LAGS), Fault(until_s, What.API_CAUGHT_UP)),
         (Fault(at_s, What.LIE_STOPPED, victim), Fault(blip_s, What.TRUTHFUL, endpoint)),
         (Fault(at_s, What.CLONE, other), Fault(until_s, What.START, f"{other}-copy")),
         _death(chance, shape, other, at_s, until_s),

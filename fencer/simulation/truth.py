@@ -7,6 +7,7 @@ stands between agents and ports, and watches what becomes of the objects, so tha
 fence is on its way has lost nothing: what ran in it has ended, until its kubelet starts something again. And
 nobody could know of memory that is brought back, from a snapshot, in the very seconds in which the last
 answer is still on its way: that is counted as *overtaken*, and its writers as those of any revenant.
+So is a guest that boots anew, and starts what was to run on its node before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 
 ON_ITS_WAY_S = 10.0
 """So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""
+
+HEARD_LATE_S = 60.0
+"""So late a renewal may still be heard of, through lists that lag."""
+
+LEASE_DURATION_S = 40.0
+"""Whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
@@ -55,11 +62,14 @@ class Truth:
         )
         # Each agent counts before it taints, but the others may do so in the same moment.
         self._limit = policy.brake_at(len(simulation.api.nodes)) + agents - 1
+        self._policy = policy
+        self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
+        self._paused_since_s: dict[str, float] = {}
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -100,12 +110,23 @@ class Truth:
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut, at the moment in which it is.
 
-        One that runs under a fence of ours runs with old memory, and may be wanted off (``resumed_guest``).
-        Nor could anybody know of one that was resumed while the order was on its way.
+        Under a fence of ours old memory may be wanted off (``resumed_guest``), and no boot since.
+        Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
-        ran_s = self._simulation.clock.now_s() - self._runs_since_s.get(guest.name, -math.inf)
-        if self._simulation.heard(guest) and guest.node not in self._ours and ran_s >= ON_ITS_WAY_S:
-            self._breach(guest.node or guest.name, "its guest is stopped, which runs and is heard")
+        node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
+        old = guest.revenant or not guest.cold
+        if node is None or (old and guest.node in self._ours):
+            return
+        paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
+        if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
+            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+        known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
+        if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
+            return
+        if self._simulation.heard(guest):
+            self._breach(guest.node, "its guest is stopped, which runs and is heard")
+        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
+            self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
 
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
@@ -131,6 +152,7 @@ class Truth:
         if now.tainted and not was.tainted:
             self._ours[name] = self._simulation.clock.now_s()
             self._given_away(name, "tainted")
+            self._hold_against_silence(name)
             self._hold_against_brake(name)
         elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
             self._breach(name, "a taint is lifted that fencer did not set")
@@ -154,12 +176,23 @@ class Truth:
         if len(young) > self._limit:
             self._breach(name, f"the brake is at {self._limit}, and this is fence {len(young)}")
 
+    def _hold_against_silence(self, name: str) -> None:
+        """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
+        heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
+        silent_s = self._simulation.clock.now_s() - heard_s
+        if silent_s > self._silent_s + HEARD_LATE_S:
+            self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
+
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
             self._runs_since_s.setdefault(guest.name, self._simulation.clock.now_s())
+        if guest.power is PowerState.PAUSED:
+            self._paused_since_s.setdefault(guest.name, self._simulation.clock.now_s())
+        else:
+            self._paused_since_s.pop(guest.name, None)
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
@@ -179,10 +212,16 @@ class Truth:
         now_s = self._simulation.clock.now_s()
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            if brought_back and now_s - self._back_s.get(guest.name, -math.inf) < ON_ITS_WAY_S:
+            lately = now_s - self._back_s.get(guest.name, -math.inf) < ON_ITS_WAY_S
+            if (brought_back and lately) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+
+    def _was_never_heard(self, guest: Guest) -> bool:
+        """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
+        node = self._simulation.api.nodes.get(guest.node)
+        return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
         self.breaches += 1

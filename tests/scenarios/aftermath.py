@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from fencer.core.annotations import BINDING
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
+from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
 
@@ -43,9 +45,32 @@ def bound_s(policy: Policy, deaths: int, answer_s: float | None) -> float:
     return silent_s + stopped_s + freed_s + deaths * CALLS * (answer_s or USUAL_ANSWER_S)
 
 
-def told_wrong(script: Collection[Fault]) -> frozenset[str]:
-    """Return of whom a person has to say how things are."""
-    return frozenset(fault.target for fault in script if fault.what in TOLD_WRONG)
+def told_wrong(scenario: Scenario) -> frozenset[str]:
+    """Return of whom a person has to say how things are.
+
+    Of the guests of an endpoint that called all of them off, too; of one that went to a host of which nobody
+    knows, because its endpoint has no other, or that fell before it was read running there; of one that is
+    paused while another node may claim it; and of several that storage errors have paused.
+    """
+    script, shape = scenario.script, scenario.shape
+    wrong = {fault.target for fault in script if fault.what in TOLD_WRONG}
+    lying = {fault.target for fault in script if fault.what is What.ALL_STOPPED}
+    wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
+    roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
+    if What.LIE_UUID in {fault.what for fault in script}:
+        wrong |= {fault.target for fault in script if fault.what is What.PAUSE}
+    stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
+    wrong |= stalled if len(stalled) > 1 else set()
+    moved = {fault.target for fault in script if fault.what is What.MIGRATE}
+    wrong |= {name for name in moved if shape.endpoint_of(name) not in roomy}
+    return frozenset(wrong | {name for name in moved if _fell_on_its_way(script, name)})
+
+
+def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
+    """Whether something happened to a guest before it was read running where it had gone."""
+    its = [fault for fault in script if fault.target == guest]
+    left_s = [fault.at_s for fault in its if fault.what is What.MIGRATE]
+    return any(0 < fault.at_s - at_s < COPY_S + SWITCH_S + ARRIVAL_S for fault in its for at_s in left_s)
 
 
 def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
@@ -73,6 +98,8 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
+    if BINDING not in node.annotations:
+        return  # it fell before any agent had seen it alive: a person has to say who it was
     stay = [pod for pod in api.pods_on(node.name) if pod.tolerates_out_of_service and not pod.over]
     left = [pod for pod in api.pods_on(node.name) if not pod.daemon and pod not in stay]
     kept = {pod.volume for pod in stay}

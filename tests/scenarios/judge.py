@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from fencer.core.model import FenceMark, NodeView
 from fencer.core.pods import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.clock import EPOCH
+from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import OF_AGENTS, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
@@ -74,7 +76,10 @@ class Verdict:
     @property
     def kind(self) -> str:
         """In which way it went wrong, without times and names; empty: nothing is wrong."""
-        return re.sub(r"\S*\d\S*|[^ ]*/[^ ]*", "…", self.wrong[0]) if self.wrong else ""
+        if not self.wrong:
+            return ""
+        sentence = re.sub(r"(?<=not cleared): .*", "", self.wrong[0])  # of however many pods
+        return re.sub(r"\S*\d\S*|[^ ]*/[^ ]*", "…", sentence)
 
 
 def recipe_of(seed: int) -> str:
@@ -108,24 +113,24 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         return agent(replace(ports, cluster=cast("Cluster", _Noting(ports.cluster, heard))))
 
     stage = Stage(scenario, noted, seed=seed, strict=True)
-    excepted = told_wrong(scenario.script)
+    excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s)
     events: list[StageEvent] = []
     wrong: list[str] = []
-    back_s: float | None = None
+    back: tuple[str, float] | None = None
     try:
         for event in stage.play(lambda: not any(starved(stage, excepted)), longest_s):
             events.append(event)
-            if back_s is None and event.data["what"] == "double-writer" and _revenants(stage):
-                back_s = event.t_s
+            if back is None and event.data["what"] == "double-writer" and (nodes := _revenants(stage)):
+                back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
-        if recipe not in TAKES_WORD or not _could_not_be_told(stage, scenario, heard):
+        if not _could_not_be_told(stage, scenario, recipe, heard, str(error)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
     else:
         wrong.extend(_hazards(stage))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
-            wrong.extend(_unheard_alarms(events, back_s))
+            wrong.extend(_unheard_alarms(events, back))
         wrong.extend(starved(stage, excepted))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
@@ -133,7 +138,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong=tuple(wrong),
         fenced=summary.fenced,
         lifted=any(one.seconds_to_unfence is not None for one in summary.incidents if one.fenced),
-        revenant=back_s is not None,
+        revenant=back is not None,
         overtaken=stage.truth.overtaken > 0,
         script=len(scenario.script),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
@@ -154,21 +159,40 @@ class _Noting:
         self._cluster.taint(node, mark)
 
 
-def _could_not_be_told(stage: Stage, scenario: Scenario, heard: dict[str, datetime]) -> bool:
-    """Whether a running guest was called stopped, and its node was not heard from that poll until the taint.
+def _could_not_be_told(
+    stage: Stage, scenario: Scenario, recipe: str, heard: dict[str, datetime], wrong: str
+) -> bool:
+    """Whether a living guest was called stopped, and its node fell silent before that could be found out.
 
-    Nobody could tell that from a death. All else is as wrong under these recipes as under any other.
+    Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
+    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
     """
     shape, lies = scenario.shape, {}
-    first_look_s = scenario.policy.poll_s + CALLS * (shape.answer_s or 0.0)
+    looks_s = CALLS * (shape.answer_s or 0.0)
+    first_look_s, last_look_s = (
+        (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
+        if recipe in TAKES_WORD
+        else (gives_away_s(shape), 0.0)
+    )
     for fault in scenario.script:
         lied_about = {
             What.LIE_STOPPED: (fault.target,),
             What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
         }.get(fault.what, ())
-        seen_s = stage.simulation.timeline.began_s + fault.at_s + first_look_s
+        seen_s = stage.simulation.timeline.began_s + _answered_s(scenario, fault.at_s) + first_look_s
         lies |= dict.fromkeys(lied_about, EPOCH + timedelta(seconds=seen_s))
-    return any(heard[node] <= lies[node] for node in heard.keys() & lies.keys())
+    looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)
+    about = {node for node in heard.keys() & lies.keys() if f"{node}: tainted, and its guest" in wrong}
+    return any(heard[node] <= lies[node] or heard[node] >= looked for node in about)
+
+
+def _answered_s(scenario: Scenario, at_s: float) -> float:
+    """Return from when on, at a time or later, the API answers."""
+    for fault in scenario.script:
+        if fault.what is What.API_DOWN and fault.at_s <= at_s:
+            back = (one.at_s for one in scenario.script if one.what is What.API_UP and one.at_s > fault.at_s)
+            at_s = max(at_s, next(back, at_s))
+    return at_s
 
 
 def _hazards(stage: Stage) -> Iterator[str]:
@@ -177,23 +201,24 @@ def _hazards(stage: Stage) -> Iterator[str]:
         yield "a volume was given away that a paused or saved guest has mounted"
 
 
-def _revenants(stage: Stage) -> bool:
-    """Whether a guest runs on with memory that was gone, under a fence of ours, and alone with its UUID.
+def _revenants(stage: Stage) -> list[str]:
+    """Name the nodes whose guest runs on with memory that was gone, under a fence, and alone with its UUID.
 
     Otherwise fencer does not notice: see the gaps in `test_incidents_by_seed`. Nor where nobody answers it.
     """
     simulation = stage.simulation
     troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
     if simulation.api.down_why is not None or troubled:
-        return False
-    return any(
-        guest.revenant
+        return []
+    return [
+        guest.node
+        for guest in simulation.world.guests.values()
+        if guest.revenant
         and guest.writes
         and _runs_alone(stage, guest)
         and guest.node in simulation.api.nodes
         and simulation.api.nodes[guest.node].out_of_service
-        for guest in simulation.world.guests.values()
-    )
+    ]
 
 
 def _runs_alone(stage: Stage, guest: Guest) -> bool:
@@ -202,16 +227,18 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
     return sum(one.uuid == guest.uuid and one.writes for one in guests) == 1
 
 
-def _unheard_alarms(events: list[StageEvent], back_s: float | None) -> Iterator[str]:
+def _unheard_alarms(events: list[StageEvent], back: tuple[str, float] | None) -> Iterator[str]:
     """Old memory writes beside new owners, and nobody was told; or the fence was lifted for it."""
-    if back_s is None:
+    if back is None:
         return
+    node, back_s = back
+    events = [event for event in events if event.node == node]
     alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
     if not any(0 <= alarm_s - back_s <= ALARMED_WITHIN_S for alarm_s in alarms):
         yield "old memory came back, and there was no alarm"
     ends = {"reboot", "StopGuest"}
     ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)
-    end_s = next((event.t_s for event in ended if event.t_s > back_s), events[-1].t_s)
+    end_s = next((event.t_s for event in ended if event.t_s > back_s), math.inf)
     lifts = (event.t_s for event in events if event.data.get("action") == "UntaintNode")
     if any(back_s <= lift_s < end_s for lift_s in lifts):
         yield "a fence was lifted for old memory"
@@ -236,4 +263,4 @@ def _report(
     yield "----"
     yield from wrong or ["nothing is wrong"]
     kept = "" if keep is None else f" {keep}"
-    yield f"To see this again: uv run python -m tests.scenarios.replay {seed} {recipe}{kept}"
+    yield f"To see this again: ./dev world {seed} {recipe}{kept}"

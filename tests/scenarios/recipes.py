@@ -12,7 +12,7 @@ from fencer.simulation.stage import StagePorts
 
 RECIPES: dict[str, Policy] = {
     "careful": ARMED,
-    "silence": replace(ARMED, require_not_ready=False, lease_silent_s=20.0),
+    "quick": replace(ARMED, require_not_ready=False, lease_silent_s=20.0),
     "seconds": replace(ARMED, require_not_ready=False, lease_silent_s=0.0),
     "eager": replace(
         ARMED,

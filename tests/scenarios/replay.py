@@ -1,4 +1,4 @@
-"""Tells a world by chance: ``uv run python -m tests.scenarios.replay SEED [RECIPE] [--shrink]``."""
+"""Tells a world by chance: ``./dev world SEED [RECIPE] [--shrink]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.scenarios.shrink import shrink
 
 def main(words: list[str]) -> int:
     """Tell one world. Exit code 1: something is wrong with it."""
-    parser = argparse.ArgumentParser("python -m tests.scenarios.replay", description=__doc__)
+    parser = argparse.ArgumentParser("./dev world", description=__doc__)
     parser.add_argument("seed", type=int)
     parser.add_argument(
         "recipe", nargs="?", choices=RECIPES, help="default: the one that belongs to the seed"
@@ -22,15 +22,20 @@ def main(words: list[str]) -> int:
     parser.add_argument("--agents", type=int, help="only so many of its agents")
     asked = parser.parse_args(words)
     recipe = asked.recipe or recipe_of(asked.seed)
+    if asked.shrink and (asked.faults, asked.agents) != (None, None):
+        parser.error("--shrink begins with the whole world: it takes no --faults and no --agents")
     if asked.shrink:
         verdict = shrink(asked.seed, recipe)
     elif asked.faults is None and asked.agents is None:
         verdict = judge(asked.seed, recipe)
     else:
         world = world_of(asked.seed, recipe)
-        every = tuple(range(len(world.script)))
-        keep = Kept(every if asked.faults is None else asked.faults, asked.agents or len(world.watchers))
-        verdict = judge(asked.seed, recipe, keep=keep)
+        last, most = len(world.script) - 1, len(world.watchers)
+        faults = range(last + 1) if asked.faults is None else asked.faults
+        agents = most if asked.agents is None else asked.agents
+        if not {*faults} <= {*range(last + 1)} or not 1 <= agents <= most:
+            parser.error(f"the world of seed {asked.seed} has faults 0 to {last}, and 1 to {most} agents")
+        verdict = judge(asked.seed, recipe, keep=Kept(tuple(faults), agents))
     print(verdict.report)  # noqa: T201 - this is a command
     return 1 if verdict.wrong else 0
 

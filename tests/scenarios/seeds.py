@@ -1,4 +1,4 @@
-"""Plays many worlds by chance on all processors: ``uv run python -m tests.scenarios.seeds 0-99999``.
+"""Plays many worlds by chance on all processors: ``./dev worlds 0-99999``.
 
 Prints a table, and each seed with which something is wrong, with the command that tells it. Exit code 1:
 there is one.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
@@ -21,6 +22,8 @@ from tests.support.amounts import span
 
 BATCH = 50
 """So many worlds a process plays before it tells."""
+MOST = 10_000_000
+"""More than anybody waits for: whoever asks for more has mistyped it."""
 
 
 @dataclass
@@ -78,14 +81,16 @@ def table(played: Played) -> Iterator[str]:
 
 def main(words: list[str]) -> int:
     """Play them. Exit code 1: something is wrong with one."""
-    parser = argparse.ArgumentParser("python -m tests.scenarios.seeds", description=__doc__)
+    parser = argparse.ArgumentParser("./dev worlds", description=__doc__)
     parser.add_argument("seeds", type=span, help="like 0-99999")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N")
     asked = parser.parse_args(words)
+    if len(asked.seeds) > MOST or asked.processes < 1:
+        parser.error(f"{MOST:,} worlds at most, on 1 process at least")
     began_s, played = time.monotonic(), Played()
     batches = [asked.seeds[at : at + BATCH] for at in range(0, len(asked.seeds), BATCH)]
-    with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
-        for number, part in enumerate(pool.map(play, batches), 1):
+    with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _leave_interrupts) as pool:
+        for number, part in enumerate(pool.imap(play, batches), 1):
             played.add(part)
             for seed, what in part.wrong.items():
                 tell(f"seed {seed}, recipe {recipe_of(seed)}: {what}")
@@ -96,8 +101,13 @@ def main(words: list[str]) -> int:
         tell(line)
     if played.wrong:
         first = min(played.wrong)
-        tell(f"To see one: uv run python -m tests.scenarios.replay {first} {recipe_of(first)} --shrink")
+        tell(f"To see one: ./dev world {first} {recipe_of(first)} --shrink")
     return 1 if played.wrong else 0
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C ends the parent, which then ends the others, and tells what was played until then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def tell(text: str) -> None:

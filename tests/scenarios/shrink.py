@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from fencer.simulation.faults import Fault, What
 from fencer.simulation.stage import AgentFactory
 from tests.scenarios.judge import Kept, Verdict, judge, world_of
 from tests.scenarios.recipes import real_agent
+
+_OF_ENDPOINTS = frozenset(
+    {
+        *(What.LIE_STOPPED, What.MISSING, What.UNSETTLED, What.ALL_STOPPED, What.HEARSAY, What.STALE),
+        *(What.LATE, What.TOO_LATE, What.HANG, What.UNREACHABLE, What.DENIED, What.POWER_DENIED),
+        *(What.STOP_RAISES, What.NO_QUORUM),
+    }
+)
+ENDS: Mapping[What, frozenset[What]] = {
+    What.TRUTHFUL: _OF_ENDPOINTS,
+    What.WITNESS_TRUTHFUL: frozenset({What.WITNESS_SILENT, What.WITNESS_SAYS_ON, What.WITNESS_SAYS_OFF}),
+    What.API_UP: frozenset({What.API_DOWN}),
+    What.API_CAUGHT_UP: frozenset({What.API_LAGS}),
+    What.NIC_ON: frozenset({What.NIC_OFF}),
+    What.KUBELET_START: frozenset({What.KUBELET_STOP}),
+    What.HOST_ON: frozenset({What.HOST_OFF}),
+    What.HOST_JOINED: frozenset({What.HOST_CUT}),
+}
+"""What ends what: left out alone, what it ends would last for ever, which goes wrong in another way."""
 
 
 def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verdict:
@@ -31,7 +51,7 @@ def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Ver
         return verdict
 
     def still_wrong(kept: Kept) -> bool:
-        return play(kept).kind == verdict.kind
+        return not endless(world.script, kept) and play(kept).kind == verdict.kind
 
     while smaller := next(_smaller(keep, still_wrong), None):
         keep = smaller
@@ -46,3 +66,14 @@ def _smaller(keep: Kept, still_wrong: Callable[[Kept], bool]) -> Iterator[Kept]:
     for number in reversed(keep.faults):
         if still_wrong(less := Kept(tuple(one for one in keep.faults if one != number), keep.agents)):
             yield less
+
+
+def endless(script: Sequence[Fault], kept: Kept) -> bool:
+    """Whether something is left that had an end, and has none any more."""
+    return any(
+        script[before].what in ENDS.get(fault.what, ())
+        for number, fault in enumerate(script)
+        if number not in kept.faults
+        for before in kept.faults
+        if before < number
+    )

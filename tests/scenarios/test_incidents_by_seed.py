@@ -2,7 +2,7 @@
 
 A seed that fails tells its whole story, and the command that tells it again; with ``--shrink``, as small as
 it can be. Others than the usual thousand, on all processors and with a table:
-``uv run python -m tests.scenarios.seeds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
+``./dev worlds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
 from tests.scenarios import replay, seeds
-from tests.scenarios.judge import judge, recipe_of, world_of
+from tests.scenarios.judge import Kept, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
-from tests.scenarios.shrink import shrink
+from tests.scenarios.shrink import endless, shrink
 from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty
 from tests.support import amounts
@@ -43,13 +43,13 @@ def test_no_world_by_chance_goes_wrong(first):
     # Else nothing was shown: many deaths are fenced, and most fences come off by themselves.
     if len(verdicts) == BATCH:
         assert sum(verdict.fenced for verdict in verdicts) > BATCH / 5
-        assert sum(verdict.lifted for verdict in verdicts) > BATCH / 8
+        assert sum(verdict.lifted for verdict in verdicts) > BATCH / 16  # of many nobody comes back
 
 
 @pytest.mark.slow
 def test_old_memory_comes_back_in_enough_of_them():
     """Else nothing was shown of it: a snapshot is reverted after a fence, and writes beside new owners."""
-    assert sum(judged(seed).revenant for seed in range(250)) >= 3
+    assert sum(judged(seed).revenant for seed in range(400)) >= 2
 
 
 def test_every_recipe_has_its_share():
@@ -66,7 +66,7 @@ def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again()
     seed = failing(Hasty)
     report = judge(seed, "careful", Hasty).report
     assert "the promise is broken: " in report
-    assert "To see this again: uv run python -m tests.scenarios.replay " in report
+    assert "To see this again: ./dev world " in report
 
 
 def test_a_seed_that_fails_shrinks_to_what_it_takes_and_goes_wrong_in_the_same_way():
@@ -78,17 +78,17 @@ def test_a_seed_that_fails_shrinks_to_what_it_takes_and_goes_wrong_in_the_same_w
     assert small.kind == whole.kind
     assert small.script <= 2
     command = small.report.splitlines()[-1]
-    assert f"replay {seed} careful --faults " in command
+    assert f"./dev world {seed} careful --faults " in command
     assert command.endswith(" --agents 1")
 
 
 def test_what_is_left_of_a_seed_is_played_by_its_command(capsys):
-    script = world_of(7, "silence").script
-    assert replay.main(["7", "silence", "--faults", "0", "--agents", "1"]) == 0
+    script = world_of(7, "quick").script
+    assert replay.main(["7", "quick", "--faults", "0", "--agents", "1"]) == 0
     told = capsys.readouterr().out
     assert f"{script[0].what.value} {script[0].target}" in told
-    assert told.endswith("replay 7 silence --faults 0 --agents 1\n")
-    assert replay.main(["7", "silence", "--faults", "none"]) == 0
+    assert told.endswith("./dev world 7 quick --faults 0 --agents 1\n")
+    assert replay.main(["7", "quick", "--faults", "none"]) == 0
     assert f"{script[0].what.value} {script[0].target}" not in capsys.readouterr().out
 
 
@@ -114,8 +114,8 @@ def test_a_lie_that_a_kubelet_gives_away_is_believed_under_no_recipe():
 
 
 def test_that_command_tells_the_same_story(capsys):
-    assert replay.main(["7", "silence"]) == 0
-    assert capsys.readouterr().out == f"{judge(7, 'silence').report}\n"
+    assert replay.main(["7", "quick"]) == 0
+    assert capsys.readouterr().out == f"{judge(7, 'quick').report}\n"
 
 
 def test_that_command_takes_the_recipe_of_the_seed_where_none_is_named(capsys):
@@ -186,3 +186,14 @@ def test_a_guest_that_fencer_started_again_and_a_person_stopped_stays_off():
     script = (paused.script[0], Fault(115.0, What.POWER_OFF, "k8s-2", "somebody stops the VM by hand"))
     *events, _ = play(replace(paused, script=script), real_agent)
     assert len([event for event in events if event.data.get("action") == "StartGuest"]) == 1
+
+
+def test_nothing_that_had_an_end_lasts_for_ever_because_that_was_left_out():
+    """Else it would go wrong for another reason: nobody fences while the hypervisor never answers again."""
+    hang, over, crash = (
+        Fault(10.0, What.HANG, "lab"),
+        Fault(60.0, What.TRUTHFUL, "lab"),
+        Fault(20.0, What.CRASH, "k8s-1"),
+    )
+    script = (hang, crash, over)
+    assert [kept for kept in ((1, 2), (0, 1), (1,), (0, 2)) if endless(script, Kept(kept, 1))] == [(0, 1)]

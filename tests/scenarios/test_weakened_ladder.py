@@ -63,7 +63,10 @@ WEAKENED = {
         SCENARIOS["hypervisor-lies"],
     ),
     "without `held`: one wrong answer is death": (without("held"), A_BLIP_WHILE_CUT_OFF),
-    "without `settled`: a rollback is death": (without("settled"), REVERTED_WHILE_CUT_OFF),
+    "without `settled`, and what waits for it to be over: a rollback is death": (
+        without("settled", "held"),
+        REVERTED_WHILE_CUT_OFF,
+    ),
     "without `off` and `held`: no answer is death": (without("off", "held"), HOST_CUT_OFF),
     "without `in place`: a file elsewhere is death": (without("in place"), CONFIG_MOVED_BY_HAND),
     "without a second look: what was off is off": (without_a_second_look, RESUMED_AT_THE_TAINT),

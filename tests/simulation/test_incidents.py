@@ -17,7 +17,7 @@ from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import RECIPES, real_agent
 
-SILENCE_RECIPE, SECONDS_RECIPE = RECIPES["silence"], RECIPES["seconds"]
+QUICK_RECIPE, SECONDS_RECIPE = RECIPES["quick"], RECIPES["seconds"]
 
 
 def told(scenario, *, strict=True, **options):
@@ -129,7 +129,7 @@ LIE = replace(
 )
 
 
-@pytest.mark.parametrize("policy", [ARMED, SILENCE_RECIPE], ids=["careful", "silence"])
+@pytest.mark.parametrize("policy", [ARMED, QUICK_RECIPE], ids=["careful", "quick"])
 def test_a_lying_hypervisor_is_not_believed_while_the_kubelet_is_heard(policy):
     events, summary = told(replace(LIE, policy=policy))
     assert not summary.fenced

@@ -31,8 +31,8 @@ def span(text: str) -> range:
     Raises:
         ValueError: It names none.
     """
-    first, _, last = text.partition("-")
-    found = range(int(first), int(last or first) + 1)
+    first, to, last = text.partition("-")
+    found = range(int(first), int(last if to else first) + 1)
     if not found:
         raise ValueError(f"{text} names no seed at all")
     return found

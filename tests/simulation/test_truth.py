@@ -1,0 +1,222 @@
+"""The independent witness objects to each thing it is there for, whoever does it; and to nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import FenceMark
+from fencer.core.policy import PausedGuest
+from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.faults import Fault, What, apply
+from fencer.simulation.scenario import ARMED, mixed
+from fencer.simulation.truth import Breach, Truth
+
+NODES = ("k8s-1", "k8s-2", "k8s-3")
+
+
+class Witnessed:
+    """A warm world, and a rogue who does what he likes to it through the watched port."""
+
+    def __init__(self, shape=None, policy=ARMED, agents=1):
+        self.simulation = Simulation(shape or Shape(), mixed())
+        self.simulation.warm_up()
+        self.truth = Truth(self.simulation, policy, agents=agents, strict=True)
+        self.port = self.truth.cluster()
+
+    def happen(self, what, target="k8s-2", pass_s=0.0):
+        apply(Fault(0.0, what, target), self.simulation)
+        self.simulation.clock.advance(pass_s)
+
+    def node(self, name="k8s-2"):
+        return self.port.fact(name).node
+
+    def taint(self, name="k8s-2"):
+        guest = self.simulation.guest(name).ref
+        self.port.taint(self.node(name), FenceMark("x", "2026-01-01T00:00:00Z", "boot", guest, "rogue"))
+
+    def clear(self, name="k8s-2"):
+        for pod in self.port.pods(name):
+            self.port.clear(pod, "rogue")
+
+
+@pytest.mark.parametrize(
+    ("what", "gone"),
+    [
+        (What.CRASH, True),
+        (What.DELETE, True),
+        (What.PAUSE, False),
+        (What.SAVE, False),
+        (What.SAVE_TO_FILE, False),
+        (What.NIC_OFF, False),
+        (What.KUBELET_STOP, False),
+        (What.PANIC, False),
+        (What.LIE_STOPPED, False),
+        (What.ALL_STOPPED, False),
+        (What.CLONE, False),
+    ],
+)
+def test_gone_is_who_can_run_on_nowhere_whatever_anybody_says(what, gone):
+    world = Witnessed()
+    world.happen(what, "lab" if what is What.ALL_STOPPED else "k8s-2", pass_s=2.0)
+    assert world.truth.gone("k8s-2") is gone
+    if gone:
+        world.taint()
+        world.clear()
+    else:
+        with pytest.raises(Breach, match="tainted, and its guest k8s-2 is"):
+            world.taint()
+
+
+def test_a_guest_that_was_moved_to_where_nobody_looks_lives():
+    world = Witnessed(Shape(foreign=("elsewhere",)))
+    world.happen(What.MOVE_OUT, pass_s=60.0)
+    assert world.simulation.guest("k8s-2").endpoint == "elsewhere"
+    assert not world.truth.gone("k8s-2")
+
+
+def test_a_paused_guest_counts_as_gone_only_where_the_operator_has_said_so():
+    world = Witnessed(policy=replace(ARMED, paused_guest=PausedGuest.TRUST))
+    world.happen(What.PAUSE)
+    assert world.truth.gone("k8s-2")
+
+
+def test_a_guest_that_boots_anew_is_not_cut_off_from_anything_until_it_holds_pods_again():
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=5.0)
+    world.happen(What.START, pass_s=5.0)
+    assert world.truth.gone("k8s-2")
+    world.simulation.clock.advance(40.0)
+    assert not world.truth.gone("k8s-2")
+
+
+def test_pods_are_cleared_of_fenced_nodes_only_and_of_those_that_stay_none():
+    world = Witnessed()
+    world.happen(What.CRASH)
+    with pytest.raises(Breach, match="its node was not fenced"):
+        world.clear()
+    world.taint()
+    pod = world.simulation.api.pods[world.port.pods("k8s-2")[0].uid]
+    pod.tolerates_out_of_service = True
+    with pytest.raises(Breach, match="is cleared, which stays"):
+        world.clear()
+
+
+def test_the_taint_and_the_cordon_of_an_admin_are_his():
+    world = Witnessed()
+    world.simulation.cluster.taint_by_hand("k8s-2")
+    with pytest.raises(Breach, match="a taint is lifted that fencer did not set"):
+        world.port.untaint(world.node(), None)
+    world = Witnessed()
+    world.simulation.cluster.cordon_by_hand("k8s-2")
+    with pytest.raises(Breach, match="a cordon is lifted that kubectl set"):
+        world.port.uncordon(world.node())
+
+
+def test_our_own_come_off():
+    world = Witnessed()
+    world.happen(What.CRASH)
+    world.taint()
+    world.port.untaint(world.node(), None)
+    world.port.cordon(world.node(), None)
+    world.port.uncordon(world.node())
+    assert world.truth.breaches == 0
+
+
+def test_an_attachment_is_deleted_only_once_its_node_is():
+    world = Witnessed()
+    attachment = next(one for one in world.port.attachments().views if one.node == "k8s-2")
+    world.happen(What.CRASH)
+    with pytest.raises(Breach, match="is deleted, and its node is there"):
+        world.port.delete_attachment(attachment)
+
+
+@pytest.mark.parametrize(("agents", "allowed"), [(1, 1), (2, 2)])
+def test_the_brake_is_held_over_all_agents(agents, allowed):
+    world = Witnessed(agents=agents)
+    for name in NODES[:allowed]:
+        world.happen(What.CRASH, name)
+        world.taint(name)
+    world.happen(What.CRASH, NODES[allowed])
+    with pytest.raises(Breach, match=f"the brake is at {allowed}, and this is fence {allowed + 1}"):
+        world.taint(NODES[allowed])
+
+
+def test_power_is_cut_of_nobody_who_is_heard_unless_he_has_only_just_been_resumed():
+    world = Witnessed()
+    guest = world.simulation.guest("k8s-2")
+    with pytest.raises(Breach, match="its guest is stopped, which runs and is heard"):
+        world.truth.cut_off(guest)
+    world.happen(What.PAUSE, pass_s=30.0)
+    world.happen(What.RESUME, pass_s=2.0)
+    world.truth.cut_off(guest)
+
+
+def test_a_pause_is_stopped_once_it_has_lasted_and_not_before():
+    world = Witnessed()
+    guest = world.simulation.guest("k8s-2")
+    world.happen(What.PAUSE, pass_s=59.0)
+    with pytest.raises(Breach, match="its guest is stopped, which was paused for 59 s only"):
+        world.truth.cut_off(guest)
+    world.simulation.clock.advance(2.0)
+    world.truth.cut_off(guest)
+
+
+def test_who_runs_and_is_silent_is_stopped_once_that_has_lasted_and_not_before():
+    world = Witnessed()
+    guest = world.simulation.guest("k8s-2")
+    world.happen(What.NIC_OFF, pass_s=200.0)
+    with pytest.raises(Breach, match="which runs and was heard lately"):
+        world.truth.cut_off(guest)
+    world.simulation.clock.advance(110.0)
+    world.truth.cut_off(guest)
+
+
+def test_a_machine_that_has_booted_anew_is_not_cut_off_because_its_node_is_still_fenced():
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=60.0)
+    world.taint()
+    world.happen(What.START, pass_s=90.0)
+    with pytest.raises(Breach, match="its guest is stopped, which runs and is heard"):
+        world.truth.cut_off(world.simulation.guest("k8s-2"))
+
+
+def test_nobody_is_fenced_while_nobody_is_heard():
+    world = Witnessed()
+    for name in NODES:
+        world.happen(What.NIC_OFF, name)
+    world.happen(What.CRASH, pass_s=60.0)
+    world.taint()
+    world = Witnessed()
+    for name in NODES:
+        world.happen(What.NIC_OFF, name)
+    world.happen(What.CRASH, pass_s=115.0)
+    with pytest.raises(Breach, match="tainted, and no node at all was heard for"):
+        world.taint()
+
+
+def test_nor_could_anybody_know_of_a_kubelet_that_is_heard_again_since_a_moment():
+    world = Witnessed()
+    world.happen(What.NIC_OFF, pass_s=60.0)
+    guest = world.simulation.guest("k8s-2")
+    world.happen(What.NIC_ON)
+    while not world.simulation.heard(guest):
+        world.simulation.clock.advance(0.5)
+    world.truth.cut_off(guest)
+    world.simulation.clock.advance(10.0)
+    with pytest.raises(Breach, match="its guest is stopped, which runs and is heard"):
+        world.truth.cut_off(guest)
+
+
+def test_memory_that_is_brought_back_while_the_taint_is_on_its_way_is_counted_apart():
+    world = Witnessed()
+    world.happen(What.SNAPSHOT)
+    world.happen(What.CRASH, pass_s=5.0)
+    world.happen(What.REVERT, pass_s=1.0)
+    world.taint()
+    assert (world.truth.overtaken, world.truth.breaches) == (1, 0)
+    late = Witnessed()
+    late.happen(What.SNAPSHOT)
+    late.happen(What.CRASH, pass_s=5.0)
+    late.happen(What.REVERT, pass_s=11.0)
+    with pytest.raises(Breach, match="tainted"):
+        late.taint()
