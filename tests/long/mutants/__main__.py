@@ -34,7 +34,7 @@ class Part:
     Attributes:
         folder: All modules in it, and in folders below.
         tests: Paths for pytest, and its options.
-        without: Names of modules that hold no rules: words, what is read and written.
+        without: Names of modules that hold no rules, but words.
     """
 
     folder: str
@@ -47,14 +47,29 @@ class Part:
         return [str(path.relative_to(ROOT)) for path in paths if path.stem not in {"__init__", *self.without}]
 
 
+_WAITING = {"clock", "footprint", "hookserver", "systemd", "watch", "workers", "world"}
+"""When and where calls are made: what they are told is not for them to judge. Their tests take real time."""
+
+_TELLING = {"notebook", "onlooker"}
+"""For people: an agent that only observes, and a command that looks once, never act."""
+
+_PLANNING = {"drain", "hookdrain", "planned", "turns"}
+"""In which order a person's wish is carried out. What cannot be taken back is judged elsewhere in each case:
+a power-off, a start or a fence by core, in `Agent.step`; evictions by `core.drain` and the API's budgets."""
+
 PARTS: Mapping[str, Part] = {
     "core": Part(
         "fencer/core",
         # What is drawn is no rule.
         ("tests/core", "-k", "not test_what_is_drawn_leads_to_every_action"),
-        frozenset({"reasons", "text", "words"}),
+        frozenset({"reasons", "text"}),
     ),
-    "runtime": Part("fencer/runtime", ("tests/runtime", "tests/scenarios", "tests/simulation")),
+    "runtime": Part(
+        "fencer/runtime",
+        # Stories, told or drawn by chance, take ten times as long, and find little that these do not.
+        ("tests/runtime", "--deselect", "tests/runtime/test_bounds.py"),
+        frozenset({*_WAITING, *_TELLING, *_PLANNING}),
+    ),
 }
 
 

@@ -26,6 +26,11 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def _is_unreachable(node: ast.stmt) -> bool:
+    called = getattr(getattr(node, "value", None), "func", None)
+    return getattr(called, "id", "") == "assert_never"
+
+
 class Finder(ast.NodeVisitor):
     """Walks a module and notes its faults.
 
@@ -113,7 +118,9 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_match_case(self, node: ast.match_case) -> None:
-        """A case that is never taken."""
+        """A case that is never taken; one that no type leads to is for the type checker alone."""
+        if _is_unreachable(node.body[0]):
+            return
         if node.guard is not None:
             self._condition(node.guard)
         else:
@@ -123,7 +130,9 @@ class Finder(ast.NodeVisitor):
             self.visit(statement)
 
     def visit_If(self, node: ast.If | ast.While | ast.Assert) -> None:
-        """It is always taken, or never."""
+        """It is always taken, or never; what is there for the type checker alone never is."""
+        if getattr(node.test, "id", "") == "TYPE_CHECKING":
+            return
         self._condition(node.test)
         for statement in chain.from_iterable((getattr(node, "body", ()), getattr(node, "orelse", ()))):
             self.visit(statement)

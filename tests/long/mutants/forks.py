@@ -6,11 +6,13 @@ import os
 import pickle
 import signal
 import sys
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 BROKEN = 9
-"""Exit code of `end_with` where there is none: an exception."""
+"""Exit code of `end_with` where there is none: an exception, which is told on standard error."""
 
 
 def in_fork(what: Callable[[], Any]) -> Any:
@@ -36,12 +38,39 @@ def end_with(what: Callable[[], int], within_s: int) -> None:
     """Do something in silence, and end this process with its exit code; or by SIGALRM, if it takes long."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(within_s)
+    told = os.dup(2)
     _silence(1, 2)
     code = BROKEN
     try:
         code = what()
+    except BaseException:  # noqa: BLE001 - nothing may get out of this process
+        os.write(told, traceback.format_exc().encode())
     finally:
         os._exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """The end of a pipe at which a forked process says something, a line each time."""
+
+    pipe: int
+
+    def __call__(self, line: str) -> None:
+        """Say it."""
+        os.write(self.pipe, f"{line}\n".encode())
+
+
+def tell_through_a_pipe() -> tuple[int, Tell]:
+    """Return the two ends of a pipe: where it is heard, and where it is said."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)  # a process that a test has left behind may hold the other end
+    return reading, Tell(writing)
+
+
+def heard_from(reading: int) -> list[str]:
+    """Return what a process has said before it ended, and close the pipe."""
+    with os.fdopen(reading, "rb") as pipe:
+        return (pipe.read() or b"").decode().splitlines()
 
 
 def _silence(*outputs: int) -> None:

@@ -1,7 +1,8 @@
 """Tries faults: which tests find them?
 
 A fault in a function's body is put into a process that has collected all tests, by the code that the function
-runs, and only the tests that run its lines are asked, the quickest first. One that is there when its module
+runs, and only the tests that run its lines are asked: first those that found others in the same function or
+module, then the quickest. One that is there when its module
 is loaded, and one that no test has found in that way, is loaded anew, as in a checkout with that text. Each
 trial is a process of its own, forked from one that has imported what takes long. The checkout stays as it is.
 """
@@ -15,6 +16,7 @@ import importlib.util
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,7 +30,7 @@ import hypothesis
 import pytest
 
 from tests.long.mutants.faults import Fault
-from tests.long.mutants.forks import BROKEN, end_with, in_fork
+from tests.long.mutants.forks import BROKEN, Tell, end_with, heard_from, in_fork, tell_through_a_pipe
 
 PATIENCE = 5
 """A trial takes so many times what its tests take without a fault, and `PATIENCE_S`, before it is given up: a
@@ -49,21 +51,31 @@ class Measured:
         ran_by: The tests that run a line, by file and line.
         took_s: What each test takes.
         modules: What was imported for them, besides the project's own.
+        finds: How many faults of a function, and of a module, each test has found so far.
     """
 
     ran_by: dict[tuple[str, int], set[str]] = field(default_factory=dict)
     took_s: dict[str, float] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
+    finds: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def tests_for(self, fault: Fault) -> list[str]:
-        """Return the tests that may find a fault, the quickest first; all, if it is there from the start.
+        """Return the tests that may find a fault, the likeliest first; all, if it is there from the start.
 
         So is what no test runs: a function may be called when a module is loaded.
         """
         found: set[str] = set()
         if fault.function:
             found = found.union(*(self.ran_by.get((fault.path, line), ()) for line in fault.lines))
-        return sorted(found or self.took_s, key=lambda test: (self.took_s[test], test))
+        return sorted(found or self.took_s, key=lambda test: (*self._finds_less(fault, test), test))
+
+    def _finds_less(self, fault: Fault, test: str) -> tuple[int, int, float]:
+        in_function, in_module = (self.finds[fault.path, name, test] for name in (fault.function, ""))
+        return -in_function, -in_module, self.took_s[test]
+
+    def found_by(self, test: str, fault: Fault) -> None:
+        """Take note of a test that found a fault: it may find the next one, too."""
+        self.finds.update({(fault.path, name, test) for name in (fault.function, "")})
 
     def patience_s(self, tests: Iterable[str]) -> int:
         """Return for how long a trial with these tests may go on."""
@@ -120,35 +132,40 @@ class Trials:
         return plugin.measured, plugin.left
 
     def _survivors(
-        self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str]], int]
+        self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str], Tell], int]
     ) -> Iterator[Fault]:
         """Try faults, so many at a time, and return those that are not found, in any order."""
-        running: dict[int, Fault] = {}
+        running: dict[int, tuple[Fault, int]] = {}
         for fault in faults:
             if len(running) == self.jobs:
-                yield from self._ended(running)
+                yield from self._ended(running, measured)
             tests = measured.tests_for(fault)
+            patience_s = measured.patience_s(tests)
+            told, tell = tell_through_a_pipe()
             sys.stdout.flush()
             pid = os.fork()
             if not pid:
-                end_with(lambda fault=fault, tests=tests: trial(fault, tests), measured.patience_s(tests))
-            running[pid] = fault
+                end_with(lambda fault=fault, tests=tests, tell=tell: trial(fault, tests, tell), patience_s)
+            os.close(tell.pipe)
+            running[pid] = fault, told
         while running:
-            yield from self._ended(running)
+            yield from self._ended(running, measured)
 
-    def _ended(self, running: dict[int, Fault]) -> Iterator[Fault]:
+    def _ended(self, running: dict[int, tuple[Fault, int]], measured: Measured) -> Iterator[Fault]:
         pid, status = os.wait()
-        fault = running.pop(pid)
+        fault, told = running.pop(pid)
+        for test in heard_from(told):
+            measured.found_by(test, fault)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == BROKEN:
             raise RuntimeError(f"could not be tried: {fault}")
         self._say(fault, status != 0)
         if status == 0:
             yield fault
 
-    def _loaded_anew(self, fault: Fault, tests: Sequence[str]) -> int:
+    def _loaded_anew(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
         sys.meta_path.insert(0, _Loader(self.root, fault))
         files = sorted({test.partition("::")[0] for test in tests})
-        return _FOUND if pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests)]) else 0
+        return _FOUND if pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]) else 0
 
 
 class _AfterCollection:
@@ -215,16 +232,17 @@ class _Trial:
     ) -> None:
         self._session, self._items, self._functions, self._root = session, items, functions, root
 
-    def __call__(self, fault: Fault, tests: Sequence[str]) -> int:
+    def __call__(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
         path = str(self._root / fault.path)
         code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
         changed = {inner.co_qualname: inner for inner in _codes(code)}
-        for function in self._functions[path, fault.function]:
+        for function in self._functions.get((path, fault.function), ()):
             function.__code__ = changed[fault.function]
         for test in tests:
             item = self._items[test]
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             if self._session.testsfailed:
+                tell(test)
                 return _FOUND
         return 0
 
@@ -232,8 +250,14 @@ class _Trial:
 class _Chosen:
     """A plugin of pytest: some tests, in this order."""
 
-    def __init__(self, tests: Sequence[str]) -> None:
+    def __init__(self, tests: Sequence[str], tell: Tell) -> None:
         self._order = {test: index for index, test in enumerate(tests)}
+        self._tell = tell
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Say which of them found the fault."""
+        if report.failed:
+            self._tell(report.nodeid)
 
     def pytest_sessionstart(self) -> None:
         """The first wrong example will do."""
@@ -281,6 +305,7 @@ def _without_chance() -> None:
 def _functions(room: Path) -> Mapping[tuple[str, str], list[FunctionType]]:
     """Find every function of the project that was loaded, wherever it is held, by file and qualified name."""
     found: dict[tuple[str, str], list[FunctionType]] = {}
+    gc.unfreeze()  # what was frozen is not among the objects
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(room)):
             code = thing.__code__
