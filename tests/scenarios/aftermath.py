@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from fencer.core.annotations import BINDING
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
@@ -43,6 +43,12 @@ def bound_s(policy: Policy, deaths: int, answer_s: float | None) -> float:
     stopped_s = policy.paused_for_s + deaths * policy.power_window_s + policy.killed_hold_s
     freed_s = policy.unfence_renewals * policy.lease_period_s + policy.settle_s
     return silent_s + stopped_s + freed_s + deaths * CALLS * (answer_s or USUAL_ANSWER_S)
+
+
+def frozen_s(scenario: Scenario) -> float:
+    """Return for how long agents may stand still after the last fault, each in front of its power order."""
+    frozen = any(fault.what is What.FREEZE for fault in scenario.script)
+    return FROZEN_S * len(scenario.watchers) if frozen else 0.0
 
 
 def told_wrong(scenario: Scenario) -> frozenset[str]:

@@ -23,7 +23,7 @@ from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import CALLS, bound_s, deaths, starved, told_wrong
+from tests.scenarios.aftermath import CALLS, bound_s, deaths, frozen_s, starved, told_wrong
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.telling import event_line, node_lines, script_lines, world_lines
 
@@ -114,7 +114,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
 
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
-    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s)
+    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s) + frozen_s(scenario)
     events: list[StageEvent] = []
     wrong: list[str] = []
     back: tuple[str, float] | None = None
