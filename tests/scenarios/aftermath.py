@@ -90,7 +90,8 @@ def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
-        if machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}:
+        dead = machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}
+        if dead or _is_to_be_stopped(stage, node, machine.guest):
             yield from _not_fenced(stage, node, machine.guest)
         elif _sound(stage, machine.guest):
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * (
@@ -116,6 +117,14 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
+    """Whether a guest runs and was not heard for so long that it is to be stopped, by who wants that."""
+    policy = stage.scenario.policy
+    silent_s = stage.simulation.clock.now_s() - node.renewed_s
+    wanted = policy.unresponsive_guest is UnresponsiveGuest.STOP and not node.out_of_service
+    return wanted and guest.running() and silent_s > policy.unresponsive_after_s + policy.power_window_s
 
 
 def _braked(stage: Stage) -> bool:
