@@ -206,7 +206,8 @@ class Crew:
         simulation = self._simulation
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         process = self._processes[name] = Process()
-        cluster: object = self._truth.cluster()
+        watched, hypervisors = self._truth.ports()
+        cluster: object = watched
         chance = None
         if self._scenario.interleaved:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
@@ -215,7 +216,7 @@ class Crew:
         asker.patience_s = PATIENCE_S
         return StagePorts(
             cast("Cluster", cluster),
-            {endpoint: simulation.hypervisors[endpoint] for endpoint in knows},
+            {endpoint: hypervisors[endpoint] for endpoint in knows},
             asker,
             simulation.clock,
             self._reporter,

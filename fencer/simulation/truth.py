@@ -5,21 +5,21 @@ stands between agents and ports, and watches what becomes of the objects, so tha
 
 *Given away* is what ran in a memory that still is anywhere. So a guest that was dead and boots anew while a
 fence is on its way has lost nothing: what ran in it has ended, until its kubelet starts something again. And
-nobody could know of memory that is brought back, from a snapshot, in the very seconds in which the last
-answer is still on its way: that is counted as *overtaken*, and its writers as those of any revenant.
+nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
+live: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots anew, and starts what was to run on its node before anybody hears of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
-from fencer.core.model import OUT_OF_SERVICE, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy
-from fencer.ports import Cleared, Cluster
+from fencer.ports import Cleared, Cluster, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
@@ -65,6 +65,7 @@ class Truth:
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
+        self._looks: Mapping[str, float] = {}
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._was_alive: dict[str, bool] = {}
@@ -82,14 +83,22 @@ class Truth:
         """Whether no machine that was this node can run on: nothing of its memory is anywhere."""
         return not self._living(node)
 
-    def cluster(self) -> Cluster:
-        """Return the cluster's port, watched."""
-        return cast("Cluster", _WatchedCluster(self, self._simulation.cluster))
+    def ports(self) -> tuple[Cluster, dict[str, Hypervisor]]:
+        """Return the ports of one agent, watched: what it changes, and when it last looked at each guest."""
+        looks: dict[str, float] = {}
+        clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
+
+        def looked(guest: GuestRef) -> None:
+            looks[guest.name] = clock.now_s()
+
+        watched = {name: _WatchedHypervisor(port, looked) for name, port in hypervisors.items()}
+        cluster = _WatchedCluster(self, looks, self._simulation.cluster)
+        return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self) -> Iterator[None]:
-        """What changes now is the doing of an agent."""
-        self._acting = True
+    def acting(self, looks: Mapping[str, float]) -> Iterator[None]:
+        """What changes now is the doing of an agent, which last looked at each guest then."""
+        self._acting, self._looks = True, looks
         try:
             yield
         finally:
@@ -209,11 +218,10 @@ class Truth:
         return not began_anew or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        now_s = self._simulation.clock.now_s()
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            lately = now_s - self._back_s.get(guest.name, -math.inf) < ON_ITS_WAY_S
-            if (brought_back and lately) or (not brought_back and self._was_never_heard(guest)):
+            since = self._back_s.get(guest.name, -math.inf) >= self._looks.get(guest.name, math.inf)
+            if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
@@ -242,11 +250,25 @@ class _Seen:
         self.cordoned, self.cordoner = node.unschedulable, node.cordoner
 
 
+class _WatchedHypervisor:
+    """A hypervisor's port, and when it was asked for a guest."""
+
+    def __init__(self, port: Hypervisor, looked: Callable[[GuestRef], None]) -> None:
+        self._port, self._looked = port, looked
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._port, name)
+
+    def read(self, guest: GuestRef) -> Evidence:
+        self._looked(guest)
+        return self._port.read(guest)
+
+
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(self, truth: Truth, cluster: Cluster) -> None:
-        self._truth, self._cluster = truth, cluster
+    def __init__(self, truth: Truth, looks: Mapping[str, float], cluster: Cluster) -> None:
+        self._truth, self._looks, self._cluster = truth, looks, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -254,12 +276,12 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting():
+            with self._truth.acting(self._looks):
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        self._truth.cleared(pod)
-        with self._truth.acting():
+        with self._truth.acting(self._looks):
+            self._truth.cleared(pod)
             return self._cluster.clear(pod, why)

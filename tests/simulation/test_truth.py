@@ -21,7 +21,7 @@ class Witnessed:
         self.simulation = Simulation(shape or Shape(), mixed())
         self.simulation.warm_up()
         self.truth = Truth(self.simulation, policy, agents=agents, strict=True)
-        self.port = self.truth.cluster()
+        self.port, self.hypervisors = self.truth.ports()
 
     def happen(self, what, target="k8s-2", pass_s=0.0):
         apply(Fault(0.0, what, target), self.simulation)
@@ -211,9 +211,26 @@ def test_memory_that_is_brought_back_while_the_taint_is_on_its_way_is_counted_ap
     world = Witnessed()
     world.happen(What.SNAPSHOT)
     world.happen(What.CRASH, pass_s=5.0)
+    world.hypervisors["lab"].read(world.simulation.guest("k8s-2").ref)
     world.happen(What.REVERT, pass_s=1.0)
     world.taint()
     assert (world.truth.overtaken, world.truth.breaches) == (1, 0)
+
+
+def test_who_did_not_look_since_it_was_brought_back_could_have_known():
+    world = Witnessed()
+    world.happen(What.SNAPSHOT)
+    world.happen(What.CRASH, pass_s=5.0)
+    world.happen(What.REVERT, pass_s=1.0)
+    with pytest.raises(Breach, match="tainted, and its guest k8s-2 is saved"):
+        world.taint()
+    world = Witnessed()
+    world.happen(What.SNAPSHOT)
+    world.happen(What.CRASH, pass_s=5.0)
+    world.happen(What.REVERT, pass_s=1.0)
+    world.hypervisors["lab"].read(world.simulation.guest("k8s-2").ref)
+    with pytest.raises(Breach, match="tainted, and its guest k8s-2 is saved"):
+        world.taint()
     late = Witnessed()
     late.happen(What.SNAPSHOT)
     late.happen(What.CRASH, pass_s=5.0)
