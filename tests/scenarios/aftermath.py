@@ -24,6 +24,9 @@ TOLD_WRONG = frozenset(
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
 copy runs is not told from it: that fencer waits for a person then is the promise's other half."""
 
+ENDS = frozenset({What.CRASH, What.POWER_OFF, What.SHUTDOWN})
+"""Whose guest has ended needs no power-off."""
+
 NOT_READY_S = 50.0 + 5.0
 """Kubernetes' own default: node-monitor-grace-period and -period."""
 CALLS = 25
@@ -55,8 +58,8 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     """Return of whom a person has to say how things are.
 
     Of the guests of an endpoint that called all of them off, too; of one that went to a host of which nobody
-    knows, because its endpoint has no other, or that fell before it was read running there; of one that is
-    paused while another node may claim it; and of several that storage errors have paused.
+    knows, because its endpoint has no other, or that fell before it was read running there; of one whose power
+    would have to be cut while another node may claim it; and of several that storage errors have paused.
     """
     script, shape = scenario.script, scenario.shape
     wrong = {fault.target for fault in script if fault.what in TOLD_WRONG}
@@ -64,7 +67,7 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
     roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
     if What.LIE_UUID in {fault.what for fault in script}:
-        wrong |= {fault.target for fault in script if fault.what is What.PAUSE}
+        wrong |= {fault.target for fault in script if fault.what not in ENDS}
     stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
     wrong |= stalled if len(stalled) > 1 else set()
     moved = {fault.target for fault in script if fault.what is What.MIGRATE}
