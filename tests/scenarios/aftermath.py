@@ -58,8 +58,8 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     """Return of whom a person has to say how things are.
 
     Of the guests of an endpoint that called all of them off, too; of one that went to a host of which nobody
-    knows, because its endpoint has no other, or that fell before it was read running there; of one whose power
-    would have to be cut while another node may claim it; and of several that storage errors have paused.
+    knows, because its endpoint has no other, or that fell before it was read running there; of one that
+    would have to be stopped while another node may claim it; and of several that storage errors have paused.
     """
     script, shape = scenario.script, scenario.shape
     wrong = {fault.target for fault in script if fault.what in TOLD_WRONG}
