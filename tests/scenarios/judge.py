@@ -30,6 +30,9 @@ from tests.scenarios.telling import event_line, node_lines, script_lines, world_
 ALARMED_WITHIN_S = 60.0
 """Old memory is told in so many seconds, unless nobody answers: a late answer and two renewals."""
 
+BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REBOOT})
+"""What may begin another run of a guest."""
+
 TAKES_WORD = frozenset({"seconds"})
 """Recipes that take a hypervisor's word without any silence."""
 
@@ -167,7 +170,7 @@ def _could_not_be_told(
     Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
     word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
     """
-    shape, lies = scenario.shape, {}
+    shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     looks_s = CALLS * (shape.answer_s or 0.0)
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
@@ -179,8 +182,12 @@ def _could_not_be_told(
             What.LIE_STOPPED: (fault.target,),
             What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
         }.get(fault.what, ())
-        seen_s = stage.simulation.timeline.began_s + _answered_s(scenario, fault.at_s) + first_look_s
-        lies |= dict.fromkeys(lied_about, EPOCH + timedelta(seconds=seen_s))
+        for node in lied_about:
+            its = (one for one in scenario.script if one.target == node and one.what in BEGINS)
+            runs = (one.at_s for one in its if one.at_s <= now_s)
+            since_s = _answered_s(scenario, max(fault.at_s, *runs, 0.0))  # each run is lied about anew
+            seen_s = stage.simulation.timeline.began_s + since_s + first_look_s
+            lies[node] = EPOCH + timedelta(seconds=seen_s)
     looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)
     about = {node for node in heard.keys() & lies.keys() if f"{node}: tainted, and its guest" in wrong}
     return any(heard[node] <= lies[node] or heard[node] >= looked for node in about)
