@@ -6,7 +6,7 @@ stands between agents and ports, and watches what becomes of the objects, so tha
 *Given away* is what ran in a memory that still is anywhere. So a guest that was dead and boots anew while a
 fence is on its way has lost nothing: what ran in it has ended, until its kubelet starts something again. And
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
-live: that is counted as *overtaken*, and its writers as those of any revenant.
+live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots anew, and starts what was to run on its node before anybody hears of it.
 """
 
@@ -218,9 +218,11 @@ class Truth:
         return not began_anew or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
+        oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            since = self._back_s.get(guest.name, -math.inf) >= self._looks.get(guest.name, math.inf)
+            looked_s = self._looks.get(guest.name, -math.inf)
+            since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue

@@ -231,6 +231,17 @@ def test_who_did_not_look_since_it_was_brought_back_could_have_known():
     world.hypervisors["lab"].read(world.simulation.guest("k8s-2").ref)
     with pytest.raises(Breach, match="tainted, and its guest k8s-2 is saved"):
         world.taint()
+
+
+def test_a_look_of_long_ago_is_none():
+    world = Witnessed()
+    world.happen(What.SNAPSHOT)
+    world.happen(What.CRASH, pass_s=5.0)
+    world.hypervisors["lab"].read(world.simulation.guest("k8s-2").ref)
+    world.simulation.clock.advance(10.0)
+    world.happen(What.REVERT, pass_s=1.0)
+    with pytest.raises(Breach, match="tainted, and its guest k8s-2 is saved"):
+        world.taint()
     late = Witnessed()
     late.happen(What.SNAPSHOT)
     late.happen(What.CRASH, pass_s=5.0)
