@@ -43,8 +43,8 @@ class LeaseTrack:
         not_ready_since_s: Since when Ready has not been True. None: it is.
         version: The lease's resourceVersion, as a number; a read of an older one tells nothing.
         readable: It could be read the last time.
-        deaf_s: For so long nobody at all was heard since then, which tells nothing of this node: so much was
-            added to `changed_at_s`.
+        deaf_s: So much longer ago it may have changed: nobody at all was heard meanwhile, or nobody listened,
+            which tells nothing of this node.
 
     Source: kubernetes pkg/controller/nodelifecycle, tryUpdateNodeHealth does the same.
     """
@@ -82,6 +82,7 @@ def track(
     version: int = 0,
     deaf_s: float = 0.0,
     keep_s: float = LEASE_DURATION_S,
+    unseen_s: float = 0.0,
 ) -> LeaseTrack:
     """Take in one look at a node's lease and Ready condition.
 
@@ -94,6 +95,8 @@ def track(
             less than `LAGS_S`.
         deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node.
         keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
+        unseen_s: For so long, up to now, nobody could look: a change that is seen now may be as old. Silence
+            counts from now, a sign of life from then.
     """
     since_s = None if ready else now_s
     if before is None:
@@ -109,7 +112,7 @@ def track(
         return before
     renewals = before.renewals + (before.renew_time is not None)
     return replace(
-        before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version, deaf_s=0.0
+        before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version, deaf_s=unseen_s
     )
 
 

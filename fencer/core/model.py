@@ -477,7 +477,8 @@ class NodeView:
         not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
         lease_age_s: For how long its lease has been silent as far as that says anything of this node, on our
             clock. None: never seen.
-        deaf_s: How much longer ago its renewTime changed: while nobody is heard, silence tells nothing.
+        deaf_s: How much longer ago its renewTime may have changed: while nobody is heard, or may look,
+            silence tells nothing.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.

@@ -13,11 +13,15 @@ from fencer.core.text import age
 
 
 def paused_long(subject: Subject, policy: Policy) -> Answer:
-    """The pause is no snapshot, save or stall. By hand, it need not last that long."""
-    run = subject.history.run
+    """The pause is no snapshot, save or stall. By hand, it need not last that long.
+
+    Nor is it older than what was heard last: between two readings of a pause it may have run for a moment.
+    """
+    run, silent_s = subject.history.run, subject.node.lease_age_s
     limit_s = policy.paused_for_s if subject.seen.intent is Intent.WATCH else policy.confirm_s
     paused = run is not None and run.power_state is PowerState.PAUSED
     lasted_s = max(0.0, run.last_s - run.since_s) if run is not None and paused else 0.0
+    lasted_s = lasted_s if silent_s is None else min(lasted_s, silent_s)
     needs = f"limit {limit_s:g} s, then it is stopped"
     raw = subject.evidence.raw
     if lasted_s < limit_s:

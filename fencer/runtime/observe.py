@@ -73,7 +73,7 @@ class Observer:
         self.finder = Finder(world.cluster, self.api, world.clock, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._alive_s = self._listed_s = world.clock.now_s()
-        self._deaf_s = 0.0
+        self._deaf_s = self._unseen_s = 0.0
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -122,16 +122,20 @@ class Observer:
         try:
             return self.api(self._world.cluster.roster)
         except ClusterError:
-            self._deaf_s += self._since_last_list_s()
+            passed_s = self._since_last_list_s()
+            self._deaf_s += passed_s
+            self._unseen_s += passed_s
             raise
 
     def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
         """Return the nodes with what this agent knows of them, by name.
 
-        Once anybody is heard again, the time in which nobody was is not counted.
+        Once anybody is heard again, the time in which nobody was is not counted. What is new after a time in
+        which no list was answered may be as old as that, and is no sign that anybody is heard now.
         """
         passed_s = self._since_last_list_s()
-        nodes = {fact.node.name: self._listed(fact, now_s) for fact in facts}
+        nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
+        self._unseen_s = 0.0
         if not any(heard(node, self._policy) for node in nodes.values()):
             self._deaf_s += passed_s
         elif self._deaf_s:
@@ -434,7 +438,7 @@ class Observer:
             if node.name not in nodes
         }
 
-    def _listed(self, fact: Fact, now_s: float, deaf_s: float = 0.0) -> NodeView:
+    def _listed(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
         """Return a node as a list shows it; or as it was read live a moment ago, where the list lags behind.
 
         Else a fence of a moment ago would not count for the brake.
@@ -442,9 +446,9 @@ class Observer:
         live, at_s = self.memory.live.get(fact.node.uid, (fact.node, now_s))
         if now_s - at_s < LAGS_S and live.newer_than(fact.node):
             fact = replace(fact, node=live)
-        return self._aged(fact, now_s, deaf_s)
+        return self._aged(fact, now_s, deaf_s, unseen_s)
 
-    def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0) -> NodeView:
+    def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
         uid = fact.node.uid
         lease = track(
             self.memory.leases.get(uid),
@@ -454,6 +458,7 @@ class Observer:
             version=fact.lease_version,
             deaf_s=deaf_s,
             keep_s=silence_kept_s(self._policy),
+            unseen_s=unseen_s,
         )
         self.memory.leases[uid] = lease
         return aged(self.notes.read(fact.node), lease, now_s)

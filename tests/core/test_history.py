@@ -93,6 +93,14 @@ class TestLeases:
         lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=False, now_s=110.0, deaf_s=4.0)
         assert aged(node(), lease, 110.0).lease_age_s == 106.0
 
+    def test_what_is_new_after_a_time_without_a_look_may_be_as_old_as_that(self):
+        """For silence it counts from now, for a sign of life from then; until the next change."""
+        lease = track(track(None, "t1", ready=True, now_s=0.0), "t2", ready=True, now_s=80.0, unseen_s=70.0)
+        seen = aged(node(), lease, 82.0)
+        assert (seen.lease_age_s, seen.heard_s) == (2.0, 72.0)
+        seen = aged(node(), track(lease, "t3", ready=True, now_s=90.0), 92.0)
+        assert (seen.lease_age_s, seen.heard_s) == (2.0, 2.0)
+
     def test_an_api_that_was_restored_from_a_backup_is_believed_at_last(self):
         """Its versions began anew, lower; a list that lags shows lower ones, too, but not for a minute."""
         lease = track(None, "t9", ready=True, now_s=1000.0, version=900)

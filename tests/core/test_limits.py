@@ -96,6 +96,15 @@ class TestHowLong:
         assert (early.verdict, early.reason) == (Verdict.WAIT, Reason.PAUSE_TOO_SHORT)
         assert early.recheck_s == pytest.approx(0.5)
 
+    def test_a_pause_is_no_older_than_what_was_heard_last(self):
+        """It ran between two readings: its kubelet renewed. A lease that is gone says nothing."""
+        node = in_state(PowerState.PAUSED).node
+        early = self.lasted(PowerState.PAUSED, 90.0, node=replace(node, lease_age_s=45.0))
+        assert (early.reason, early.recheck_s) == (Reason.PAUSE_TOO_SHORT, 15.0)
+        for silent_s in (60.0, None):
+            later = self.lasted(PowerState.PAUSED, 90.0, node=replace(node, lease_age_s=silent_s))
+            assert later.reason is not Reason.PAUSE_TOO_SHORT
+
     def test_saved_memory_is_thrown_away_at_its_limit(self):
         assert self.lasted(PowerState.SAVED, 5.0, DISCARDING).verdict is Verdict.DISCARD_FIRST
         early = self.lasted(PowerState.SAVED, 1.0, DISCARDING)

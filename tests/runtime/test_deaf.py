@@ -62,6 +62,28 @@ def test_lists_that_fail_now_and_then_keep_no_dead_node_from_its_fence():
     assert stage.node().fenced
 
 
+def test_what_is_new_after_an_outage_of_the_api_is_no_sign_that_anybody_is_heard_now():
+    """One renewed a moment before it; all are cut off since, and nobody has said yet that it is not Ready."""
+    stage = Stagehand(replace(ARMED, require_not_ready=False, lease_silent_s=20.0))
+    nodes = stage.simulation.api.nodes
+    stage.run(60)
+    stage.happen(What.POWER_OFF)
+    stage.run(10)
+    lease = nodes["k8s-1"].lease
+    while nodes["k8s-1"].lease == lease:
+        stage.simulation.clock.wait(0.1)
+    stage.happen(What.API_DOWN, "")
+    run(stage, 80)
+    for name in nodes:
+        stage.happen(What.NIC_OFF, name)
+    stage.happen(What.API_UP, "")
+    run(stage, 60)
+    assert not stage.node().fenced
+    stage.happen(What.NIC_ON, "k8s-1")
+    run(stage, 60)
+    assert stage.node().fenced
+
+
 def test_who_stays_silent_then_is_stopped_all_the_same():
     stage = Stagehand(STOPPING)
     stage.run(60)

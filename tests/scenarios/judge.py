@@ -14,7 +14,7 @@ from fencer.core.pods import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
-from fencer.simulation.faults import OF_AGENTS, What
+from fencer.simulation.faults import LATE_S, OF_AGENTS, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.scenario import Scenario
@@ -171,7 +171,8 @@ def _could_not_be_told(
     word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
     """
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
-    looks_s = CALLS * (shape.answer_s or 0.0)
+    late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
+    looks_s = CALLS * (shape.answer_s or 0.0) + (LATE_S if late else 0.0)
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
         if recipe in TAKES_WORD
