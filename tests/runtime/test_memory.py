@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Intent, PowerState, Reason, Word
+from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
 from fencer.errors import ClusterError
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
@@ -66,6 +66,15 @@ class TestTimeInWhichNobodyWasHeard:
             silent.add(sum(node.lease_age_s >= ARMED.lease_silent_s for node in nodes))
             stage.simulation.clock.wait(1.0)
         assert silent == {len(nodes), 0}  # all, of whom none is fenced; and once the first is heard, nobody
+
+    def test_nor_of_one_that_is_heard_later_than_the_others(self, stage):
+        stage.happen(What.API_DOWN, "")
+        looks(stage, 100.0)
+        stage.happen(What.NIC_OFF)
+        stage.happen(What.API_UP, "")
+        looks(stage, 14.0)
+        assert far(stage, "k8s-1").node.lease_age_s < ARMED.lease_period_s + 2
+        assert far(stage).node.lease_age_s < ARMED.lease_silent_s
 
     def test_but_what_was_silent_before_stays_so(self, stage):
         stage.happen(What.NIC_OFF)
@@ -132,6 +141,16 @@ class TestWhoComesFirst:
         assert seen.candidates[0].guest.name == first
         assert names(seen) == {NAME, COPY}
 
+    def test_it_is_read_at_once_where_the_bound_one_has_just_ended(self, stage):
+        self.copied(stage)
+        observer = stage.agent.observer
+        scene = observer.look()
+        before = observer.observation(scene, scene.nodes[NAME])
+        stage.happen(What.POWER_OFF)
+        seen = observer.closer(scene, before)
+        assert (before.candidates[0].guest.name, seen.candidates[0].guest.name) == (NAME, COPY)
+        assert (seen.evidence.guest.name, seen.evidence.power_state) == (COPY, PowerState.RUNNING)
+
     def test_not_while_the_node_is_not_heard(self, stage):
         stage.happen(What.NIC_OFF)
         looks(stage, 60.0)
@@ -175,6 +194,30 @@ class TestGuestsThatWereNotFound:
         assert self.reads(stage) == (False, PowerState.ABSENT)
 
 
+    def test_not_once_it_was_found_after_all(self, stage):
+        observer, unlisted = stage.agent.observer, stage.simulation.hypervisor.trouble.missing
+        unlisted.add(NAME)
+        close(stage)
+        scene = observer.look()
+        before = observer.observation(scene, scene.nodes[NAME])
+        unlisted.clear()
+        assert observer.closer(scene, before).evidence.power_state is PowerState.RUNNING
+        unlisted.add(NAME)
+        assert self.reads(stage) == (False, PowerState.ABSENT)
+
+    def test_not_where_its_end_is_on_record(self, stage):
+        """That one is to be fenced: nothing keeps it from being asked for."""
+        stage.happen(What.POWER_OFF)
+        stage.happen(What.DELETE)
+        assert close(stage).evidence.end_recorded
+        assert self.reads(stage) == (False, PowerState.ABSENT)
+
+    def test_not_of_one_that_was_there(self, stage):
+        assert close(stage).evidence.power_state is PowerState.RUNNING
+        stage.simulation.hypervisor.trouble.missing.add(NAME)
+        assert self.reads(stage) == (False, PowerState.ABSENT)
+
+
 class TestPowerThatWasAskedFor:
     def test_that_it_was_asked_is_about_this_boot(self, stage):
         stage.agent.step(NAME, Intent.SHUTDOWN, Word())
@@ -201,6 +244,12 @@ class TestPowerThatWasAskedFor:
         stage.happen(ends)
         looks(stage, 60.0 if ends is What.RESUME else 4.0)
         assert far(stage).stop_failed is None
+
+
+def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage):
+    stage.happen(What.LIE_STOPPED)
+    stage.run(60)
+    assert [doubt.kind for doubt in stage.node().doubts] == [Doubted.CONTRADICTED]
 
 
 def test_of_a_node_that_is_deleted_nothing_is_kept(stage):
