@@ -193,7 +193,6 @@ class TestGuestsThatWereNotFound:
         unlisted.add(NAME)
         assert self.reads(stage) == (False, PowerState.ABSENT)
 
-
     def test_not_once_it_was_found_after_all(self, stage):
         observer, unlisted = stage.agent.observer, stage.simulation.hypervisor.trouble.missing
         unlisted.add(NAME)
