@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.fleet import STALL_REMEMBERED_S
 from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
 from fencer.errors import FencerError
 from fencer.runtime.reconcile import Agent
@@ -93,6 +94,22 @@ def test_a_power_off_that_took_long_sets_nobody_else_back():
     assert stage.agent.tick().judged["k8s-3"].observation.history.run.since_s == since_s
 
 
+def test_nor_does_a_pass_in_which_the_api_takes_its_time():
+    """Longer than readings may lie apart: each call shows that the agent goes on."""
+    slow = Slow()
+    slow.stage.happen(What.PAUSE)
+    slow.stage.run(ARMED.lease_silent_s + 20)
+    slow.answer_s = ARMED.call_deadline_s - 1
+    took, since = [], set()
+    for _ in range(3):
+        began_s = slow.stage.simulation.clock.now_s()
+        slow.stage.agent.observer.finder.attachments_changed()
+        since.add(slow.stage.agent.tick().judged["k8s-3"].observation.history.run.since_s)
+        took.append(slow.stage.simulation.clock.now_s() - began_s)
+    assert min(took) > ARMED.apart_s
+    assert len(since) == 1
+
+
 class TestQuorum:
     """Three control-plane nodes, of which one has just ended: its lease is young for a while all the same."""
 
@@ -114,6 +131,7 @@ class TestQuorum:
 def test_a_storage_stall_is_remembered_when_all_but_one_guest_go_on():
     """The last one to go on is part of it; ten minutes later it counts for itself."""
     stage = Stagehand()
+    stage.simulation.clock.wait(STALL_REMEMBERED_S)
     stage.run(25)
     for name in ("k8s-2", "k8s-3"):
         stage.happen(What.IO_ERROR, name)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
+from fencer.core.pods import seconds_between
 from fencer.errors import ClusterError
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
@@ -141,6 +142,13 @@ class TestWhoComesFirst:
         assert seen.candidates[0].guest.name == first
         assert names(seen) == {NAME, COPY}
 
+    def test_also_where_the_bound_one_was_deleted(self, stage):
+        self.copied(stage)
+        stage.happen(What.POWER_OFF)
+        stage.happen(What.DELETE)
+        close(stage)
+        assert far(stage).candidates[0].guest.name == COPY
+
     def test_it_is_read_at_once_where_the_bound_one_has_just_ended(self, stage):
         self.copied(stage)
         observer = stage.agent.observer
@@ -251,6 +259,29 @@ def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage)
     assert [doubt.kind for doubt in stage.node().doubts] == [Doubted.CONTRADICTED]
 
 
+def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
+    observer = stage.agent.observer
+    stage.happen(What.NIC_OFF)
+    scene = observer.look()
+    before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
+    stage.simulation.clock.wait(5.0)
+    after = observer.recount(scene, before)
+    assert after.now_s - before.now_s == pytest.approx(5.0, abs=0.1)
+    assert after.node.lease_age_s - before.node.lease_age_s == pytest.approx(5.0, abs=0.1)
+    assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
+
+
+def test_a_guest_whose_state_is_unknown_is_not_down(stage):
+    observer = stage.agent.observer
+    states = {}
+    for state in (PowerState.RUNNING, PowerState.UNKNOWN, PowerState.PAUSED, PowerState.STOPPED):
+        scene = observer.look()
+        key = scene.directory.candidates(scene.nodes[NAME])[0].guest.key
+        scene.evidence[key] = replace(scene.evidence[key], power_state=state)
+        states[state] = NAME in observer.down(scene)
+    assert [state for state, down in states.items() if down] == [PowerState.PAUSED, PowerState.STOPPED]
+
+
 def test_of_a_node_that_is_deleted_nothing_is_kept(stage):
     close(stage)
     memory, uid = stage.agent.observer.memory, stage.node().uid
@@ -269,6 +300,18 @@ def test_a_list_that_lags_behind_does_not_undo_what_was_read_live(stage):
     seen = far(stage).node
     assert seen.renewed_utc == live.renewed_utc
     assert seen.lease_renewals == live.lease_renewals
+
+
+def test_a_fenced_node_that_is_deleted_amid_a_look_is_gone(stage):
+    stage.happen(What.CRASH)
+    stage.run(90)
+    observer = stage.agent.observer
+    scene = observer.look()
+    before = observer.observation(scene, scene.nodes[NAME])
+    stage.happen(What.DELETE_NODE)
+    assert before.node.fenced
+    assert not before.node.gone
+    assert observer.closer(scene, before).node.gone
 
 
 def test_nobody_is_looked_for_who_was_never_fenced(stage):

@@ -38,11 +38,13 @@ def same_uuid(stage, name="k8s-3"):
     return stage
 
 
-def moved():
+def moved(*since):
     """Its guest has moved to another endpoint, which nobody has looked at since."""
     stage = sound(further=("lab-b",))
     stage.happen(What.MOVE_OUT, NAME)
     stage.simulation.clock.wait(2 * COPY_S)
+    for what in since:
+        stage.happen(what, "lab")
     return stage
 
 
@@ -118,6 +120,10 @@ FACTS = {
     "candidates, after a move": (
         moved,
         lambda seen: [one.guest.endpoint for one in seen.candidates] == ["lab-b", "lab"],
+    ),
+    "candidates, while nobody says whether it has moved": (
+        lambda: moved(What.UNREACHABLE),
+        lambda seen: [one.guest.endpoint for one in seen.candidates] == ["lab", "lab-b"],
     ),
     "unanswered": (
         lambda: with_faults((What.UNREACHABLE, "")),
