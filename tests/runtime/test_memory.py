@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.history import LAGS_S
 from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
 from fencer.core.pods import seconds_between
 from fencer.errors import ClusterError
@@ -57,6 +58,10 @@ def test_how_long_ago_the_look_before_began_is_known(stage):
 
 
 class TestTimeInWhichNobodyWasHeard:
+    def test_while_lists_are_answered_there_is_none(self, stage):
+        looks(stage, 15.0)
+        assert [node.deaf_s for node in stage.agent.observer.look().nodes.values()] == [0.0] * 3
+
     def test_it_is_no_silence_of_anybody(self, stage):
         stage.happen(What.API_DOWN, "")
         looks(stage, 100.0)
@@ -302,6 +307,17 @@ def test_a_list_that_lags_behind_does_not_undo_what_was_read_live(stage):
     assert seen.lease_renewals == live.lease_renewals
 
 
+def test_but_an_etcd_that_was_restored_is_believed_at_last(stage):
+    """Its versions are lower, and stay so."""
+    close(stage)
+    node = stage.simulation.api.nodes[NAME]
+    node.unschedulable, node.version = True, 1
+    assert not far(stage).node.unschedulable
+    stage.simulation.clock.wait(LAGS_S)
+    node.version = 2  # its kubelet has written since
+    assert far(stage).node.unschedulable
+
+
 def test_a_fenced_node_that_is_deleted_amid_a_look_is_gone(stage):
     stage.happen(What.CRASH)
     stage.run(90)
@@ -309,9 +325,16 @@ def test_a_fenced_node_that_is_deleted_amid_a_look_is_gone(stage):
     scene = observer.look()
     before = observer.observation(scene, scene.nodes[NAME])
     stage.happen(What.DELETE_NODE)
-    assert before.node.fenced
-    assert not before.node.gone
+    assert (before.node.fenced, before.node.gone) == (True, False)
     assert observer.closer(scene, before).node.gone
+
+
+def test_and_from_afar_in_the_next_one(stage):
+    stage.happen(What.CRASH)
+    stage.run(90)
+    stage.happen(What.DELETE_NODE)
+    seen = far(stage)
+    assert (seen.node.fenced, seen.node.gone) == (True, True)
 
 
 def test_nobody_is_looked_for_who_was_never_fenced(stage):

@@ -48,6 +48,15 @@ def moved(*since):
     return stage
 
 
+def renamed():
+    """Its kubelet reports a UUID that no guest has."""
+    stage = sound()
+    node = stage.simulation.api.nodes[NAME]
+    node.system_uuid = "0b5e55ed-0000-4000-8000-000000000000"
+    stage.simulation.api.changed(node)
+    return stage
+
+
 def with_faults(*faults, seconds=0.0, **shape):
     stage = sound(**shape)
     for what, target in faults:
@@ -115,6 +124,10 @@ FACTS = {
     "bound_reading": (
         moved,
         lambda seen: seen.bound_reading.guest.endpoint == "lab",
+    ),
+    "bound_reading, though no guest is the node that it says it is": (
+        renamed,
+        lambda seen: seen.candidates == () and seen.bound_reading.guest.name == NAME,
     ),
     "bound_reading, that of the first one": (sound, lambda seen: seen.bound_reading is None),
     "candidates, after a move": (
