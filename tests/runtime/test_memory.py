@@ -230,6 +230,20 @@ class TestGuestsThatWereNotFound:
         assert self.reads(stage) == (False, PowerState.ABSENT)
 
 
+@pytest.mark.parametrize(("ends", "adds_up"), [(What.POWER_OFF, True), (What.PAUSE, False)])
+def test_only_of_a_guest_that_is_off_readings_add_up_over_the_rest_that_its_node_is_left(
+    stage, ends, adds_up
+):
+    """A pause may have ended in between."""
+    stage.happen(ends)
+    looks(stage, 50.0)
+    since_s = close(stage).history.run.since_s
+    stage.happen(What.UNREACHABLE, "")
+    looks(stage, ARMED.apart_s + 4.0)
+    stage.happen(What.TRUTHFUL, "")
+    assert (far(stage).history.run.since_s == since_s) is adds_up
+
+
 class TestPowerThatWasAskedFor:
     def test_that_it_was_asked_is_about_this_boot(self, stage):
         stage.agent.step(NAME, Intent.SHUTDOWN, Word())
