@@ -8,6 +8,7 @@ import pytest
 from fencer.core.history import LAGS_S
 from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
 from fencer.core.pods import seconds_between
+from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
@@ -309,6 +310,36 @@ def test_of_a_node_that_is_deleted_nothing_is_kept(stage):
     stage.happen(What.DELETE_NODE)
     stage.agent.observer.look()
     assert [uid in known for known in kept] == [False] * 4
+
+
+def test_nor_in_the_notebook_of_an_agent_that_only_observes():
+    stage = Stagehand(Policy())
+    bare = stage.node()
+    stage.run(25)
+    notes = stage.agent.observer.notes
+    assert notes.read(bare).binding is not None
+    stage.happen(What.DELETE_NODE)
+    stage.agent.observer.look()
+    assert notes.read(bare).binding is None
+
+
+def test_what_was_found_on_a_node_that_is_ready_again_counts_no_more(stage):
+    stage.happen(What.NIC_OFF)
+    looks(stage, 80.0)
+    assert close(stage).pods is not None
+    assert far(stage).pods is not None
+    stage.happen(What.NIC_ON)
+    looks(stage, 12.0)
+    stage.happen(What.NIC_OFF)
+    assert far(stage).node.ready
+    assert far(stage).pods is None
+
+
+def test_an_endpoint_that_two_kubelets_contradict_is_believed_of_nobody(stage):
+    stage.happen(What.LIE_STOPPED, "k8s-1")
+    stage.happen(What.LIE_STOPPED)
+    stage.run(60)
+    assert far(stage, "k8s-3").fleet.contradicted_endpoints == {"lab"}
 
 
 def test_a_list_that_lags_behind_does_not_undo_what_was_read_live(stage):
