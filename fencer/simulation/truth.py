@@ -13,13 +13,14 @@ So is a guest that boots anew, and starts what was to run on its node before any
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy
-from fencer.ports import Cleared, Cluster, Hypervisor
+from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
@@ -71,6 +72,8 @@ class Truth:
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
+        self._cuts: Counter[str] = Counter()
+        """Guest → how often an agent has cut its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -86,12 +89,20 @@ class Truth:
     def ports(self) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest."""
         looks: dict[str, float] = {}
+        starts: dict[str, int] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
 
         def looked(guest: GuestRef) -> None:
             looks[guest.name] = clock.now_s()
 
-        watched = {name: _WatchedHypervisor(port, looked) for name, port in hypervisors.items()}
+        def started(guest: GuestRef) -> None:
+            if starts.get(guest.name) == self._cuts[guest.name]:
+                self._breach(guest.name, "it is started again, and was not stopped in between")
+            starts[guest.name] = self._cuts[guest.name]
+            if not self._cuts[guest.name]:
+                self._breach(guest.name, "it is started, and no agent had stopped it")
+
+        watched = {name: _WatchedHypervisor(port, looked, started) for name, port in hypervisors.items()}
         cluster = _WatchedCluster(self, looks, self._simulation.cluster)
         return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
@@ -117,11 +128,12 @@ class Truth:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     def cut_off(self, guest: Guest) -> None:
-        """Take note of a guest whose power is being cut, at the moment in which it is.
+        """Take note of a guest whose power is being cut by an agent, at the moment in which it is.
 
         Under a fence of ours old memory may be wanted off (``resumed_guest``), and no boot since.
         Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
+        self._cuts[guest.name] += 1
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         old = guest.revenant or not guest.cold
         if node is None or (old and guest.node in self._ours):
@@ -253,10 +265,12 @@ class _Seen:
 
 
 class _WatchedHypervisor:
-    """A hypervisor's port, and when it was asked for a guest."""
+    """A hypervisor's port, and when it was asked for a guest, or to start one."""
 
-    def __init__(self, port: Hypervisor, looked: Callable[[GuestRef], None]) -> None:
-        self._port, self._looked = port, looked
+    def __init__(
+        self, port: Hypervisor, looked: Callable[[GuestRef], None], started: Callable[[GuestRef], None]
+    ) -> None:
+        self._port, self._looked, self._started = port, looked, started
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -264,6 +278,10 @@ class _WatchedHypervisor:
     def read(self, guest: GuestRef) -> Evidence:
         self._looked(guest)
         return self._port.read(guest)
+
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._started(guest)
+        self._port.start(guest, incarnation, not_after)
 
 
 class _WatchedCluster:

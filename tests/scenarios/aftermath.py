@@ -83,7 +83,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
 
     Args:
         stage: The story.
@@ -102,6 +102,8 @@ def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
             )
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
+            if BINDING not in node.annotations:
+                yield f"{name} is heard, and never was bound"
 
 
 def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
