@@ -32,6 +32,7 @@ from fencer.core.pods import clearable, older_than_fence, seconds_between, to_re
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.stop import stopped
 from fencer.core.text import age
 from fencer.core.word import nothing_known, word_given
 
@@ -275,7 +276,7 @@ def _start_again(subject: Subject, policy: Policy) -> tuple[StartGuest, ...]:
     order = StartGuest(subject.guest, subject.evidence.incarnation)
     if subject.seen.intent is Intent.START:  # its own rungs held
         return (order,)
-    claimed = subject.node.claim_signed and subject.node.claim == subject.mark.incident
+    claimed = subject.node.claim_signed and subject.node.claim == stopped(subject.mark.incident)
     ours = claimed and subject.candidate.power_admitted
     again = policy.after_stop is AfterStop.START and ours and not subject.seen.started
     if subject.evidence.told:  # something is not as it should be: that is for people

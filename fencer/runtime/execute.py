@@ -38,7 +38,8 @@ from fencer.core.model import (
     Uncordon,
     UntaintNode,
 )
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import AfterStop, Mode, Policy
+from fencer.core.stop import stopped
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -62,8 +63,8 @@ IN_MIND = ", in mind only (mode: observe)"
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
 
-LONGEST_ACTION_S = 60.0
-"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
+LONGEST_ACTION_S = 70.0
+"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings, order and note."""
 
 KILLED_AFTER_S = 9.0
 """A power-off that took so long ended by SIGKILL.
@@ -261,7 +262,28 @@ class Executor:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
+        if sent and not denied:
+            self._note_stopped(observation)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
+
+    def _note_stopped(self, observation: Observation) -> None:
+        """Note that the order was given, where a guest that was stopped by us is to be started again."""
+        if self._policy.after_stop is not AfterStop.START:
+            return
+        name, cluster, why = observation.node.name, self._world.cluster, ""
+        claim = stopped(observation.incident)
+        for _ in range(TRIES):
+            try:
+                self._observer.api(lambda: cluster.claim(cluster.fact(name).node, claim, observation.by))
+            except ClusterConflict as error:  # others write, too
+                why = str(error)
+            except ClusterError as error:
+                why = str(error)
+                break
+            else:
+                return
+        lost = f"{name}: nobody starts its guest again: that fencer stopped it could not be noted: {why}"
+        self._world.reporter.said(f"{lost}; `fencer start {name}` does", warning=True)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""

@@ -27,6 +27,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
 from fencer.core.reasons import says
+from fencer.core.stop import stopped
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -387,11 +388,16 @@ def test_the_very_run_that_was_fenced_is_old_memory_at_once_unless_a_new_boot_pr
 
 class TestAfterStop:
     policy = replace(ARMED, after_stop=AfterStop.START)
-    claimed = node(taints=(TAINT,), mark=MARK, claim=MARK.incident, claim_signed=True)
+    claimed = node(taints=(TAINT,), mark=MARK, claim=stopped(MARK.incident), claim_signed=True)
     released = fenced(pods=(), attachments=(), node=claimed)
 
     def test_a_guest_that_fencer_stopped_is_started_once_all_was_given_away(self):
         assert decide(self.released, self.policy).actions == (StartGuest(MARK.guest, "run-1"),)
+
+    def test_but_not_one_whose_stop_was_only_meant(self):
+        """Somebody else switched it off before the order was given, and means it."""
+        meant = replace(self.released, node=replace(self.claimed, claim=MARK.incident))
+        assert decide(meant, self.policy).actions == ()
 
     def test_but_not_one_that_an_order_of_ours_hit_by_mistake(self):
         late = replace(self.released, evidence=evidence(told="an order of ours came late"))

@@ -24,6 +24,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, ResumedGuest
+from fencer.core.stop import stopped
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -295,14 +296,14 @@ class TestLeftovers:
 
     def test_a_guest_that_is_to_be_started_again_is_worth_a_close_look(self):
         starting = replace(ARMED, after_stop=AfterStop.START)
-        claimed = node(taints=(TAINT,), mark=MARK, claim=MARK.incident, claim_signed=True)
+        claimed = node(taints=(TAINT,), mark=MARK, claim=stopped(MARK.incident), claim_signed=True)
         afar = fenced(node=claimed, close=False, pods=(), attachments=(), looked_s=7.0)
         assert decide(afar, starting).reason is Reason.CLOSER_LOOK
         assert decide(afar, ARMED).reason is Reason.PODS_CLEARED
 
     def test_a_claim_of_another_incident_starts_no_guest(self):
         starting = replace(ARMED, after_stop=AfterStop.START)
-        claimed = node(taints=(TAINT,), mark=MARK, claim="another", claim_signed=True)
+        claimed = node(taints=(TAINT,), mark=MARK, claim=stopped("another"), claim_signed=True)
         assert decide(fenced(pods=(), attachments=(), node=claimed), starting).actions == ()
 
     def test_pods_go_before_volumes(self):

@@ -1,6 +1,7 @@
 """What one action does and tells, carried out alone: how long it may take, and what it needs not do twice."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -16,14 +17,16 @@ from fencer.core.model import (
     RecordDoubts,
     StopGuest,
 )
-from fencer.core.policy import SavedGuest
-from fencer.errors import HypervisorDenied
+from fencer.core.policy import AfterStop, SavedGuest
+from fencer.core.stop import stopped
+from fencer.errors import ClusterConflict, ClusterDenied, HypervisorDenied
 from fencer.runtime.execute import EVICTION_DEADLINE_S, KILLED_AFTER_S, LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, Stagehand
 
 NAME = "k8s-2"
+STARTING = replace(ARMED, after_stop=AfterStop.START)
 SIGKILL_S = 10.0
 """After which libvirt's destroy sends it."""
 API_TRIES_S = 10.0
@@ -105,7 +108,7 @@ class TestManyPods:
 def test_no_action_takes_longer_than_its_calls_may():
     """A longer one would count as a standstill of the agent; if it were more, a standstill as one."""
     call_s = ARMED.call_deadline_s
-    power_off_s = 3 * call_s + ARMED.stop_deadline_s  # the claim, a reading before, and one after
+    power_off_s = 4 * call_s + ARMED.stop_deadline_s  # the claim, a reading before, one after, and a note
     batch_s = ARMED.clear_batch / ARMED.clear_parallel * call_s
     assert max(power_off_s, batch_s) <= LONGEST_ACTION_S <= 1.5 * max(power_off_s, batch_s)
 
@@ -163,6 +166,69 @@ class TestPowerOff:
             seen, StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
         )
         assert (done.ok, done.sent) == (True, False)
+
+
+class TestWhoStoppedAGuestIsNoted:
+    """After a fence only a guest that fencer itself stopped is started again, by whichever agent is there."""
+
+    def stop(self, policy=STARTING, **before):
+        """Have a paused guest stopped; what is to happen right before calls is given by their names."""
+        stage = Stagehand(policy)
+        stage.run(25)
+        stage.happen(What.PAUSE)
+        seen = look(stage)
+        stage.calls.clear()
+        stage.before.update({call: partial(happens, stage) for call, happens in before.items()})
+        action = StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+        stage.agent.executor.carry_out(replace(seen, incident="an incident"), action)
+        return stage
+
+    def writing(self, error, times):
+        """What to have happen before the order, so that the note after it fails so many times."""
+
+        def fails(stage):
+            nonlocal times
+            if times:
+                times -= 1
+                stage.before["claim"] = partial(fails, stage)
+                raise error
+
+        return lambda stage: stage.before.update(claim=partial(fails, stage))
+
+    def test_once_the_order_was_given(self):
+        stage = self.stop()
+        assert stage.node().claim == stopped("an incident")
+        assert stage.notes.said_ == []
+
+    def test_not_where_somebody_else_was_faster(self):
+        stage = self.stop(claim=lambda stage: stage.happen(What.POWER_OFF))
+        assert "stop" not in stage.calls
+        assert stage.node().claim != stopped("an incident")
+
+    def test_not_where_the_order_was_refused(self):
+        stage = self.stop(stop=lambda stage: stage.happen(What.POWER_DENIED, ""))
+        assert stage.node().claim == "an incident"
+
+    def test_it_costs_no_call_where_nobody_would_start_it(self):
+        assert self.stop(ARMED).calls.count("claim") == 1
+
+    @pytest.mark.parametrize("times", [1, 4])
+    def test_again_while_others_write_the_node(self, times):
+        stage = self.stop(stop=self.writing(ClusterConflict("somebody else wrote it"), times))
+        assert stage.node().claim == stopped("an incident")
+        assert stage.calls.count("claim") == 2 + times
+
+    @pytest.mark.parametrize(
+        ("error", "tries"), [(ClusterConflict("written"), 5), (ClusterDenied("no right"), 1)]
+    )
+    def test_that_it_could_not_be_is_told(self, error, tries):
+        stage = self.stop(stop=self.writing(error, 99))
+        assert stage.calls.count("claim") == 1 + tries
+        [(text, warning)] = stage.notes.said_
+        assert warning
+        assert f"{NAME}: nobody starts its guest again" in text
+        assert str(error) in text
+        assert f"`fencer start {NAME}`" in text
 
 
 class TestSavedMemoryThatWasThrownAway:
