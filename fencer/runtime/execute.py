@@ -262,7 +262,7 @@ class Executor:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
-        if sent and not denied:
+        if sent and not denied and (after.gone or not said):  # else the order may never have begun
             self._note_stopped(observation)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 

@@ -19,7 +19,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import AfterStop, SavedGuest
 from fencer.core.stop import stopped
-from fencer.errors import ClusterConflict, ClusterDenied, HypervisorDenied
+from fencer.errors import ClusterConflict, ClusterDenied, HypervisorDenied, HypervisorUnreachable
 from fencer.runtime.execute import EVICTION_DEADLINE_S, KILLED_AFTER_S, LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
@@ -205,9 +205,24 @@ class TestWhoStoppedAGuestIsNoted:
         assert "stop" not in stage.calls
         assert stage.node().claim != stopped("an incident")
 
-    def test_not_where_the_order_was_refused(self):
-        stage = self.stop(stop=lambda stage: stage.happen(What.POWER_DENIED, ""))
-        assert stage.node().claim == "an incident"
+    def test_also_where_its_answer_was_an_error_and_the_guest_is_off(self):
+        stage = self.stop(stop=lambda stage: stage.happen(What.STOP_RAISES, ""))
+        assert stage.node().claim == stopped("an incident")
+
+    def test_not_where_it_may_never_have_begun(self):
+        def too_late(_stage):
+            raise HypervisorUnreachable("too late")
+
+        assert self.stop(stop=too_late).node().claim == "an incident"
+
+    @pytest.mark.parametrize("by_another", [False, True])
+    def test_not_where_the_order_was_refused(self, by_another):
+        def refused(stage):
+            if by_another:
+                stage.happen(What.POWER_OFF)
+            stage.happen(What.POWER_DENIED, "")
+
+        assert self.stop(stop=refused).node().claim == "an incident"
 
     def test_it_costs_no_call_where_nobody_would_start_it(self):
         assert self.stop(ARMED).calls.count("claim") == 1
