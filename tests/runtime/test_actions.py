@@ -14,6 +14,7 @@ from fencer.core.model import (
     EvictPods,
     ForgetMark,
     PodView,
+    PowerState,
     RecordDoubts,
     StopGuest,
 )
@@ -208,6 +209,18 @@ class TestWhoStoppedAGuestIsNoted:
     def test_also_where_its_answer_was_an_error_and_the_guest_is_off(self):
         stage = self.stop(stop=lambda stage: stage.happen(What.STOP_RAISES, ""))
         assert stage.node().claim == stopped("an incident")
+
+    def test_also_where_it_is_not_seen_off_any_more(self):
+        stage = self.stop(stop=lambda stage: stage.before.update(read=lambda: stage.happen(What.START)))
+        assert stage.simulation.guest(NAME).power is PowerState.RUNNING
+        assert stage.node().claim == stopped("an incident")
+
+    def test_not_where_it_was_for_another_run(self):
+        def restarted_and_off(stage):
+            for what in (What.POWER_OFF, What.START, What.POWER_OFF):
+                stage.happen(what)
+
+        assert self.stop(stop=restarted_and_off).node().claim == "an incident"
 
     def test_not_where_it_may_never_have_begun(self):
         def too_late(_stage):
