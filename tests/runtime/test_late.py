@@ -8,6 +8,7 @@ import pytest
 from fencer.core.fleet import STALL_REMEMBERED_S
 from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
 from fencer.errors import FencerError
+from fencer.runtime.execute import LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.assembly import Shape
@@ -92,6 +93,20 @@ def test_a_power_off_that_took_long_sets_nobody_else_back():
         stage.simulation.clock.wait(ARMED.poll_s)
     trouble.delay_s = 0.0
     assert stage.agent.tick().judged["k8s-3"].observation.history.run.since_s == since_s
+
+
+def test_one_in_the_midst_of_which_the_agent_was_suspended_does():
+    """What took longer than any action may is a standstill: the other one's pauses do not add up over it."""
+    stage = Stagehand()
+    stage.run(25)
+    stage.happen(What.PAUSE)
+    stage.run(20)
+    stage.happen(What.PAUSE, "k8s-3")
+    stage.before["claim"] = lambda: stage.simulation.clock.wait(LONGEST_ACTION_S)
+    while "stop" not in stage.calls:
+        since_s = stage.agent.tick().judged["k8s-3"].observation.history.run.since_s
+        stage.simulation.clock.wait(ARMED.poll_s)
+    assert stage.agent.tick().judged["k8s-3"].observation.history.run.since_s > since_s
 
 
 def test_nor_does_a_pass_in_which_the_api_takes_its_time():

@@ -12,6 +12,7 @@ from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
+from fencer.simulation.objects import ApiNode
 from tests.runtime.stagehand import ARMED, Stagehand
 
 NAME = "k8s-2"
@@ -289,6 +290,16 @@ def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
     assert after.now_s - before.now_s == pytest.approx(5.0, abs=0.1)
     assert after.node.lease_age_s - before.node.lease_age_s == pytest.approx(5.0, abs=0.1)
     assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
+
+
+def test_a_node_that_has_joined_anew_since_does_not_get_in_the_way(stage):
+    observer, api = stage.agent.observer, stage.simulation.api
+    scene = observer.look()
+    before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
+    old = api.nodes.pop("k8s-3")
+    api.add_node(ApiNode("k8s-3", api.new_uid(), old.system_uuid, old.provider_id, old.boot_id))
+    counted = observer.recount(scene, before)
+    assert (counted.fleet.nodes, scene.nodes["k8s-3"].uid == old.uid) == (3, False)
 
 
 def test_a_guest_whose_state_is_unknown_is_not_down(stage):
