@@ -64,6 +64,15 @@ class TestTimeInWhichNobodyWasHeard:
         looks(stage, 15.0)
         assert [node.deaf_s for node in stage.agent.observer.look().nodes.values()] == [0.0] * 3
 
+    def test_nor_amid_a_pass(self, stage):
+        observer = stage.agent.observer
+        scene = observer.look()
+        stage.simulation.clock.wait(ARMED.lease_period_s + 1)
+        seen = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
+        assert (seen.node.deaf_s, seen.node.lease_age_s) == (0.0, 0.0)
+        observer.recount(scene, seen)
+        assert {node.deaf_s for node in scene.nodes.values()} == {0.0}
+
     def test_it_is_no_silence_of_anybody(self, stage):
         stage.happen(What.API_DOWN, "")
         looks(stage, 100.0)
