@@ -64,7 +64,7 @@ EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
 
 LONGEST_ACTION_S = 70.0
-"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings, order and note."""
+"""No action takes longer: a batch of pods, four calls a lane; or claim, order, two readings and a note."""
 
 KILLED_AFTER_S = 9.0
 """A power-off that took so long ended by SIGKILL.
@@ -274,7 +274,8 @@ class Executor:
         claim = stopped(observation.incident)
         for _ in range(TRIES):
             try:
-                self._observer.api(lambda: cluster.claim(cluster.fact(name).node, claim, observation.by))
+                node = self._observer.api(partial(cluster.fact, name)).node
+                self._observer.api(partial(cluster.claim, node, claim, observation.by))
             except ClusterConflict as error:  # others write, too
                 why = str(error)
             except ClusterError as error:

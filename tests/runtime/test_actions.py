@@ -34,14 +34,6 @@ API_TRIES_S = 10.0
 """For which the API server itself may try to evict one pod."""
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 def look(stage):
     observer = stage.agent.observer
     scene = observer.look()
@@ -109,7 +101,7 @@ class TestManyPods:
 def test_no_action_takes_longer_than_its_calls_may():
     """A longer one would count as a standstill of the agent; if it were more, a standstill as one."""
     call_s = ARMED.call_deadline_s
-    power_off_s = 4 * call_s + ARMED.stop_deadline_s  # the claim, a reading before, one after, and a note
+    power_off_s = 5 * call_s + ARMED.stop_deadline_s  # claim, a reading before, one after; a note reads, too
     batch_s = ARMED.clear_batch / ARMED.clear_parallel * call_s
     assert max(power_off_s, batch_s) <= LONGEST_ACTION_S <= 1.5 * max(power_off_s, batch_s)
 

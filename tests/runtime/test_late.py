@@ -7,6 +7,7 @@ import pytest
 
 from fencer.core.fleet import STALL_REMEMBERED_S
 from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
+from fencer.core.policy import AfterStop
 from fencer.errors import FencerError
 from fencer.runtime.execute import LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
@@ -18,24 +19,16 @@ from tests.runtime.stagehand import ARMED, POWER, Stagehand
 CONTROL_PLANE = ("control-plane",)
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 class Slow:
     """Sets a stage on which the API takes as long as one likes; the agent has seen every node alive."""
 
-    def __init__(self):
-        self.stage = Stagehand()
+    def __init__(self, policy=ARMED):
+        self.stage = Stagehand(policy)
         clock = self.stage.simulation.clock
         self.answer_s = 0.005
         asker = InlineAsker(clock, lambda endpoint: self.answer_s if "kubernetes" in endpoint else 0.005)
         world = replace(self.stage.world, asker=asker)
-        self.stage.agent = Agent(world, ARMED, self.stage.simulation.rules())
+        self.stage.agent = Agent(world, policy, self.stage.simulation.rules())
         self.stage.run(25)
 
     def until_it_is_due(self):
@@ -66,6 +59,27 @@ def test_a_taint_that_was_given_up_is_not_set_later():
     slow.stage.simulation.clock.wait(60)
     assert "taint" not in slow.stage.calls
     assert not slow.stage.node().fenced
+
+
+def test_a_note_of_a_stop_that_was_given_up_is_not_written_later():
+    """By then it may be about another run, or another incident."""
+    slow = Slow(replace(ARMED, after_stop=AfterStop.START))
+    stage = slow.stage
+    stage.happen(What.PAUSE)
+
+    def hang():
+        slow.answer_s = ARMED.call_deadline_s + 10.0
+
+    stage.before["stop"] = hang
+    while "stop" not in stage.calls:
+        stage.agent.tick()
+        stage.simulation.clock.wait(ARMED.poll_s)
+    claim = stage.node().claim
+    stage.simulation.clock.wait(600)
+    assert claim
+    assert stage.node().claim == claim
+    assert stage.calls.count("claim") == 1
+    assert any("nobody starts its guest again" in text for text, _ in stage.notes.said_)
 
 
 def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():
