@@ -15,14 +15,6 @@ from tests.runtime.stagehand import ARMED, POWER, Stagehand
 MANY = tuple(f"k8s-{number}" for number in range(1, 9))
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 def told(stage):
     """Every reason that was told of k8s-2."""
     return [reason for name, _, reason in stage.notes.decided_ if name == "k8s-2"]

@@ -19,14 +19,6 @@ NAME = "k8s-2"
 COPY = "k8s-2-copy"
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 def far(stage, name=NAME):
     """What is known of a node from afar, without any closer look."""
     observer = stage.agent.observer

@@ -16,14 +16,6 @@ from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
 NAME = "k8s-2"
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 def ticks(stage, seconds):
     """Pass after pass for so long; yield each with the calls that it cost."""
     until_s = stage.simulation.clock.now_s() + seconds

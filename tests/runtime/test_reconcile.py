@@ -10,14 +10,6 @@ from fencer.errors import ClusterNotFound, HypervisorProtocol
 from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
 
 
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
-
-
 def verdicts(stage, name="k8s-2"):
     return [verdict for node, verdict, _ in stage.notes.decided_ if node == name]
 

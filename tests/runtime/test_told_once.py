@@ -1,19 +1,9 @@
 """What an agent has asked for or done once, it does not ask for again; and by hand it writes its notes."""
 
-import pytest
-
 from fencer.core.model import Intent, Reason, Word
 from fencer.core.policy import Policy
 from fencer.simulation.faults import What
-from tests.runtime.stagehand import ARMED, POWER, Stagehand
-
-
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
+from tests.runtime.stagehand import ARMED, POWER
 
 
 def steps(stage, intent, seconds):

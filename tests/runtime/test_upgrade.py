@@ -6,17 +6,8 @@ import pytest
 
 from fencer.core import annotations as keys
 from fencer.core.model import Intent, PowerState, Reason, Word
-from tests.runtime.stagehand import Stagehand
 
 UNSIGNED = 1
-
-
-@pytest.fixture
-def stage():
-    """A sound cluster, every binding proven."""
-    hand = Stagehand()
-    hand.run(25)
-    return hand
 
 
 def written_before(stage, key):
