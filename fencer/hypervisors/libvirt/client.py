@@ -217,7 +217,7 @@ class LibvirtHypervisor:
         """Refuse where the domain's id is another, or, of one that is off, where it was started meanwhile.
 
         That an off guest was started meanwhile is told by events alone, and libvirtd sends them from another
-        thread than its answers: one that was started and cut off again milliseconds ago may count as untouched.
+        thread than its answers: one that was started and cut off milliseconds ago may count as untouched.
 
         Raises:
             GuestChanged: it is another run.
