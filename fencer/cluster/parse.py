@@ -45,7 +45,6 @@ def node(data: Any, key: bytes) -> NodeView:
     """
     notes = texts(data, "metadata", "annotations")
     seal = keys.Seal(key, required(data, "metadata", "uid"))
-    claim = keys.read_claim(notes.get(keys.INCIDENT), seal)
     return NodeView(
         name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
@@ -61,8 +60,7 @@ def node(data: Any, key: bytes) -> NodeView:
         binding=keys.read_binding(notes.get(keys.BINDING), seal),
         mark=keys.read_mark(notes.get(keys.MARK), seal),
         doubts=keys.read_doubts(notes.get(keys.DOUBTS), seal),
-        claim=claim.incident,
-        claim_signed=claim.signed,
+        claim=keys.read_claim(notes.get(keys.INCIDENT), seal),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),

@@ -71,15 +71,7 @@ class Seal:
         return hmac.compare_digest(str(data.get("sig")).encode(), self.sign(annotation, content).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Which incident an agent claimed, and whether it was an agent with this cluster's key that did."""
-
-    incident: str
-    signed: bool = False
-
-
-Written = TypeVar("Written", Binding, FenceMark, Cordon, Claim, tuple[Doubt, ...])
+Written = TypeVar("Written", Binding, FenceMark, Cordon, str, tuple[Doubt, ...])
 
 
 def write_binding(binding: Binding, seal: Seal) -> str:
@@ -127,12 +119,10 @@ def write_claim(incident: str, by: str, seal: Seal) -> str:
     return _sealed(INCIDENT, {"incident": incident, "by": by}, seal)
 
 
-def read_claim(text: str | None, seal: Seal) -> Claim:
-    """Read which incident was claimed; one of nobody where there is no claim, or none that can be read."""
-    claimed = _read(
-        text, lambda data: Claim(_string(data["incident"]), data["schema"] == SIGNED), INCIDENT, seal
-    )
-    return claimed if isinstance(claimed, Claim) else Claim("")
+def read_claim(text: str | None, seal: Seal) -> str:
+    """Read which incident was claimed, by whomever; empty: none, or none that can be read."""
+    claimed = _read(text, lambda data: _string(data["incident"]), INCIDENT, seal)
+    return claimed if isinstance(claimed, str) else ""
 
 
 def read_binding(text: str | None, seal: Seal) -> Binding | Unreadable | None:

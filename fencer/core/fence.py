@@ -251,8 +251,10 @@ def heard_last(seen: Observation) -> str:
         return f"Ready={condition}; the node has no lease that can be read"
     watches = seen.intent is Intent.WATCH  # a person's command has seen nothing of what went before
     since = f" for {age(node.not_ready_s)}" if node.not_ready_s and watches else ""
-    deaf = f", {age(node.deaf_s)} of that while nobody was heard" if node.deaf_s else ""
-    return f"Ready={condition}{since}; lease last renewed {age(told_age_s(seen))} ago{deaf}"
+    if node.deaf_s:
+        told = f"lease not seen renewed for {age(told_age_s(seen))}"
+        return f"Ready={condition}{since}; {told}, {age(node.deaf_s)} of that while fencer heard nobody"
+    return f"Ready={condition}{since}; lease last renewed {age(told_age_s(seen))} ago"
 
 
 def told_age_s(seen: Observation) -> float:

@@ -80,6 +80,12 @@ def heard(node: NodeView, policy: Policy) -> bool:
     return node.ready is True and node.heard_s is not None and node.heard_s < limit_s
 
 
+def may_be_alive(node: NodeView, policy: Policy) -> bool:
+    """Whether a node is not silent, as far as is known: what it renewed last may have been just now."""
+    limit_s = policy.lease_silent_s or LEASE_DURATION_S
+    return node.ready is True and node.lease_age_s is not None and node.lease_age_s < limit_s
+
+
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:
     """Whether a fence counts. One of a guest that was deleted, on record, does not: somebody wanted that.
 

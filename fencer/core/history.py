@@ -43,6 +43,8 @@ class LeaseTrack:
         not_ready_since_s: Since when Ready has not been True. None: it is.
         version: The lease's resourceVersion, as a number; a read of an older one tells nothing.
         readable: It could be read the last time.
+        read_s: When that was.
+        within_s: So much earlier than `changed_at_s` the read before that was: it changed in between.
         deaf_s: So much longer ago it may have changed: nobody at all was heard meanwhile, or nobody listened,
             which tells nothing of this node.
 
@@ -55,6 +57,8 @@ class LeaseTrack:
     not_ready_since_s: float | None = None
     version: int = 0
     readable: bool = True
+    read_s: float = 0.0
+    within_s: float = 0.0
     deaf_s: float = 0.0
 
 
@@ -100,7 +104,7 @@ def track(
     """
     since_s = None if ready else now_s
     if before is None:
-        return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None)
+        return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None, read_s=now_s)
     if deaf_s:
         more_s = min(deaf_s, max(0.0, now_s - keep_s - before.changed_at_s))
         before = replace(before, changed_at_s=before.changed_at_s + more_s, deaf_s=before.deaf_s + more_s)
@@ -108,11 +112,20 @@ def track(
         since_s = before.not_ready_since_s
     before = replace(before, not_ready_since_s=since_s, readable=renew_time is not None)
     old = version < before.version and now_s - before.changed_at_s < LAGS_S
-    if renew_time is None or renew_time == before.renew_time or old:
+    if renew_time is None or old:
+        return before
+    within_s, before = now_s - before.read_s, replace(before, read_s=now_s)
+    if renew_time == before.renew_time:
         return before
     renewals = before.renewals + (before.renew_time is not None)
     return replace(
-        before, renew_time=renew_time, changed_at_s=now_s, renewals=renewals, version=version, deaf_s=unseen_s
+        before,
+        renew_time=renew_time,
+        changed_at_s=now_s,
+        renewals=renewals,
+        version=version,
+        within_s=within_s,
+        deaf_s=unseen_s,
     )
 
 
@@ -126,6 +139,7 @@ def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
         node,
         lease_age_s=None if unknown else now_s - lease.changed_at_s,
         lease_renewals=lease.renewals,
+        renewed_within_s=lease.within_s,
         deaf_s=lease.deaf_s,
         renewed_utc=lease.renew_time or "",
         not_ready_s=None if lease.not_ready_since_s is None else now_s - lease.not_ready_since_s,
@@ -170,12 +184,16 @@ def remember(
 def _with_reading(history: GuestHistory, node: NodeView, evidence: Evidence, apart_s: float) -> GuestHistory:
     """Continue the present run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
-    if run is None or _breaks(run, evidence, state, node, apart_s):
+    broken = run is None or _breaks(run, evidence, state, node, apart_s)
+    if run is None or broken or _forgets(run, node):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
+        began_s = evidence.observed_at_s
+        if run is not None and not broken and state is PowerState.PAUSED:  # since it was heard, it is paused
+            began_s = max(run.since_s, began_s - (node.lease_age_s or 0.0))
         fresh = Run(
             state,
             evidence.incarnation,
-            evidence.observed_at_s,
+            began_s,
             evidence.observed_at_s,
             1,
             node.lease_renewals,
@@ -245,7 +263,10 @@ def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, apa
         return True
     if evidence.observed_at_s - run.last_s > apart_s:
         return True
-    if state is PowerState.RUNNING:
-        return run.boot_id != node.boot_id
-    renewed = node.lease_renewals > run.renewals_at_start
+    return state is PowerState.RUNNING and run.boot_id != node.boot_id
+
+
+def _forgets(run: Run, node: NodeView) -> bool:
+    """Whether a renewal that was seen while the guest did not run is so old that it counts for nothing."""
+    renewed = node.lease_renewals > run.renewals_at_start and run.power_state is not PowerState.RUNNING
     return renewed and node.lease_age_s is not None and node.lease_age_s >= RENEWAL_FORGOTTEN_S

@@ -479,13 +479,14 @@ class NodeView:
             clock. None: never seen.
         deaf_s: How much longer ago its renewTime may have changed: while nobody is heard, or may look,
             silence tells nothing.
+        renewed_within_s: So long before it was first seen its renewTime may have been written at most: since
+            the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
         doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
-        claim_signed: It is signed with this cluster's key.
         cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
     """
 
@@ -506,12 +507,12 @@ class NodeView:
     doubts: tuple[Doubt, ...] | Unreadable = ()
     volumes_in_use: int = 0
     claim: str = ""
-    claim_signed: bool = False
     cordoner: str = ""
     gone: bool = False
     not_ready_s: float | None = None
     lease_age_s: float | None = None
     deaf_s: float = 0.0
+    renewed_within_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
 
@@ -777,7 +778,8 @@ class Observation:
         killed: Whether this agent stopped the guest so slowly that its process must have been killed. None:
             it did not stop it, as far as it remembers.
         stop_failed: It tried to, and could not. None: no.
-        started: This agent asked its hypervisor to start it already, in this incident.
+        stopped_as: In which incarnation this agent's own stop has left the guest. None: there was none, or it
+            has started the guest again.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
         word: What the operator said.
@@ -809,7 +811,7 @@ class Observation:
     close: bool = False
     killed: bool | None = None
     stop_failed: StopFailed | None = None
-    started: bool = False
+    stopped_as: str | None = None
     asked_s: float | None = None
     looked_s: float = float("inf")
     word: Word = field(default_factory=Word)

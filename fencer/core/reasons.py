@@ -34,7 +34,7 @@ TEXTS: dict[Reason, Text] = {
         "proof that the fenced guest is off as well, or `fencer unfence --confirm-guest-off WHY`",
     ),
     Reason.GUEST_TAKEN: Text("the guest that it could be is another node's", "the node's own UUID reported"),
-    Reason.SILENCE_TOO_SHORT: Text("its kubelet was heard lately", "more silence"),
+    Reason.SILENCE_TOO_SHORT: Text("its kubelet has not been silent for long enough", "more silence"),
     Reason.LEASE_UNSEEN: Text(
         "it has no lease that can be read",
         "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY",

@@ -32,7 +32,6 @@ from fencer.core.pods import clearable, older_than_fence, seconds_between, to_re
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
-from fencer.core.stop import stopped
 from fencer.core.text import age
 from fencer.core.word import nothing_known, word_given
 
@@ -244,7 +243,10 @@ def left(subject: Subject, policy: Policy) -> Answer:
     if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
         return Passed("to be looked at" if seen.pods is None else "its pods and volumes are looked after")
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
-    return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, "its guest to boot anew")
+    needs = "its guest to boot anew"
+    if policy.after_stop is AfterStop.START:
+        needs = f"{needs}: `fencer start {subject.node.name}`, as this agent has not stopped it"
+    return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, needs)
 
 
 def clear(subject: Subject, policy: Policy) -> Ending:
@@ -272,16 +274,18 @@ def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
 
 
 def _start_again(subject: Subject, policy: Policy) -> tuple[StartGuest, ...]:
-    """Start a guest that fencer itself stopped, once all was given away, where the operator wants that."""
+    """Start a guest that this agent itself stopped, once all was given away, where the operator wants that.
+
+    It has to be off in the very incarnation in which that stop left it: whoever ran it since, and switched it
+    off, means that.
+    """
     order = StartGuest(subject.guest, subject.evidence.incarnation)
     if subject.seen.intent is Intent.START:  # its own rungs held
         return (order,)
-    claimed = subject.node.claim_signed and subject.node.claim == stopped(subject.mark.incident)
-    ours = claimed and subject.candidate.power_admitted
-    again = policy.after_stop is AfterStop.START and ours and not subject.seen.started
-    if subject.evidence.told:  # something is not as it should be: that is for people
+    if policy.after_stop is not AfterStop.START or subject.evidence.told:  # that is for people to look at
         return ()
-    return (order,) if again else ()
+    ours = subject.seen.stopped_as is not None and subject.seen.stopped_as == subject.evidence.incarnation
+    return (order,) if ours and subject.candidate.power_admitted else ()
 
 
 def stop_again(subject: Subject, policy: Policy) -> Ending:
@@ -306,14 +310,17 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
 
 
 def known_boot_heard(observation: Observation, policy: Policy) -> bool:
-    """Whether the boot that was fenced is heard: renewed after the fence, by none that was on its way."""
+    """Whether the boot that was fenced is heard: renewed after the fence, by none that was on its way.
+
+    Nor by one that an agent, suspended while another fenced, sees only now.
+    """
     node = observation.node
     if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
         return False
     if node.boot_id not in known_boot_ids(node):
         return False
     fenced_s = seconds_between(node.mark.fenced_at_utc, observation.utc)
-    return fenced_s - node.heard_s > policy.lease_period_s
+    return fenced_s - node.heard_s - node.renewed_within_s > policy.lease_period_s
 
 
 def unfence(subject: Subject, _policy: Policy) -> Ending:

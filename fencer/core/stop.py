@@ -92,14 +92,6 @@ def no_stall(subject: Subject, _policy: Policy) -> Answer:
     return Passed("no storage stall")
 
 
-def stopped(incident: str) -> str:
-    """Return what is claimed once the order to stop the guest of an incident was given.
-
-    The claim of before says only that this was meant; the guest may have been switched off by somebody else.
-    """
-    return f"{incident}-stopped"
-
-
 def stop(subject: Subject, policy: Policy) -> Ending:
     """Cut its power: it could write on."""
     paused = subject.power_state is PowerState.PAUSED

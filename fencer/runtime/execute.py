@@ -38,8 +38,7 @@ from fencer.core.model import (
     Uncordon,
     UntaintNode,
 )
-from fencer.core.policy import AfterStop, Mode, Policy
-from fencer.core.stop import stopped
+from fencer.core.policy import Mode, Policy
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -63,8 +62,11 @@ IN_MIND = ", in mind only (mode: observe)"
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
 
+START_TRIES = 3
+"""Of a guest that is to be started again: a backup or a lock is over soon, a broken configuration never."""
+
 LONGEST_ACTION_S = 70.0
-"""No action takes longer: a batch of pods, four calls a lane; or claim, order, two readings and a note."""
+"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
 
 KILLED_AFTER_S = 9.0
 """A power-off that took so long ended by SIGKILL.
@@ -173,11 +175,8 @@ class Executor:
                 self._order(guest, lambda until: port.shutdown(guest, incarnation, until))
                 self._remember_asking(observation)
                 return Happened(f"asked {guest} to shut down")
-            case StartGuest(incarnation=incarnation):
-                self._observer.memory.started.add(observation.incident)
-                self._order(guest, lambda until: port.start(guest, incarnation, until))
-                self._remember_asking(observation)
-                return Happened(f"started {guest}")
+            case StartGuest():
+                return self._start(observation, action)
             case _:
                 assert_never(action)
 
@@ -262,29 +261,23 @@ class Executor:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
-        if sent and not denied and (after.gone or not said):  # else the order may never have begun
-            self._note_stopped(observation)
+        if after.gone and not said and after.incarnation is not None:
+            memory.stopped[guest.key] = (after.incarnation, 0)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 
-    def _note_stopped(self, observation: Observation) -> None:
-        """Note that the order was given, where a guest that was stopped by us is to be started again."""
-        if self._policy.after_stop is not AfterStop.START:
-            return
-        name, cluster, why = observation.node.name, self._world.cluster, ""
-        claim = stopped(observation.incident)
-        for _ in range(TRIES):
-            try:
-                node = self._observer.api(partial(cluster.fact, name)).node
-                self._observer.api(partial(cluster.claim, node, claim, observation.by))
-            except ClusterConflict as error:  # others write, too
-                why = str(error)
-            except ClusterError as error:
-                why = str(error)
-                break
-            else:
-                return
-        lost = f"{name}: nobody starts its guest again: that fencer stopped it could not be noted: {why}"
-        self._world.reporter.said(f"{lost}; `fencer start {name}` does", warning=True)
+    def _start(self, observation: Observation, action: StartGuest) -> Done:
+        """Power a guest on. One of ours whose start fails is tried again, as long as it stays as it is."""
+        guest, stopped = action.guest, self._observer.memory.stopped
+        incarnation, failed = stopped.pop(guest.key, ("", 0))
+        port = self._world.hypervisors[guest.endpoint]
+        try:
+            self._order(guest, lambda until: port.start(guest, action.incarnation, until))
+        except HypervisorError:
+            if incarnation and failed + 1 < START_TRIES:
+                stopped[guest.key] = (incarnation, failed + 1)
+            raise
+        self._remember_asking(observation)
+        return Happened(f"started {guest}")
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""

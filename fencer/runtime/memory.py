@@ -19,7 +19,8 @@ class Memory:
         last_stop_s: When this agent last cut a guest's power.
         killed: Guests, by key, that it stopped: whether their process must have been killed for that.
         stops_failed: Guests, by key, that it could not stop: when it last tried, how often, what it was told.
-        started: Incidents in which it started the guest again: once is enough.
+        stopped: Guests, by key, that it stopped and may start again: in which incarnation each was off then,
+            and how often a start of it has failed.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
@@ -35,7 +36,7 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str]] = field(default_factory=dict)
-    started: set[str] = field(default_factory=set)
+    stopped: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)

@@ -11,14 +11,20 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from fencer.core.doubt import believe
-from fencer.core.fleet import STALL_REMEMBERED_S, heard, quorum_without, stalls, survey
+from fencer.core.fleet import (
+    STALL_REMEMBERED_S,
+    heard,
+    may_be_alive,
+    quorum_without,
+    stalls,
+    survey,
+)
 from fencer.core.history import LAGS_S, aged, listen, remember, silence_kept_s, track
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Binding,
     Candidate,
     Evidence,
-    FenceMark,
     Fleet,
     GuestHistory,
     GuestRef,
@@ -130,14 +136,16 @@ class Observer:
     def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
         """Return the nodes with what this agent knows of them, by name.
 
-        Once anybody is heard again, the time in which nobody was is not counted. What is new after a time in
-        which no list was answered may be as old as that, and is no sign that anybody is heard now.
+        Once anybody is heard again, the time in which nobody was is not counted, from the last renewal on.
+        What is new after a time in which no list was answered may be as old as that, and is no sign that
+        anybody is heard now.
         """
         passed_s = self._since_last_list_s()
         nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
         self._unseen_s = 0.0
         if not any(heard(node, self._policy) for node in nodes.values()):
-            self._deaf_s += passed_s
+            ages_s = (node.heard_s for node in nodes.values() if node.heard_s is not None)
+            self._deaf_s = max(self._deaf_s + passed_s, min(ages_s, default=0.0))
         elif self._deaf_s:
             nodes = {fact.node.name: self._listed(fact, now_s, self._deaf_s) for fact in facts}
             self._deaf_s = 0.0
@@ -177,7 +185,7 @@ class Observer:
             killed=self.memory.killed.get(candidates[0].guest.key) if candidates else None,
             stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
-            started=_incident(node) in self.memory.started,
+            stopped_as=self._stopped_as(candidates),
             asked_s=self._asked_s(node, scene.now_s),
             looked_s=scene.now_s - self.memory.looked.get(node.uid, float("-inf")),
             pods=found.pods if found else None,
@@ -228,7 +236,7 @@ class Observer:
             killed=None if key is None else self.memory.killed.get(key),
             stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
-            started=_incident(node) in self.memory.started,
+            stopped_as=self._stopped_as(candidates),
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
             close=True,
@@ -381,7 +389,7 @@ class Observer:
 
     def _claimed_by(self, scene: Scene, node: NodeView) -> tuple[str, ...]:
         names = scene.directory.claimed_by(node)
-        return tuple(name for name in names if heard(scene.nodes[name], self._policy))
+        return tuple(name for name in names if may_be_alive(scene.nodes[name], self._policy))
 
     def _bound_reading(
         self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]
@@ -467,6 +475,9 @@ class Observer:
         failed = self.memory.stops_failed.get(candidates[0].guest.key) if candidates else None
         return None if failed is None else StopFailed(now_s - failed[0], failed[1], failed[2])
 
+    def _stopped_as(self, candidates: tuple[Candidate, ...]) -> str | None:
+        return self.memory.stopped.get(candidates[0].guest.key, (None,))[0] if candidates else None
+
     def _asked_s(self, node: NodeView, now_s: float) -> float | None:
         at_s = self.memory.asked.get((node.uid, node.boot_id))
         return None if at_s is None else now_s - at_s
@@ -517,7 +528,3 @@ class Observer:
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:
     reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
     return None if reading is None else reading.power_state
-
-
-def _incident(node: NodeView) -> str | None:
-    return node.mark.incident if isinstance(node.mark, FenceMark) else None

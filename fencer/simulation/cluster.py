@@ -325,7 +325,6 @@ class SimulatedCluster:
 
 def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
     notes = node.annotations
-    claim = written.read_claim(notes.get(written.INCIDENT), seal)
     return NodeView(
         name=node.name,
         uid=node.uid,
@@ -341,8 +340,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         binding=written.read_binding(notes.get(written.BINDING), seal),
         mark=written.read_mark(notes.get(written.MARK), seal),
         doubts=written.read_doubts(notes.get(written.DOUBTS), seal),
-        claim=claim.incident,
-        claim_signed=claim.signed,
+        claim=written.read_claim(notes.get(written.INCIDENT), seal),
         cordon=written.read_cordon(notes.get(written.CORDON)),
         cordoner=node.cordoner if written.CORDON in notes else "",
         volumes_in_use=len(node.volumes_in_use),

@@ -13,7 +13,6 @@ So is a guest that boots anew, and starts what was to run on its node before any
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
@@ -72,8 +71,8 @@ class Truth:
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
-        self._cuts: Counter[str] = Counter()
-        """Guest → how often an agent has cut its power."""
+        self._cuts: dict[str, int] = {}
+        """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -89,18 +88,15 @@ class Truth:
     def ports(self) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest."""
         looks: dict[str, float] = {}
-        starts: dict[str, int] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
 
         def looked(guest: GuestRef) -> None:
             looks[guest.name] = clock.now_s()
 
-        def started(guest: GuestRef) -> None:
-            if starts.get(guest.name) == self._cuts[guest.name]:
-                self._breach(guest.name, "it is started again, and was not stopped in between")
-            starts[guest.name] = self._cuts[guest.name]
-            if not self._cuts[guest.name]:
-                self._breach(guest.name, "it is started, and no agent had stopped it")
+        def started(ref: GuestRef) -> None:
+            for guest in self._simulation.world.guests.values():
+                if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
+                    self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
         watched = {name: _WatchedHypervisor(port, looked, started) for name, port in hypervisors.items()}
         cluster = _WatchedCluster(self, looks, self._simulation.cluster)
@@ -133,7 +129,8 @@ class Truth:
         Under a fence of ours old memory may be wanted off (``resumed_guest``), and no boot since.
         Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
-        self._cuts[guest.name] += 1
+        if guest.power in {PowerState.RUNNING, PowerState.PAUSED}:
+            self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         old = guest.revenant or not guest.cold
         if node is None or (old and guest.node in self._ours):
@@ -280,8 +277,8 @@ class _WatchedHypervisor:
         return self._port.read(guest)
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._started(guest)
         self._port.start(guest, incarnation, not_after)
+        self._started(guest)
 
 
 class _WatchedCluster:

@@ -48,7 +48,18 @@ class TestLeases:
         assert aged(node(), LeaseTrack(None, 1.0), 9.0).lease_age_s is None
 
     def test_what_is_not_told_of_a_lease_is_as_at_the_first_look(self):
-        assert LeaseTrack("t1", 1.0) == track(None, "t1", ready=True, now_s=1.0)
+        assert LeaseTrack("t1", 1.0, read_s=1.0) == track(None, "t1", ready=True, now_s=1.0)
+
+    def test_how_old_a_renewal_may_be_at_most_is_known_by_the_look_before(self):
+        first = track(None, "t1", ready=True, now_s=1.0)
+        again = track(first, "t1", ready=True, now_s=11.0)
+        seen = track(again, "t2", ready=True, now_s=71.0)
+        assert aged(node(), seen, 80.0).renewed_within_s == 60.0
+        unread = track(again, None, ready=True, now_s=50.0)
+        assert aged(node(), track(unread, "t2", ready=True, now_s=71.0), 80.0).renewed_within_s == 60.0
+        assert aged(node(), track(seen, "t3", ready=True, now_s=73.0), 80.0).renewed_within_s == 2.0
+        late = track(replace(seen, version=9), "t1", ready=True, now_s=73.0, version=5)
+        assert late.read_s == 71.0
 
     def test_a_lease_that_vanishes_is_not_silent_but_unknown(self):
         """It was renewed a moment ago; whether it would be now, nobody can say."""

@@ -248,6 +248,16 @@ class TestMemory:
         after = remember(history, seen, evidence(observed_at_s=NOW_S + 2), NOW_S + 2, 10.0)
         assert (after.run.renewals_at_start == 5) is forgotten
 
+    @pytest.mark.parametrize(("state", "lasted_s"), [(PowerState.PAUSED, 61.0), (PowerState.STOPPED, 0.0)])
+    def test_a_pause_lasts_since_the_renewal_that_is_forgotten(self, state, lasted_s):
+        """Else it would begin anew when it is over, and be told as a short one."""
+        history = GuestHistory(run(state, renewals_at_start=4, last_s=NOW_S), guest=GUEST.key)
+        reading = evidence(state, observed_at_s=NOW_S + 2)
+        anew = remember(history, node(lease_age_s=61.0), reading, NOW_S + 2, 10.0).run
+        assert (anew.renewals_at_start, anew.last_s - anew.since_s) == (5, lasted_s)
+        young = replace(history, run=replace(history.run, since_s=NOW_S - 30))
+        assert remember(young, node(lease_age_s=61.0), reading, NOW_S + 2, 10.0).run.since_s >= NOW_S - 30
+
 
 def test_what_a_batch_came_to_is_counted_and_told():
     some = PodsCleared(gone=("a", "b"), held={"c": "a finalizer"}, changed=("d",), failed={"e": "no right"})

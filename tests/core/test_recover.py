@@ -27,7 +27,6 @@ from fencer.core.model import (
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
 from fencer.core.reasons import says
-from fencer.core.stop import stopped
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -388,16 +387,10 @@ def test_the_very_run_that_was_fenced_is_old_memory_at_once_unless_a_new_boot_pr
 
 class TestAfterStop:
     policy = replace(ARMED, after_stop=AfterStop.START)
-    claimed = node(taints=(TAINT,), mark=MARK, claim=stopped(MARK.incident), claim_signed=True)
-    released = fenced(pods=(), attachments=(), node=claimed)
+    released = fenced(pods=(), attachments=(), stopped_as="run-1")
 
     def test_a_guest_that_fencer_stopped_is_started_once_all_was_given_away(self):
         assert decide(self.released, self.policy).actions == (StartGuest(MARK.guest, "run-1"),)
-
-    def test_but_not_one_whose_stop_was_only_meant(self):
-        """Somebody else switched it off before the order was given, and means it."""
-        meant = replace(self.released, node=replace(self.claimed, claim=MARK.incident))
-        assert decide(meant, self.policy).actions == ()
 
     def test_but_not_one_that_an_order_of_ours_hit_by_mistake(self):
         late = replace(self.released, evidence=evidence(told="an order of ours came late"))
@@ -406,13 +399,13 @@ class TestAfterStop:
     @pytest.mark.parametrize(
         "otherwise",
         [
-            {"node": node(taints=(TAINT,), mark=MARK)},
-            {"node": replace(claimed, claim_signed=False)},
+            {"stopped_as": None},
+            {"stopped_as": "run-0"},
+            {"stopped_as": None, "evidence": evidence(incarnation=None)},
             {"candidates": (Candidate(MARK.guest, Via.UUID),)},
-            {"started": True},
             {"attachments": (VOLUME,)},
         ],
-        ids=["not stopped by us", "claimed by nobody known", "no rights", "tried already", "volumes left"],
+        ids=["not stopped by us", "run by others since", "runs without names", "no rights", "volumes left"],
     )
     def test_any_other_is_left_as_it_is(self, otherwise):
         assert decide(replace(self.released, **otherwise), self.policy).actions == ()

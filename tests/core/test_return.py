@@ -24,7 +24,6 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, ResumedGuest
-from fencer.core.stop import stopped
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -188,6 +187,15 @@ class TestOldMemory:
         assert heard(79.5)
         assert not heard(80.0)
 
+    def test_nor_is_what_was_first_seen_long_after_it_may_have_been_written(self):
+        def heard(within_s):
+            quiet = replace(BACK, boot_id=BOOT, lease_renewals=1, lease_age_s=50.0, renewed_within_s=within_s)
+            seen = self.resumed(node=quiet, evidence=evidence(PowerState.UNKNOWN))
+            return decide(seen, ARMED).reason is Reason.OLD_MEMORY
+
+        assert heard(29.5)
+        assert not heard(30.0)
+
     def test_a_fence_is_taken_back_only_while_every_pod_is_there(self):
         def back(pods, counted):
             mark = replace(MARK, pods=counted)
@@ -296,15 +304,15 @@ class TestLeftovers:
 
     def test_a_guest_that_is_to_be_started_again_is_worth_a_close_look(self):
         starting = replace(ARMED, after_stop=AfterStop.START)
-        claimed = node(taints=(TAINT,), mark=MARK, claim=stopped(MARK.incident), claim_signed=True)
-        afar = fenced(node=claimed, close=False, pods=(), attachments=(), looked_s=7.0)
+        afar = fenced(stopped_as="run-1", close=False, pods=(), attachments=(), looked_s=7.0)
         assert decide(afar, starting).reason is Reason.CLOSER_LOOK
         assert decide(afar, ARMED).reason is Reason.PODS_CLEARED
 
-    def test_a_claim_of_another_incident_starts_no_guest(self):
-        starting = replace(ARMED, after_stop=AfterStop.START)
-        claimed = node(taints=(TAINT,), mark=MARK, claim=stopped("another"), claim_signed=True)
-        assert decide(fenced(pods=(), attachments=(), node=claimed), starting).actions == ()
+    def test_that_a_guest_is_not_started_again_is_told_where_one_may_expect_it(self):
+        afar = fenced(close=False, pods=(), attachments=(), looked_s=7.0)
+        told = decide(afar, replace(ARMED, after_stop=AfterStop.START)).objection
+        assert told.needs == "its guest to boot anew: `fencer start k8s-2`, as this agent has not stopped it"
+        assert decide(afar, ARMED).objection.needs == "its guest to boot anew"
 
     def test_pods_go_before_volumes(self):
         assert isinstance(decide(fenced(), ARMED).actions[0], ClearPods)

@@ -286,9 +286,9 @@ class TestWords:
         assert self.heard(intent=Intent.FENCE, **lately) == "Ready=True; lease last renewed 3 s ago"
 
     def test_time_in_which_nobody_was_heard_is_told_beside_it(self):
-        """Else nobody knows why a node that has been silent for minutes "was heard lately"."""
+        """Else nobody knows why a node that has been silent for minutes "has not been for long enough"."""
         told = heard_last(observation(node=node(lease_age_s=24.0, deaf_s=280.0)))
-        assert told.endswith("; lease last renewed 5m04s ago, 4m40s of that while nobody was heard")
+        assert told.endswith("; lease not seen renewed for 5m04s, 4m40s of that while fencer heard nobody")
 
     def test_a_lease_that_cannot_be_read_is_told_so(self):
         assert "has no lease that can be read" in self.heard(lease_age_s=None)

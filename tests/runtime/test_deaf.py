@@ -2,9 +2,11 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from fencer.core.model import PowerState
 from fencer.core.policy import UnresponsiveGuest
 from fencer.errors import ClusterError
 from fencer.simulation.faults import What
@@ -94,3 +96,62 @@ def test_who_stays_silent_then_is_stopped_all_the_same():
     run(stage, STOPPING.unresponsive_after_s + 30)
     assert stage.calls.count("stop") == 1
     assert stage.node().fenced
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_has_its_chance_once_anybody_is_heard_again(seed):
+    """Nobody was heard since the last renewal of all, and not only since that one was old."""
+    stage = Stagehand(seed=seed)
+    stage.run(60)
+    nodes = sorted(stage.simulation.nodes)
+    for name in nodes:
+        stage.happen(What.NIC_OFF, name)
+    stage.run(97)
+    stage.happen(What.LIE_STOPPED)
+    stage.run(3)
+    for name in nodes:
+        wait_s = 6.0 if name == "k8s-2" else 0.0
+        stage.simulation.clock.after(wait_s, partial(stage.happen, What.NIC_ON, name))
+    for _ in range(40):
+        stage.agent.tick()
+        stage.simulation.clock.wait(0.5)
+    assert stage.simulation.guest("k8s-2").power is PowerState.RUNNING
+    assert "taint" not in stage.calls
+
+
+@pytest.mark.parametrize("offset_s", range(0, 10, 2))
+def test_after_an_outage_too_a_guest_that_a_living_node_claims_is_not_stopped(offset_s):
+    """A machine that has another name now; nobody counts as heard until the next renewal."""
+    stage = Stagehand(replace(STOPPING, lease_silent_s=20.0))
+    stage.run(60 + offset_s)
+    stage.simulation.guest("k8s-2").node = "new-2"
+    stage.happen(What.REBOOT)
+    stage.run(STOPPING.unresponsive_after_s + 150)
+    stage.happen(What.API_DOWN, "")
+    run(stage, 18)
+    stage.happen(What.API_UP, "")
+    run(stage, 30)
+    assert stage.node("new-2").ready
+    assert "stop" not in stage.calls
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["after the taint", "never"])
+def test_an_agent_that_was_suspended_takes_no_old_renewal_for_a_voice_of_now(dies):
+    """While it stood still another one saw the node fall, and fenced it; and may have died then."""
+    stage = Stagehand()
+    stage.run(60)
+    suspended, lease = stage.agent, stage.simulation.api.nodes["k8s-2"].lease
+    while stage.simulation.api.nodes["k8s-2"].lease == lease:
+        stage.simulation.clock.wait(0.5)
+    stage.new_agent().tick()
+    stage.happen(What.CRASH)
+    while "taint" not in stage.calls:
+        stage.agent.tick()
+        stage.simulation.clock.wait(1)
+    stage.simulation.clock.wait(12)
+    if not dies:
+        stage.run(20)
+    stage.agent = suspended
+    stage.run(60)
+    assert "untaint" not in stage.calls
+    assert [text for _, action, _, text in stage.notes.acted_ if action == "Alarm"] == []

@@ -7,7 +7,6 @@ import pytest
 
 from fencer.core.fleet import STALL_REMEMBERED_S
 from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
-from fencer.core.policy import AfterStop
 from fencer.errors import FencerError
 from fencer.runtime.execute import LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
@@ -59,27 +58,6 @@ def test_a_taint_that_was_given_up_is_not_set_later():
     slow.stage.simulation.clock.wait(60)
     assert "taint" not in slow.stage.calls
     assert not slow.stage.node().fenced
-
-
-def test_a_note_of_a_stop_that_was_given_up_is_not_written_later():
-    """By then it may be about another run, or another incident."""
-    slow = Slow(replace(ARMED, after_stop=AfterStop.START))
-    stage = slow.stage
-    stage.happen(What.PAUSE)
-
-    def hang():
-        slow.answer_s = ARMED.call_deadline_s + 10.0
-
-    stage.before["stop"] = hang
-    while "stop" not in stage.calls:
-        stage.agent.tick()
-        stage.simulation.clock.wait(ARMED.poll_s)
-    claim = stage.node().claim
-    stage.simulation.clock.wait(600)
-    assert claim
-    assert stage.node().claim == claim
-    assert stage.calls.count("claim") == 1
-    assert any("nobody starts its guest again" in text for text, _ in stage.notes.said_)
 
 
 def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():

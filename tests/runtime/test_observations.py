@@ -164,11 +164,11 @@ FACTS = {
         lambda: with_faults((What.CRASH, NAME), seconds=90.0),
         lambda seen: seen.node.fenced and seen.fenced_guest is None,
     ),
-    "started": (
+    "stopped_as": (powered_off, lambda seen: seen.stopped_as == seen.evidence.incarnation),
+    "not stopped_as, since it was started again": (
         lambda: powered_off(replace(ARMED, after_stop=AfterStop.START)),
-        lambda seen: seen.started,
+        lambda seen: seen.stopped_as is None,
     ),
-    "not started": (powered_off, lambda seen: seen.started is False),
     "asked_s, to shut down": (
         lambda: asked(Intent.SHUTDOWN),
         lambda seen: seen.asked_s == pytest.approx(3.0, abs=0.5),
@@ -206,7 +206,7 @@ def test_a_node_that_another_one_has_left_no_guest_is_told_whose_it_is():
 REREAD = (
     *("evidence", "evidence_error", "last_state", "others", "claimed_by", "bound_reading", "history"),
     *("fleet", "now_s", "utc", "pods", "attachments", "kept_volumes", "kept_unread", "killed"),
-    *("stop_failed", "fenced_guest", "started", "asked_s", "looked_s", "close"),
+    *("stop_failed", "fenced_guest", "stopped_as", "asked_s", "looked_s", "close"),
 )
 
 
