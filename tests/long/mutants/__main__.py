@@ -77,12 +77,13 @@ def main(words: Sequence[str]) -> int:
     """Try what the words ask for. Exit code 1: a fault is neither found nor explained."""
     asked = _parse(words)
     began_s = time.monotonic()
-    entries, survivors, tried, old = read(), [], [], []
+    entries, survivors, tried, old, seen = read(), [], [], [], 0
     for part in PARTS.values():
         modules = [path for path in asked.modules if path.startswith(f"{part.folder}/")]
         faults = [fault for path in modules for fault in faults_in(ROOT, path)]
         faults = [fault for fault in faults if asked.place is None or asked.place in fault.place.split(".")]
         faults = [fault for fault in faults if fault.function or not asked.quick]
+        seen += len(faults)
         if asked.list:
             say("".join(f"{fault}\n" for fault in faults))
         if not faults or asked.list:
@@ -98,6 +99,11 @@ def main(words: Sequence[str]) -> int:
         tried += faults
         about = [entry for entry in entries if entry.path in modules and asked.place in {None, entry.place}]
         old += [] if asked.quick else outdated(left, about)
+    if asked.place is not None and not seen:
+        say(
+            f"no fault in a place called {asked.place}: name a function, class or table of what you asked for\n"
+        )
+        return 2
     if asked.list:
         return 0
     left = unexplained(survivors, entries)

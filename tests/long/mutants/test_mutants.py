@@ -115,6 +115,8 @@ def test_a_word_that_names_nothing_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["cores"])
     assert "cores: neither a part (core, runtime) nor a module of one" in capsys.readouterr().err
+    assert main(["fencer/core/fleet.py", "--place", "nope"]) == 2
+    assert "no fault in a place called nope" in capsys.readouterr().err
 
 
 @pytest.mark.slow
