@@ -81,9 +81,8 @@ def heard(node: NodeView, policy: Policy) -> bool:
 
 
 def may_be_alive(node: NodeView, policy: Policy) -> bool:
-    """Whether a node is not silent, as far as is known: what it renewed last may have been just now."""
-    limit_s = policy.lease_silent_s or LEASE_DURATION_S
-    return node.ready is True and node.lease_age_s is not None and node.lease_age_s < limit_s
+    """Whether a kubelet may be there, Ready or not: what it renewed last may have been just now."""
+    return node.lease_age_s is not None and node.lease_age_s < max(policy.lease_silent_s, LEASE_DURATION_S)
 
 
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:

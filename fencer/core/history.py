@@ -184,26 +184,24 @@ def remember(
 def _with_reading(history: GuestHistory, node: NodeView, evidence: Evidence, apart_s: float) -> GuestHistory:
     """Continue the present run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
-    broken = run is None or _breaks(run, evidence, state, node, apart_s)
-    if run is None or broken or _forgets(run, node):
+    if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
+        return replace(history, run=_begun(state, evidence, node, evidence.observed_at_s), running_seen=seen)
+    if _forgets(run, node):
         began_s = evidence.observed_at_s
-        if run is not None and not broken and state is PowerState.PAUSED:  # since it was heard, it is paused
+        if state is PowerState.PAUSED:  # it is since it was heard
             began_s = max(run.since_s, began_s - (node.lease_age_s or 0.0))
-        fresh = Run(
-            state,
-            evidence.incarnation,
-            began_s,
-            evidence.observed_at_s,
-            1,
-            node.lease_renewals,
-            node.boot_id,
-        )
-        return replace(history, run=_freed(fresh, evidence), running_seen=seen)
+        return replace(history, run=_begun(state, evidence, node, began_s))
     if evidence.observed_at_s <= run.last_s:
         return history  # an older reading, or this one taken in again: it does not count twice
     run = replace(run, last_s=evidence.observed_at_s, readings=run.readings + 1)
     return replace(history, run=_freed(run, evidence))
+
+
+def _begun(state: PowerState, evidence: Evidence, node: NodeView, since_s: float) -> Run:
+    """Return a run that begins with this reading, of a guest that has been so since then."""
+    last_s, renewals = evidence.observed_at_s, node.lease_renewals
+    return _freed(Run(state, evidence.incarnation, since_s, last_s, 1, renewals, node.boot_id), evidence)
 
 
 def _freed(run: Run, newest: Evidence) -> Run:
@@ -268,5 +266,5 @@ def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, apa
 
 def _forgets(run: Run, node: NodeView) -> bool:
     """Whether a renewal that was seen while the guest did not run is so old that it counts for nothing."""
-    renewed = node.lease_renewals > run.renewals_at_start and run.power_state is not PowerState.RUNNING
+    renewed = run.power_state is not PowerState.RUNNING and node.lease_renewals > run.renewals_at_start
     return renewed and node.lease_age_s is not None and node.lease_age_s >= RENEWAL_FORGOTTEN_S

@@ -753,7 +753,7 @@ class Observation:
         node: The node.
         candidates: Guests that may be it. More than one that counts means refusal.
         rivals: Other nodes that resolve to the same guest.
-        claimed_by: Other nodes that are heard, and are that guest by UUID or map, be it bound to them or not.
+        claimed_by: Other nodes that may be alive, and are that guest by UUID or map, bound to them or not.
         bound_reading: The newest reading of the guest that the node is bound to, where it is not the first
             candidate. None: there is no such guest, or no reading of it.
         taken_by: The node that the only guest it could be is bound to; empty: none.
@@ -779,7 +779,7 @@ class Observation:
             it did not stop it, as far as it remembers.
         stop_failed: It tried to, and could not. None: no.
         stopped_as: In which incarnation this agent's own stop has left the guest. None: there was none, or it
-            has started the guest again.
+            was seen running since.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
         word: What the operator said.

@@ -488,6 +488,7 @@ class Observer:
         """Take in a reading as it is to be believed, and return it so."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self.memory.killed.pop(evidence.guest.key, None)
+            self.memory.stopped.pop(evidence.guest.key, None)
         if evidence is not None and (evidence.gone or node.ready is True):
             self.memory.stops_failed.pop(evidence.guest.key, None)
         if node.fenced:

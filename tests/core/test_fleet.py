@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.fleet import heard, quorum, quorum_without, stalls, survey
+from fencer.core.fleet import heard, may_be_alive, quorum, quorum_without, stalls, survey
 from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
 
@@ -42,6 +42,25 @@ class TestWhoIsHeard:
         found = replace(ALIVE, **facts)
         assert heard(found, ARMED) is is_heard
         assert summed_up(ALIVE, found).silent == (0 if is_heard else 1)
+
+    @pytest.mark.parametrize(
+        ("lease_age_s", "limit_s", "may_be"),
+        [
+            (39.5, 40.0, True),
+            (40.0, 40.0, False),
+            (39.5, 20.0, True),
+            (59.5, 60.0, True),
+            (60.0, 60.0, False),
+            (None, 40.0, False),
+        ],
+    )
+    def test_one_that_may_be_alive_is_any_that_has_renewed_lately_ready_or_not(
+        self, lease_age_s, limit_s, may_be
+    ):
+        policy = replace(ARMED, lease_silent_s=limit_s)
+        for ready in (True, False, None):
+            seen = node(ready=ready, lease_age_s=lease_age_s, deaf_s=300.0)
+            assert may_be_alive(seen, policy) is may_be
 
     def test_the_limit_is_the_policys_and_without_one_the_leases_duration(self):
         patient = replace(ARMED, lease_silent_s=90.0)

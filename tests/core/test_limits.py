@@ -248,6 +248,13 @@ class TestMemory:
         after = remember(history, seen, evidence(observed_at_s=NOW_S + 2), NOW_S + 2, 10.0)
         assert (after.run.renewals_at_start == 5) is forgotten
 
+    def test_another_boot_id_breaks_a_run_of_a_guest_that_runs_only(self):
+        for state, readings in ((PowerState.STOPPED, 41), (PowerState.RUNNING, 1)):
+            history = GuestHistory(run(state, last_s=NOW_S), guest=GUEST.key)
+            reading = evidence(state, observed_at_s=NOW_S + 2)
+            seen = remember(history, node(boot_id="another"), reading, NOW_S + 2, 10.0)
+            assert seen.run.readings == readings
+
     @pytest.mark.parametrize(("state", "lasted_s"), [(PowerState.PAUSED, 61.0), (PowerState.STOPPED, 0.0)])
     def test_a_pause_lasts_since_the_renewal_that_is_forgotten(self, state, lasted_s):
         """Else it would begin anew when it is over, and be told as a short one."""

@@ -201,6 +201,17 @@ class TestGuestsThatAreStartedAgain:
         stage.happen(What.POWER_OFF)
         assert self.starts(stage) == 0
 
+    def test_not_once_it_was_seen_running_though_its_being_off_has_the_same_name(self):
+        """As on Proxmox VE, where no start is on record any more."""
+        stage = self.stopped()
+        guest = stage.simulation.guest(NAME)
+        starts = guest.starts
+        stage.happen(What.START)
+        stage.run(0)
+        stage.happen(What.POWER_OFF)
+        guest.starts = starts
+        assert self.starts(stage) == 0
+
     def test_not_by_another_agent(self):
         """Nobody knows then what was done with the guest since."""
         stage = self.stopped()

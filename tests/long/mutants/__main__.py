@@ -100,9 +100,7 @@ def main(words: Sequence[str]) -> int:
         about = [entry for entry in entries if entry.path in modules and asked.place in {None, entry.place}]
         old += [] if asked.quick else outdated(left, about)
     if asked.place is not None and not seen:
-        say(
-            f"no fault in a place called {asked.place}: name a function, class or table of what you asked for\n"
-        )
+        say(f"no fault in a place called {asked.place}: name a function, class or table of these modules\n")
         return 2
     if asked.list:
         return 0
