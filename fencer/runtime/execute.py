@@ -268,13 +268,13 @@ class Executor:
     def _start(self, observation: Observation, action: StartGuest) -> Done:
         """Power a guest on. One of ours whose start fails is tried again, as long as it stays as it is."""
         guest, stopped = action.guest, self._observer.memory.stopped
-        incarnation, failed = stopped.pop(guest.key, ("", 0))
+        ours = stopped.pop(guest.key, None)
         port = self._world.hypervisors[guest.endpoint]
         try:
             self._order(guest, lambda until: port.start(guest, action.incarnation, until))
         except HypervisorError:
-            if incarnation and failed + 1 < START_TRIES:
-                stopped[guest.key] = (incarnation, failed + 1)
+            if ours is not None and ours[1] + 1 < START_TRIES:
+                stopped[guest.key] = (ours[0], ours[1] + 1)
             raise
         self._remember_asking(observation)
         return Happened(f"started {guest}")

@@ -15,6 +15,7 @@ from fencer.core.model import (
     ForgetMark,
     PodView,
     RecordDoubts,
+    StartGuest,
     StopGuest,
 )
 from fencer.core.policy import AfterStop, SavedGuest
@@ -231,6 +232,17 @@ class TestGuestsThatAreStartedAgain:
         stage = self.stopped()
         stage.happen(What.POWER_DENIED, "")
         assert self.starts(stage) == START_TRIES
+        starts = [(ok, told) for _, action, ok, told in stage.notes.acted_ if action == "StartGuest"]
+        assert [(ok, "we may not start k8s-2" in told) for ok, told in starts] == [
+            (False, True)
+        ] * START_TRIES
+
+    def test_what_a_person_starts_is_not_tried_again(self):
+        stage = self.stopped(claim=lambda stage: stage.happen(What.POWER_OFF))
+        stage.happen(What.POWER_DENIED, "")
+        seen = look(stage)
+        assert not do(stage, StartGuest(seen.candidates[0].guest, seen.evidence.incarnation)).ok
+        assert look(stage).stopped_as is None
 
 
 class TestSavedMemoryThatWasThrownAway:
