@@ -9,6 +9,7 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.core.policy import UnresponsiveGuest
 from fencer.errors import ClusterError
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -155,3 +156,63 @@ def test_an_agent_that_was_suspended_takes_no_old_renewal_for_a_voice_of_now(die
     stage.run(60)
     assert "untaint" not in stage.calls
     assert [text for _, action, _, text in stage.notes.acted_ if action == "Alarm"] == []
+
+
+class Unready:
+    """A cluster whose kubelets renew, some of them without being Ready, or without a lease."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.unready, self.leaseless = set(), set()
+
+    def __getattr__(self, name):
+        return getattr(self._cluster, name)
+
+    def roster(self):
+        roster = self._cluster.roster()
+        return replace(roster, facts=tuple(self._told(fact) for fact in roster.facts))
+
+    def _told(self, fact):
+        if fact.node.name in self.unready:
+            fact = replace(fact, node=replace(fact.node, ready=False))
+        return replace(fact, renew_time=None) if fact.node.name in self.leaseless else fact
+
+
+class TestWhoFellSilent:
+    """What is taken off the silence of a node whose kernel panicked."""
+
+    @pytest.fixture
+    def cluster(self, stage):
+        """A stage, and what its API tells of the kubelets."""
+        cluster = Unready(stage.world.cluster)
+        stage.agent = Agent(replace(stage.world, cluster=cluster), ARMED, stage.simulation.rules())
+        stage.run(60)
+        stage.happen(What.PANIC)
+        return cluster
+
+    def silent_s(self, stage):
+        return stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s
+
+    def test_none_of_what_came_before_the_others_fell_silent_too(self, stage, cluster):
+        stage.run(200)
+        for name in ("k8s-1", "k8s-3"):
+            stage.happen(What.NIC_OFF, name)
+        stage.run(60)
+        cluster.leaseless = {"k8s-3"}
+        stage.run(10)
+        for name in ("k8s-1", "k8s-3"):
+            stage.happen(What.NIC_ON, name)
+        stage.run(30)
+        assert 190.0 < self.silent_s(stage) < 240.0
+
+    def test_all_but_a_chance_while_nobody_is_heard_though_they_renew(self, stage, cluster):
+        """What counts as heard is Ready, too: from then on each has its time."""
+        cluster.unready = {"k8s-1", "k8s-2", "k8s-3"}
+        stage.run(100)
+        cluster.unready = set()
+        assert self.silent_s(stage) < 26.0
+
+    def test_nodes_without_any_lease_are_no_trouble(self, stage, cluster):
+        cluster.leaseless = {"k8s-1", "k8s-2", "k8s-3"}
+        stage.run(100)
+        assert self.silent_s(stage) is None
