@@ -261,7 +261,7 @@ class Executor:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
-        if after.gone and not said and after.incarnation is not None:
+        if after.gone and not said:
             memory.stopped[guest.key] = (after.incarnation, 0)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 

@@ -36,7 +36,7 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str]] = field(default_factory=dict)
-    stopped: dict[tuple[str, str, str], tuple[str, int]] = field(default_factory=dict)
+    stopped: dict[tuple[str, str, str], tuple[str | None, int]] = field(default_factory=dict)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)

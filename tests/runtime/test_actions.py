@@ -195,6 +195,17 @@ class TestGuestsThatAreStartedAgain:
 
         assert self.starts(self.stopped(stop=hang)) == 0
 
+    def test_not_where_that_was_not_confirmed_at_once(self):
+        """It may have been somebody else, later."""
+
+        def lie(stage):
+            stage.simulation.hypervisor.lie(NAME, PowerState.PAUSED)
+
+        stage = self.stopped(stop=lie)
+        stage.happen(What.TRUTHFUL, "")
+        assert self.starts(stage) == 0
+        assert stage.node().fenced
+
     def test_not_where_somebody_ran_it_since_and_switched_it_off(self):
         """A rescue system, say: whoever did that means it."""
         stage = self.stopped()
