@@ -14,6 +14,7 @@ from fencer.core.model import (
     EvictPods,
     ForgetMark,
     PodView,
+    PowerState,
     RecordDoubts,
     StartGuest,
     StopGuest,
