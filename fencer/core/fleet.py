@@ -81,8 +81,12 @@ def heard(node: NodeView, policy: Policy) -> bool:
 
 
 def may_be_alive(node: NodeView, policy: Policy) -> bool:
-    """Whether a kubelet may be there, Ready or not: what it renewed last may have been just now."""
-    return node.lease_age_s is not None and node.lease_age_s < max(policy.lease_silent_s, LEASE_DURATION_S)
+    """Whether a node may be a guest that runs: it is Ready, or not silent for as long as power-offs take.
+
+    What it renewed last may have been just now, whatever was heard of others meanwhile.
+    """
+    limit_s = max(policy.lease_silent_s, LEASE_DURATION_S, policy.unresponsive_after_s)
+    return node.ready is True or (node.lease_age_s is not None and node.lease_age_s < limit_s)
 
 
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:

@@ -175,33 +175,35 @@ def remember(
     if evidence.power_state is PowerState.RUNNING and not known:
         # Whoever reads it running is believed again.
         history = replace(history, ran_as=evidence.guest, heard=None)
-    history = _with_reading(history, node, evidence, apart_s)
+    history = _with_reading(history, node, evidence, now_s, apart_s)
     if not history.proven and proven_running(history, node):
         history = replace(history, proven=True)
     return history
 
 
-def _with_reading(history: GuestHistory, node: NodeView, evidence: Evidence, apart_s: float) -> GuestHistory:
+def _with_reading(
+    history: GuestHistory, node: NodeView, evidence: Evidence, now_s: float, apart_s: float
+) -> GuestHistory:
     """Continue the present run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
     if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
-        return replace(history, run=_begun(state, evidence, node, evidence.observed_at_s), running_seen=seen)
-    if _forgets(run, node):
-        began_s = evidence.observed_at_s
-        if state is PowerState.PAUSED:  # it is since it was heard
-            began_s = max(run.since_s, began_s - (node.lease_age_s or 0.0))
-        return replace(history, run=_begun(state, evidence, node, began_s))
+        return replace(history, run=_begun(state, evidence, node), running_seen=seen)
+    if _forgets(run, node) and state is not PowerState.PAUSED:
+        return replace(history, run=_begun(state, evidence, node))
     if evidence.observed_at_s <= run.last_s:
         return history  # an older reading, or this one taken in again: it does not count twice
+    if _forgets(run, node):  # it may have run when it was heard, and is paused since
+        since_s = max(run.since_s, now_s - (node.lease_age_s or 0.0))
+        run = replace(run, since_s=since_s, renewals_at_start=node.lease_renewals)
     run = replace(run, last_s=evidence.observed_at_s, readings=run.readings + 1)
     return replace(history, run=_freed(run, evidence))
 
 
-def _begun(state: PowerState, evidence: Evidence, node: NodeView, since_s: float) -> Run:
-    """Return a run that begins with this reading, of a guest that has been so since then."""
-    last_s, renewals = evidence.observed_at_s, node.lease_renewals
-    return _freed(Run(state, evidence.incarnation, since_s, last_s, 1, renewals, node.boot_id), evidence)
+def _begun(state: PowerState, evidence: Evidence, node: NodeView) -> Run:
+    """Return a run that begins with this reading."""
+    at_s, renewals = evidence.observed_at_s, node.lease_renewals
+    return _freed(Run(state, evidence.incarnation, at_s, at_s, 1, renewals, node.boot_id), evidence)
 
 
 def _freed(run: Run, newest: Evidence) -> Run:

@@ -245,7 +245,7 @@ def left(subject: Subject, policy: Policy) -> Answer:
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
     needs = "its guest to boot anew"
     if policy.after_stop is AfterStop.START:
-        needs = f"{needs}: `fencer start {subject.node.name}`, as this agent has not stopped it"
+        needs = f"{needs}: `fencer start {subject.node.name}`; fencer starts only what its own stop left off"
     return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, needs)
 
 

@@ -67,13 +67,13 @@ def unresponsive(subject: Subject, policy: Policy) -> Answer:
 
 
 def nobody_elses(subject: Subject, _policy: Policy) -> Answer:
-    """No other node that is heard reports this guest as its own: it may be that node's guest that runs."""
+    """No other node that may be alive reports this guest as its own: it may be that node's that runs."""
     if subject.seen.claimed_by:
         names = ", ".join(subject.seen.claimed_by)
         return Objection(
             Verdict.REFUSE,
             Reason.GUEST_AMBIGUOUS,
-            f"{names} is heard, and says that it is {subject.guest}, too",
+            f"{names} may be alive, and says that it is {subject.guest}, too",
             f"{subject.node.name} deleted, if that was its name before; or the right UUID reported",
         )
     return Passed("no other node says that it is this guest")

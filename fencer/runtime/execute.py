@@ -30,6 +30,7 @@ from fencer.core.model import (
     Intent,
     Observation,
     PodView,
+    PowerState,
     RecordDoubts,
     ShutdownGuest,
     StartGuest,
@@ -49,6 +50,7 @@ from fencer.errors import (
     HypervisorError,
 )
 from fencer.ports import Cleared, Deadline
+from fencer.runtime.memory import Left
 from fencer.runtime.observe import API, Observer, World
 
 T = TypeVar("T")
@@ -62,8 +64,8 @@ IN_MIND = ", in mind only (mode: observe)"
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and is given twice that."""
 
-START_TRIES = 3
-"""Of a guest that is to be started again: a backup or a lock is over soon, a broken configuration never."""
+START_TRIES, START_PAUSE_S = 3, 60.0
+"""Of a guest that is to be started again: a lock is over soon, a broken configuration never."""
 
 LONGEST_ACTION_S = 70.0
 """No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
@@ -261,23 +263,32 @@ class Executor:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
             memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
-        if after.gone and not said:
-            memory.stopped[guest.key] = (after.incarnation, 0)
+        if after.gone and not said and observation.intent is not Intent.SHUTDOWN:
+            memory.stopped[guest.key] = Left(after.incarnation)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 
     def _start(self, observation: Observation, action: StartGuest) -> Done:
-        """Power a guest on. One of ours whose start fails is tried again, as long as it stays as it is."""
-        guest, stopped = action.guest, self._observer.memory.stopped
-        ours = stopped.pop(guest.key, None)
-        port = self._world.hypervisors[guest.endpoint]
+        """Power a guest on. One that our own stop left off, and whose start fails, is tried again later."""
+        guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
+        ours = self._observer.memory.stopped.pop(guest.key, None)
         try:
             self._order(guest, lambda until: port.start(guest, action.incarnation, until))
+        except GuestChanged:
+            raise
         except HypervisorError:
-            if ours is not None and ours[1] + 1 < START_TRIES:
-                stopped[guest.key] = (ours[0], ours[1] + 1)
+            if ours is not None and ours.failed + 1 < START_TRIES:
+                self._try_again(guest, ours)
             raise
         self._remember_asking(observation)
         return Happened(f"started {guest}")
+
+    def _try_again(self, guest: GuestRef, ours: Left) -> None:
+        """Remember a guest whose start has failed: a start on record may give its being off another name."""
+        port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
+        after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+        if after.power_state is PowerState.STOPPED:
+            again_s = self._world.clock.now_s() + START_PAUSE_S
+            self._observer.memory.stopped[guest.key] = Left(after.incarnation, ours.failed + 1, again_s)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""

@@ -9,6 +9,21 @@ from fencer.core.identity import Directory
 from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How an agent's own stop has left a guest.
+
+    Attributes:
+        incarnation: In which it is off.
+        failed: How often a start of it has failed.
+        again_s: When it may be tried again, by the agent's clock.
+    """
+
+    incarnation: str | None
+    failed: int = 0
+    again_s: float = 0.0
+
+
 @dataclass(slots=True)
 class Memory:
     """What this process remembers. Losing it only delays.
@@ -19,8 +34,7 @@ class Memory:
         last_stop_s: When this agent last cut a guest's power.
         killed: Guests, by key, that it stopped: whether their process must have been killed for that.
         stops_failed: Guests, by key, that it could not stop: when it last tried, how often, what it was told.
-        stopped: Guests, by key, that it stopped and may start again: in which incarnation each was off then,
-            and how often a start of it has failed.
+        stopped: Guests, by key, that it stopped and may start again: how each was left.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
@@ -36,7 +50,7 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str]] = field(default_factory=dict)
-    stopped: dict[tuple[str, str, str], tuple[str | None, int]] = field(default_factory=dict)
+    stopped: dict[tuple[str, str, str], Left] = field(default_factory=dict)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)

@@ -80,6 +80,7 @@ class Observer:
         self._looks_s = (world.clock.now_s(),) * 2
         self._alive_s = self._listed_s = world.clock.now_s()
         self._deaf_s = self._unseen_s = 0.0
+        self._voice_s = world.clock.now_s()
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -136,19 +137,21 @@ class Observer:
     def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
         """Return the nodes with what this agent knows of them, by name.
 
-        Once anybody is heard again, the time in which nobody was is not counted, from the last renewal on.
-        What is new after a time in which no list was answered may be as old as that, and is no sign that
-        anybody is heard now.
+        Once anybody is heard again, the time in which nobody was is not counted, from the last voice on, and
+        only once. What is new after a time in which no list was answered may be as old as that, and is no
+        sign that anybody is heard now.
         """
         passed_s = self._since_last_list_s()
         nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
         self._unseen_s = 0.0
-        if not any(heard(node, self._policy) for node in nodes.values()):
-            ages_s = (node.heard_s for node in nodes.values() if node.heard_s is not None)
-            self._deaf_s = max(self._deaf_s + passed_s, min(ages_s, default=0.0))
-        elif self._deaf_s:
+        voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
+        if not voices:
+            self._deaf_s = max(self._deaf_s + passed_s, now_s - self._voice_s)
+            return nodes
+        self._voice_s = max(self._voice_s, now_s - min(age_s or 0.0 for age_s in voices))
+        if self._deaf_s:
             nodes = {fact.node.name: self._listed(fact, now_s, self._deaf_s) for fact in facts}
-            self._deaf_s = 0.0
+            self._deaf_s, self._voice_s = 0.0, now_s
         return nodes
 
     def _since_last_list_s(self) -> float:
@@ -313,7 +316,14 @@ class Observer:
         scene.nodes |= {fact.node.name: self._listed(fact, now_s) for fact in roster.facts}
         scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
         node = aged(observation.node, self.memory.leases[observation.node.uid], now_s)
-        return replace(observation, node=node, fleet=self.fleet(scene), now_s=now_s, utc=roster.utc)
+        return replace(
+            observation,
+            node=node,
+            claimed_by=self._claimed_by(scene, node),
+            fleet=self.fleet(scene),
+            now_s=now_s,
+            utc=roster.utc,
+        )
 
     def down(self, scene: Scene) -> frozenset[str]:
         """Name the nodes whose guests do not run, by their hypervisor's newest word."""
@@ -476,7 +486,8 @@ class Observer:
         return None if failed is None else StopFailed(now_s - failed[0], failed[1], failed[2])
 
     def _stopped_as(self, candidates: tuple[Candidate, ...]) -> str | None:
-        return self.memory.stopped.get(candidates[0].guest.key, (None,))[0] if candidates else None
+        left = self.memory.stopped.get(candidates[0].guest.key) if candidates else None
+        return None if left is None or self._world.clock.now_s() < left.again_s else left.incarnation
 
     def _asked_s(self, node: NodeView, now_s: float) -> float | None:
         at_s = self.memory.asked.get((node.uid, node.boot_id))

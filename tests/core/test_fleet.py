@@ -44,23 +44,24 @@ class TestWhoIsHeard:
         assert summed_up(ALIVE, found).silent == (0 if is_heard else 1)
 
     @pytest.mark.parametrize(
-        ("lease_age_s", "limit_s", "may_be"),
+        ("ready", "lease_age_s", "silent_s", "after_s", "may_be"),
         [
-            (39.5, 40.0, True),
-            (40.0, 40.0, False),
-            (39.5, 20.0, True),
-            (59.5, 60.0, True),
-            (60.0, 60.0, False),
-            (None, 40.0, False),
+            (None, 299.5, 40.0, 300.0, True),
+            (None, 300.0, 40.0, 300.0, False),
+            (False, 399.5, 400.0, 300.0, True),
+            (False, 400.0, 400.0, 300.0, False),
+            (False, 39.5, 0.0, 30.0, True),
+            (False, 40.0, 0.0, 30.0, False),
+            (True, 999.0, 40.0, 300.0, True),
+            (True, None, 40.0, 300.0, True),
+            (None, None, 40.0, 300.0, False),
         ],
     )
-    def test_one_that_may_be_alive_is_any_that_has_renewed_lately_ready_or_not(
-        self, lease_age_s, limit_s, may_be
+    def test_one_that_may_be_alive_is_ready_or_not_silent_for_as_long_as_power_offs_take(
+        self, ready, lease_age_s, silent_s, after_s, may_be
     ):
-        policy = replace(ARMED, lease_silent_s=limit_s)
-        for ready in (True, False, None):
-            seen = node(ready=ready, lease_age_s=lease_age_s, deaf_s=300.0)
-            assert may_be_alive(seen, policy) is may_be
+        policy = replace(ARMED, lease_silent_s=silent_s, unresponsive_after_s=after_s)
+        assert may_be_alive(node(ready=ready, lease_age_s=lease_age_s, deaf_s=900.0), policy) is may_be
 
     def test_the_limit_is_the_policys_and_without_one_the_leases_duration(self):
         patient = replace(ARMED, lease_silent_s=90.0)

@@ -255,15 +255,18 @@ class TestMemory:
             seen = remember(history, node(boot_id="another"), reading, NOW_S + 2, 10.0)
             assert seen.run.readings == readings
 
-    @pytest.mark.parametrize(("state", "lasted_s"), [(PowerState.PAUSED, 61.0), (PowerState.STOPPED, 0.0)])
-    def test_a_pause_lasts_since_the_renewal_that_is_forgotten(self, state, lasted_s):
-        """Else it would begin anew when it is over, and be told as a short one."""
-        history = GuestHistory(run(state, renewals_at_start=4, last_s=NOW_S), guest=GUEST.key)
-        reading = evidence(state, observed_at_s=NOW_S + 2)
-        anew = remember(history, node(lease_age_s=61.0), reading, NOW_S + 2, 10.0).run
-        assert (anew.renewals_at_start, anew.last_s - anew.since_s) == (5, lasted_s)
-        young = replace(history, run=replace(history.run, since_s=NOW_S - 30))
-        assert remember(young, node(lease_age_s=61.0), reading, NOW_S + 2, 10.0).run.since_s >= NOW_S - 30
+    def test_a_pause_goes_on_since_the_renewal_that_is_forgotten(self):
+        """Else it would begin anew when it is over, and be told as a short one; and its locks count on."""
+        locked = run(PowerState.PAUSED, renewals_at_start=4, last_s=NOW_S, busy=39, free_since_s=NOW_S - 3)
+        history = GuestHistory(locked, guest=GUEST.key)
+        reading = evidence(PowerState.PAUSED, observed_at_s=NOW_S + 2)
+        seen = remember(history, node(lease_age_s=61.0), reading, NOW_S + 3, 10.0).run
+        assert (seen.renewals_at_start, seen.since_s, seen.last_s) == (5, NOW_S - 58, NOW_S + 2)
+        assert (seen.readings, seen.busy, seen.free_since_s) == (41, 39, NOW_S - 3)
+        young = replace(history, run=replace(locked, since_s=NOW_S - 30))
+        assert remember(young, node(lease_age_s=61.0), reading, NOW_S + 3, 10.0).run.since_s == NOW_S - 30
+        older = replace(reading, observed_at_s=NOW_S)
+        assert remember(history, node(lease_age_s=61.0), older, NOW_S + 3, 10.0).run == locked
 
 
 def test_what_a_batch_came_to_is_counted_and_told():

@@ -311,7 +311,10 @@ class TestLeftovers:
     def test_that_a_guest_is_not_started_again_is_told_where_one_may_expect_it(self):
         afar = fenced(close=False, pods=(), attachments=(), looked_s=7.0)
         told = decide(afar, replace(ARMED, after_stop=AfterStop.START)).objection
-        assert told.needs == "its guest to boot anew: `fencer start k8s-2`, as this agent has not stopped it"
+        assert (
+            told.needs
+            == "its guest to boot anew: `fencer start k8s-2`; fencer starts only what its own stop left off"
+        )
         assert decide(afar, ARMED).objection.needs == "its guest to boot anew"
 
     def test_pods_go_before_volumes(self):

@@ -13,6 +13,7 @@ from fencer.core.model import (
     Doubted,
     EvictPods,
     ForgetMark,
+    Intent,
     PodView,
     PowerState,
     RecordDoubts,
@@ -230,6 +231,41 @@ class TestGuestsThatAreStartedAgain:
         stage = self.stopped()
         stage.new_agent()
         assert self.starts(stage) == 0
+
+    def test_not_one_that_a_person_had_shut_down(self):
+        """`fencer shutdown --stop-after`: whoever wants it off wants it off."""
+        stage = Stagehand(STARTING)
+        stage.run(25)
+        seen = replace(look(stage), intent=Intent.SHUTDOWN)
+        action = StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+        assert stage.agent.executor.carry_out(seen, action).ok
+        assert self.starts(stage) == 0
+
+    def test_a_start_that_fails_may_give_its_being_off_another_name(self):
+        """As on Proxmox VE, where it is on record."""
+        stage = self.stopped()
+        stage.happen(What.POWER_DENIED, "")
+
+        def on_record():
+            stage.simulation.guest(NAME).starts += 1
+            stage.simulation.clock.after(30.0, lambda: stage.happen(What.TRUTHFUL, ""))
+
+        stage.before["start"] = on_record
+        stage.run(100)
+        failed, done = [at for at, call in enumerate(stage.calls) if call == "start"]
+        assert "sweep" in stage.calls[failed:done]
+        assert stage.simulation.guest(NAME).power is PowerState.RUNNING
+
+    def test_one_that_somebody_ran_a_moment_before_its_start_is_left_alone(self):
+        stage = self.stopped()
+
+        def rescue():
+            stage.happen(What.START)
+            stage.happen(What.POWER_OFF)
+
+        stage.before["start"] = rescue
+        assert self.starts(stage) == 1
+        assert stage.simulation.guest(NAME).power is PowerState.STOPPED
 
     def test_a_start_that_fails_is_tried_again(self):
         """As of a guest that is locked for a moment."""

@@ -10,6 +10,7 @@ from fencer.core.model import PowerState
 from fencer.core.policy import UnresponsiveGuest
 from fencer.errors import ClusterError
 from fencer.runtime.reconcile import Agent
+from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -99,12 +100,16 @@ def test_who_stays_silent_then_is_stopped_all_the_same():
     assert stage.node().fenced
 
 
+@pytest.mark.parametrize("broken", ["", "k8s-4"], ids=["all cut off", "one renews and is not Ready"])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_has_its_chance_once_anybody_is_heard_again(seed):
-    """Nobody was heard since the last renewal of all, and not only since that one was old."""
-    stage = Stagehand(seed=seed)
+def test_each_has_its_chance_once_anybody_is_heard_again(seed, broken):
+    """Nobody was heard since the last voice of all, and not only since that one was old."""
+    stage = Stagehand(seed=seed, shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4")))
+    cluster = Unready(stage.world.cluster)
+    stage.agent = Agent(replace(stage.world, cluster=cluster), ARMED, stage.simulation.rules())
     stage.run(60)
-    nodes = sorted(stage.simulation.nodes)
+    cluster.unready = {broken}
+    nodes = sorted(set(stage.simulation.nodes) - {broken})
     for name in nodes:
         stage.happen(What.NIC_OFF, name)
     stage.run(97)
@@ -120,14 +125,43 @@ def test_each_has_its_chance_once_anybody_is_heard_again(seed):
     assert "taint" not in stage.calls
 
 
-@pytest.mark.parametrize("offset_s", range(0, 10, 2))
-def test_after_an_outage_too_a_guest_that_a_living_node_claims_is_not_stopped(offset_s):
-    """A machine that has another name now; nobody counts as heard until the next renewal."""
-    stage = Stagehand(replace(STOPPING, lease_silent_s=20.0))
+def renamed(policy, offset_s=0):
+    """A machine that has another name now: its old Node is silent, and its guest runs."""
+    stage = Stagehand(policy)
     stage.run(60 + offset_s)
     stage.simulation.guest("k8s-2").node = "new-2"
     stage.happen(What.REBOOT)
     stage.run(STOPPING.unresponsive_after_s + 150)
+    return stage
+
+
+def test_nor_one_whose_living_node_is_cut_off_for_less_than_power_offs_take():
+    stage = renamed(STOPPING)
+    stage.happen(What.NIC_OFF)
+    stage.run(STOPPING.unresponsive_after_s - 20)
+    assert "stop" not in stage.calls
+
+
+def test_nor_one_whose_living_node_is_heard_right_before_the_order():
+    """After the look, when the nodes are counted once more."""
+    stage = renamed(STOPPING)
+    stage.happen(What.NIC_OFF)
+    node, clock = stage.simulation.api.nodes["new-2"], stage.simulation.clock
+
+    def renew():
+        node.lease = clock.utc("microseconds")
+
+    for _ in range(200):
+        stage.before["pods"] = renew
+        stage.agent.tick()
+        clock.wait(2.0)
+    assert "stop" not in stage.calls
+
+
+@pytest.mark.parametrize("offset_s", range(0, 10, 2))
+def test_after_an_outage_too_a_guest_that_a_living_node_claims_is_not_stopped(offset_s):
+    """Nobody counts as heard until the next renewal."""
+    stage = renamed(replace(STOPPING, lease_silent_s=20.0), offset_s)
     stage.happen(What.API_DOWN, "")
     run(stage, 18)
     stage.happen(What.API_UP, "")
@@ -211,6 +245,14 @@ class TestWhoFellSilent:
         stage.run(100)
         cluster.unready = set()
         assert self.silent_s(stage) < 26.0
+
+    def test_no_time_in_which_nobody_was_heard_is_taken_off_twice(self, stage, cluster):
+        """The only voice's Ready comes and goes."""
+        stage.happen(What.CRASH, "k8s-3")
+        for _ in range(300):
+            cluster.unready = set() if cluster.unready else {"k8s-1"}
+            stage.run(2)
+        assert self.silent_s(stage) > 75.0
 
     def test_nodes_without_any_lease_are_no_trouble(self, stage, cluster):
         cluster.leaseless = {"k8s-1", "k8s-2", "k8s-3"}

@@ -117,8 +117,8 @@ def replaced():
 FACTS = {
     "rivals": (not_bound_yet, lambda seen: seen.rivals == ("k8s-3",)),
     "claimed_by": (lambda: same_uuid(sound()), lambda seen: seen.claimed_by == ("k8s-3",)),
-    "claimed by nobody who is heard": (
-        lambda: same_uuid(with_faults((What.NIC_OFF, "k8s-3"), seconds=60.0)),
+    "claimed by nobody who may be alive": (
+        lambda: same_uuid(with_faults((What.NIC_OFF, "k8s-3"), seconds=330.0)),
         lambda seen: seen.claimed_by == (),
     ),
     "bound_reading": (
