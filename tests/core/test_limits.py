@@ -247,6 +247,7 @@ class TestMemory:
         seen = node(lease_age_s=lease_age_s)
         after = remember(history, seen, evidence(observed_at_s=NOW_S + 2), NOW_S + 2, 10.0)
         assert (after.run.renewals_at_start == 5) is forgotten
+        assert (after.run.readings == 1) is forgotten
 
     def test_another_boot_id_breaks_a_run_of_a_guest_that_runs_only(self):
         for state, readings in ((PowerState.STOPPED, 41), (PowerState.RUNNING, 1)):

@@ -266,6 +266,7 @@ class TestGuestsThatAreStartedAgain:
         stage.before["start"] = rescue
         assert self.starts(stage) == 1
         assert stage.simulation.guest(NAME).power is PowerState.STOPPED
+        assert [ok for _, action, ok, _ in stage.notes.acted_ if action == "StartGuest"] == [False]
 
     def test_a_start_that_fails_is_tried_again(self):
         """As of a guest that is locked for a moment."""
