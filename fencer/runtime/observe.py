@@ -129,7 +129,8 @@ class Observer:
         try:
             return self.api(self._world.cluster.roster)
         except ClusterError:
-            passed_s = self._since_last_list_s()
+            now_s = self._world.clock.now_s()
+            passed_s, self._listed_s = now_s - self._listed_s, now_s
             self._deaf_s += passed_s
             self._unseen_s += passed_s
             raise
@@ -141,23 +142,18 @@ class Observer:
         only once. What is new after a time in which no list was answered may be as old as that, and is no
         sign that anybody is heard now.
         """
-        passed_s = self._since_last_list_s()
+        self._listed_s = now_s
         nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
         self._unseen_s = 0.0
         voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
         if not voices:
-            self._deaf_s = max(self._deaf_s + passed_s, now_s - self._voice_s)
+            self._deaf_s = now_s - self._voice_s
             return nodes
         self._voice_s = max(self._voice_s, now_s - min(age_s or 0.0 for age_s in voices))
         if self._deaf_s:
             nodes = {fact.node.name: self._listed(fact, now_s, self._deaf_s) for fact in facts}
             self._deaf_s, self._voice_s = 0.0, now_s
         return nodes
-
-    def _since_last_list_s(self) -> float:
-        now_s = self._world.clock.now_s()
-        passed_s, self._listed_s = now_s - self._listed_s, now_s
-        return passed_s
 
     def observation(
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None

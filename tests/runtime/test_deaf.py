@@ -239,6 +239,15 @@ class TestWhoFellSilent:
         stage.run(30)
         assert 190.0 < self.silent_s(stage) < 240.0
 
+    def test_none_of_what_came_before_the_last_voice(self, stage, cluster):
+        stage.run(200)
+        stage.happen(What.NIC_OFF, "k8s-3")
+        stage.run(30)
+        cluster.unready = {"k8s-1", "k8s-2", "k8s-3"}
+        stage.run(60)
+        cluster.unready = set()
+        assert self.silent_s(stage) > 220.0
+
     def test_all_but_a_chance_while_nobody_is_heard_though_they_renew(self, stage, cluster):
         """What counts as heard is Ready, too: from then on each has its time."""
         cluster.unready = {"k8s-1", "k8s-2", "k8s-3"}
