@@ -7,6 +7,7 @@ instead of harming. An error after sending means "outcome unknown": the caller o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
@@ -285,10 +286,14 @@ class Executor:
     def _try_again(self, guest: GuestRef, ours: Left) -> None:
         """Remember a guest whose start has failed: a start on record may give its being off another name."""
         port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
-        after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
-        if after.power_state is PowerState.STOPPED:
-            again_s = self._world.clock.now_s() + START_PAUSE_S
-            self._observer.memory.stopped[guest.key] = Left(after.incarnation, ours.failed + 1, again_s)
+        incarnation = ours.incarnation
+        with suppress(HypervisorError):
+            after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+            if after.power_state is not PowerState.STOPPED:
+                return
+            incarnation = after.incarnation
+        again_s = self._world.clock.now_s() + START_PAUSE_S
+        self._observer.memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""

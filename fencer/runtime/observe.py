@@ -79,8 +79,9 @@ class Observer:
         self.finder = Finder(world.cluster, self.api, world.clock, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._alive_s = self._listed_s = world.clock.now_s()
-        self._deaf_s = self._unseen_s = 0.0
         self._voice_s = world.clock.now_s()
+        self._lost_s = self._unseen_s = 0.0
+        self._mute = self._stood = self._stood_before = False
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -111,9 +112,7 @@ class Observer:
             evidence=readings,
             errors={name: str(answer) for name, answer in sweeps.items() if isinstance(answer, FencerError)},
             malformed=roster.malformed,
-            directory=Directory(
-                self._guests(readings, failed), nodes.values(), self._rules, sweeps, readings.values()
-            ),
+            directory=self._directory(nodes, readings, failed),
             utc=roster.utc,
             now_s=now_s,
             paused_why=roster.paused_why,
@@ -124,6 +123,15 @@ class Observer:
         self._remember_all(scene)
         return scene
 
+    def _directory(
+        self,
+        nodes: Mapping[str, NodeView],
+        readings: Mapping[tuple[str, str, str], Evidence],
+        failed: Collection[str],
+    ) -> Directory:
+        guests = self._guests(readings, failed)
+        return Directory(guests, nodes.values(), self._rules, self._world.hypervisors, readings.values())
+
     def _roster(self) -> Roster:
         """List the nodes; the time until an answer that was none is one in which nobody could be heard."""
         try:
@@ -131,29 +139,30 @@ class Observer:
         except ClusterError:
             now_s = self._world.clock.now_s()
             passed_s, self._listed_s = now_s - self._listed_s, now_s
-            self._deaf_s += passed_s
+            self._lost_s += passed_s
             self._unseen_s += passed_s
             raise
 
     def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
         """Return the nodes with what this agent knows of them, by name.
 
-        Once anybody is heard again, the time in which nobody was is not counted, from the last voice on, and
-        only once. What is new after a time in which no list was answered may be as old as that, and is no
-        sign that anybody is heard now.
+        Once anybody is heard again, the time in which nobody was is not counted: since the last voice, where
+        a list has shown nobody meanwhile, or nobody looked; else that of the lists which were not answered.
+        What is new after those may be as old as they are, and is no sign that anybody is heard now.
         """
         self._listed_s = now_s
         nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
         self._unseen_s = 0.0
         voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
+        # Not each time of one that stands still again and again: the dead have to become silent.
+        self._mute = self._mute or not voices or (self._stood and not self._stood_before)
+        self._stood_before, self._stood = self._stood, False
         if not voices:
-            self._deaf_s = now_s - self._voice_s
             return nodes
-        self._voice_s = max(self._voice_s, now_s - min(age_s or 0.0 for age_s in voices))
-        if self._deaf_s:
-            nodes = {fact.node.name: self._listed(fact, now_s, self._deaf_s) for fact in facts}
-            self._deaf_s, self._voice_s = 0.0, now_s
-        return nodes
+        deaf_s = now_s - self._voice_s if self._mute else self._lost_s
+        newest_s = now_s if self._mute else now_s - min(age_s or 0.0 for age_s in voices)
+        self._voice_s, self._lost_s, self._mute = max(self._voice_s, newest_s), 0.0, False
+        return {fact.node.name: self._listed(fact, now_s, deaf_s) for fact in facts} if deaf_s else nodes
 
     def observation(
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -309,7 +318,10 @@ class Observer:
         """
         roster = self.api(self._world.cluster.roster)
         now_s = self._world.clock.now_s()
+        known = {node.uid for node in scene.nodes.values()}
         scene.nodes |= {fact.node.name: self._listed(fact, now_s) for fact in roster.facts}
+        if any(fact.node.uid not in known for fact in roster.facts):
+            scene.directory = self._directory(scene.nodes, scene.evidence, scene.errors)
         scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
         node = aged(observation.node, self.memory.leases[observation.node.uid], now_s)
         return replace(
@@ -352,6 +364,7 @@ class Observer:
         now_s = self._world.clock.now_s()
         if now_s - self._alive_s > self._policy.apart_s:
             self._looks_s = (now_s, now_s)
+            self._stood = True
         self._alive_s = now_s
 
     def worked(self, longest_s: float) -> None:

@@ -277,6 +277,19 @@ class TestGuestsThatAreStartedAgain:
         assert self.starts(stage) == 2
         assert stage.node().ready
 
+    def test_one_whose_endpoint_is_away_for_a_moment_is_tried_again(self):
+        """Nor can be read what became of it."""
+        stage = self.stopped()
+
+        def away():
+            stage.happen(What.UNREACHABLE, "")
+            stage.simulation.clock.after(20.0, partial(stage.happen, What.TRUTHFUL, ""))
+
+        stage.before["start"] = away
+        assert self.starts(stage) == 2
+        told = [text for _, action, _, text in stage.notes.acted_ if action == "StartGuest"]
+        assert told == ["lab: connection refused", "started lab/k8s-2 on lab1"]
+
     def test_but_not_for_ever(self):
         stage = self.stopped()
         stage.happen(What.POWER_DENIED, "")

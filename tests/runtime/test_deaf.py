@@ -1,6 +1,7 @@
 """A time in which nobody could be heard says nothing of anybody: no node counts as silent because of it."""
 
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 
@@ -125,6 +126,59 @@ def test_each_has_its_chance_once_anybody_is_heard_again(seed, broken):
     assert "taint" not in stage.calls
 
 
+class TestTheLastToComeBack:
+    """All kubelets are cut off, and back one after the other, beside a hypervisor that is wrong for 3 s."""
+
+    def cut_off(self, seed):
+        """A stage at the moment of the cut; when the others are back, and k8s-2 at last, is settled."""
+        stage = Stagehand(seed=seed, shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4")))
+        stage.run(60)
+        clock = stage.simulation.clock
+        clock.after(97.0, partial(stage.happen, What.LIE_STOPPED))
+        for name in sorted(stage.simulation.nodes):
+            stage.happen(What.NIC_OFF, name)
+            clock.after(106.0 if name == "k8s-2" else 100.0, partial(stage.happen, What.NIC_ON, name))
+        return stage
+
+    def back(self, stage, until_s):
+        """Let them come back; whether the running guest's node was fenced."""
+        while stage.simulation.clock.now_s() < until_s:
+            stage.agent.tick()
+            stage.simulation.clock.wait(0.5)
+        return "taint" in stage.calls
+
+    @pytest.mark.parametrize("seed", range(16))
+    def test_has_its_chance_though_the_agent_was_suspended_meanwhile(self, seed):
+        """No list has shown that nobody is heard."""
+        stage = self.cut_off(seed)
+        until_s = stage.simulation.clock.now_s() + 125.0
+        stage.run(30)
+        stage.simulation.clock.wait(until_s - 22.5 - stage.simulation.clock.now_s())
+        assert not self.back(stage, until_s)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_has_all_of_it_though_a_list_had_failed_before_the_others_were_silent(self, seed):
+        stage = self.cut_off(seed)
+        until_s = stage.simulation.clock.now_s() + 125.0
+        stage.run(30)
+        stage.happen(What.API_DOWN, "")
+        run(stage, 1)
+        stage.happen(What.API_UP, "")
+        stage.run(until_s - 25.5 - stage.simulation.clock.now_s())
+        assert not self.back(stage, until_s)
+
+
+def test_one_that_stands_still_again_and_again_lets_the_dead_be_silent(stage):
+    """What is taken off their silence is so every second time only."""
+    stage.run(60)
+    stage.happen(What.PANIC)
+    ages = []
+    for _ in range(10):
+        stage.simulation.clock.wait(ARMED.apart_s + 10)
+        ages.append(stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s)
+    assert max(ages[2:]) > ARMED.lease_silent_s
+
+
 def renamed(policy, offset_s=0):
     """A machine that has another name now: its old Node is silent, and its guest runs."""
     stage = Stagehand(policy)
@@ -139,6 +193,29 @@ def test_nor_one_whose_living_node_is_cut_off_for_less_than_power_offs_take():
     stage = renamed(STOPPING)
     stage.happen(What.NIC_OFF)
     stage.run(STOPPING.unresponsive_after_s - 20)
+    assert "stop" not in stage.calls
+
+
+@pytest.mark.parametrize("call", ["pods", "attachments"])
+def test_nor_one_whose_living_node_joins_amid_the_pass(call):
+    stage = Stagehand(STOPPING)
+    stage.run(60)
+    stage.happen(What.NIC_OFF)
+    nodes, clock = stage.simulation.api.nodes, stage.simulation.clock
+
+    def join():
+        new = copy(nodes["k8s-2"])
+        new.name, new.uid, new.ready, new.annotations = "new-2", "uid-of-new-2", True, {}
+        new.lease = clock.utc("microseconds")
+        nodes["new-2"] = new
+
+    silent_s = 0.0
+    while silent_s < STOPPING.unresponsive_after_s + 20:
+        if silent_s > STOPPING.unresponsive_after_s - 2.5 and "new-2" not in nodes:
+            stage.before[call] = join
+        silent_s = stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s
+        clock.wait(2.0)
+    assert "new-2" in nodes
     assert "stop" not in stage.calls
 
 
