@@ -4,6 +4,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from random import Random
 
 import pytest
 
@@ -15,6 +16,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, Stagehand
 
+NAMES = ("k8s-1", "k8s-2", "k8s-3", "k8s-4", "k8s-5")
 STOPPING = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
 
 
@@ -166,6 +168,33 @@ class TestTheLastToComeBack:
         stage.happen(What.API_UP, "")
         stage.run(until_s - 25.5 - stage.simulation.clock.now_s())
         assert not self.back(stage, until_s)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_cut_off_and_back_by_chance_beside_a_hypervisor_that_is_wrong_for_seconds(seed):
+    """All come back within 6 s; the API goes away now and then, and the agent stands still."""
+    chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
+    stage = Stagehand(seed=seed, shape=Shape(nodes=NAMES[: chance.choice((3, 4, 5))]))
+    stage.run(60 + chance.uniform(0, 20))
+    clock = stage.simulation.clock
+    back_s = chance.uniform(45, 200)
+    for name in stage.simulation.nodes:
+        clock.after(chance.uniform(0, 5), partial(stage.happen, What.NIC_OFF, name))
+        clock.after(back_s + chance.uniform(0, 6), partial(stage.happen, What.NIC_ON, name))
+    lie_s = back_s + chance.uniform(-5, 6)
+    clock.after(lie_s, partial(stage.happen, What.LIE_STOPPED))
+    clock.after(lie_s + chance.uniform(1, 15), partial(stage.happen, What.TRUTHFUL, Shape().endpoint))
+    for at_s in (chance.uniform(0, back_s + 20) for _ in range(chance.choice((0, 0, 1, 2)))):
+        clock.after(at_s, partial(stage.happen, What.API_DOWN, ""))
+        clock.after(at_s + chance.uniform(1, 60), partial(stage.happen, What.API_UP, ""))
+    still_s = {clock.now_s() + chance.uniform(0, back_s): chance.uniform(4, 75) for _ in range(seed % 3)}
+    until_s = clock.now_s() + back_s + 60
+    while clock.now_s() < until_s:
+        with suppress(ClusterError):
+            stage.agent.tick()
+        due = [at_s for at_s in still_s if at_s <= clock.now_s()]
+        clock.wait(0.5 + sum(still_s.pop(at_s) for at_s in due))
+    assert "taint" not in stage.calls
 
 
 def test_one_that_stands_still_again_and_again_lets_the_dead_be_silent(stage):
