@@ -361,6 +361,15 @@ class TestWhoFellSilent:
         cluster.unready = set()
         assert self.silent_s(stage) < 26.0
 
+    @pytest.mark.usefixtures("cluster")
+    def test_all_but_a_chance_of_an_outage_that_is_too_short_for_anybody_to_fall_silent(self, stage):
+        """No list was answered; what was read before it counts as heard all the time."""
+        stage.run(20)
+        stage.happen(What.API_DOWN, "")
+        run(stage, 25)
+        stage.happen(What.API_UP, "")
+        assert 25.0 <= self.silent_s(stage) < 35.0
+
     def test_no_time_in_which_nobody_was_heard_is_taken_off_twice(self, stage, cluster):
         """The only voice's Ready comes and goes."""
         stage.happen(What.CRASH, "k8s-3")
