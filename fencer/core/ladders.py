@@ -134,6 +134,7 @@ TAKE_BACK = acting(
 STOP_OLD_MEMORY = acting(
     (
         ("same guest", recover.same_guest),
+        ("fresh", proof.fresh),
         ("nobody else's", stop.nobody_elses),
         ("power rights", consent.may_power),
         ("quorum", consent.quorate_without),

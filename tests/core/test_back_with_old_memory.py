@@ -132,6 +132,25 @@ class TestOldMemory:
         booting = resumed(node=replace(HEARD, boot_id=NEW_BOOT))
         assert not any(isinstance(action, StopGuest) for action in decide(booting, STOPPING).actions)
 
+    @pytest.mark.parametrize(("began_ago_s", "old"), [(37.9, False), (38.1, True)])
+    def test_nor_for_what_was_heard_before_it_began_to_run(self, began_ago_s, old):
+        """It was stopped since, and started; nobody has read it for a while."""
+        quiet = replace(HEARD, lease_age_s=35.0, renewed_within_s=3.0)
+        began = replace(run(PowerState.RUNNING), since_s=NOW_S - began_ago_s)
+        started = resumed(
+            node=quiet,
+            history=GuestHistory(began),
+            evidence=evidence(PowerState.RUNNING, observed_at_s=NOW_S - 13.0),
+        )
+        decision = decide(started, STOPPING)
+        assert decision.reason is (Reason.OLD_MEMORY if old else Reason.AWAITING_BOOT)
+        assert [type(action) for action in decision.actions] == [Alarm] * old
+
+    def test_no_power_is_cut_by_a_reading_that_is_old(self):
+        """Who knows what runs there now."""
+        stale = resumed(evidence=evidence(PowerState.RUNNING, observed_at_s=NOW_S - 13.0))
+        assert [type(action) for action in decide(stale, STOPPING).actions] == [Alarm]
+
     def test_what_stands_in_the_way_of_a_stop_is_no_decision_about_the_node(self):
         unadmitted = resumed(candidates=(Candidate(MARK.guest, Via.UUID),))
         decision = decide(unadmitted, STOPPING)
