@@ -236,13 +236,18 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
 
 
 def _unheard_alarms(events: list[StageEvent], back: tuple[str, float] | None) -> Iterator[str]:
-    """Old memory writes beside new owners, and nobody was told; or the fence was lifted for it."""
+    """Old memory writes beside new owners, and nobody was told since it runs; or its fence was lifted."""
     if back is None:
         return
     node, back_s = back
     events = [event for event in events if event.node == node]
+    begins = {what.value for what in BEGINS}
+    began_s = max(
+        (event.t_s for event in events if event.data["what"] in begins and event.t_s <= back_s),
+        default=back_s,
+    )
     alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
-    if not any(0 <= alarm_s - back_s <= ALARMED_WITHIN_S for alarm_s in alarms):
+    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S for alarm_s in alarms):
         yield "old memory came back, and there was no alarm"
     ends = {"reboot", "StopGuest"}
     ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)
