@@ -23,6 +23,7 @@ from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+from fencer.simulation.world import ALIVE
 
 ON_ITS_WAY_S = 10.0
 """So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""
@@ -129,7 +130,7 @@ class Truth:
         Under a fence of ours old memory may be wanted off (``resumed_guest``), and no boot since.
         Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
-        if guest.power in {PowerState.RUNNING, PowerState.PAUSED}:
+        if guest.power in ALIVE:  # also one whose memory is just being brought back: it will not be
             self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         old = guest.revenant or not guest.cold
