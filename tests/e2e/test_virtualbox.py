@@ -32,8 +32,8 @@ from tests.support.vbox.machines import real_vbox
 IMPATIENT = Timing(
     node_monitor_grace_s=12, node_monitor_period_s=1, unreachable_toleration_s=5, not_ready_toleration_s=5
 )
-# Kubernetes' own pod garbage collector clears pods that were being deleted before the taint: as a rule later than
-# fencer does, sometimes all of them before. Who of the two did is not asked here.
+# Pods that were being deleted before the taint are cleared by Kubernetes' own pod garbage collector, too:
+# later than by fencer as a rule, and sometimes all of them before. Which of the two did it is not asked here.
 FENCE = ["fence/proven_off", "TaintNode", "fenced/pods_cleared"]
 PAUSED_FENCE = ["stop_first/guest_paused", "StopGuest", *FENCE]
 RETURN = ["unfence/booted_anew", "UntaintNode", "recovering/settling", "Uncordon"]
