@@ -132,7 +132,7 @@ class TestOldMemory:
         booting = resumed(node=replace(HEARD, boot_id=NEW_BOOT))
         assert not any(isinstance(action, StopGuest) for action in decide(booting, STOPPING).actions)
 
-    @pytest.mark.parametrize(("began_ago_s", "old"), [(37.9, False), (38.1, True)])
+    @pytest.mark.parametrize(("began_ago_s", "old"), [(37.9, False), (38.0, True), (38.1, True)])
     def test_nor_for_what_was_heard_before_it_began_to_run(self, began_ago_s, old):
         """It was stopped since, and started; nobody has read it for a while."""
         quiet = replace(HEARD, lease_age_s=35.0, renewed_within_s=3.0)
@@ -145,6 +145,13 @@ class TestOldMemory:
         decision = decide(started, STOPPING)
         assert decision.reason is (Reason.OLD_MEMORY if old else Reason.AWAITING_BOOT)
         assert [type(action) for action in decision.actions] == [Alarm] * old
+
+    def test_but_for_what_was_heard_before_it_was_off_again(self):
+        """It wrote, and that it has ended since takes nothing back."""
+        quiet = replace(HEARD, lease_age_s=20.0, renewed_within_s=3.0)
+        off = replace(run(PowerState.STOPPED), since_s=NOW_S - 10.0)
+        decision = decide(fenced(node=quiet, history=GuestHistory(off)), ARMED)
+        assert Alarm in [type(action) for action in decision.actions]
 
     def test_no_power_is_cut_by_a_reading_that_is_old(self):
         """Who knows what runs there now."""
