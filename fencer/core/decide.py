@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.doubt import recorded
-from fencer.core.fence import heard
+from fencer.core.fence import alarm_of_older_boot, heard
 from fencer.core.identity import known_boot_ids, moved_binding, untold
 from fencer.core.ladders import RETURN_UNTOLD, STOP_OLD_MEMORY, TAKE_BACK, begin, climb, ladder_for
 from fencer.core.model import (
@@ -69,16 +69,12 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
             return refused
         passed = tuple(check for check in refused.checks if check.outcome is Outcome.PASSED)
         return climb(RETURN_UNTOLD, subject, passed, policy)
-    if (
-        refused.reason not in UNCERTAIN
-        or observation.intent is not Intent.WATCH
-        or policy.mode is not Mode.ARMED
-        or not heard(subject, policy)
-    ):
+    watched = refused.reason in UNCERTAIN and observation.intent is Intent.WATCH
+    if not watched or not heard(subject, policy):
         return refused
-    return replace(
-        refused, actions=settling(subject, policy, Ending(refused.verdict, refused.reason)).actions
-    )
+    told = Ending(refused.verdict, refused.reason, alarm_of_older_boot(node))
+    ending = settling(subject, policy, told) if policy.mode is Mode.ARMED else told
+    return replace(refused, actions=ending.actions)
 
 
 def _bound_where_it_runs(observation: Observation, decision: Decision) -> Decision:

@@ -239,7 +239,7 @@ def sound(subject: Subject, policy: Policy) -> Ending:
     outlived = isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id
     if outlived and policy.mode is Mode.ARMED:
         actions = (*actions, ForgetMark())
-    actions = (*actions, *_alarm_of_older_boot(node))
+    actions = (*actions, *alarm_of_older_boot(node))
     return settling(subject, policy, Ending(Verdict.HEALTHY, Reason.NODE_HEALTHY, actions))
 
 
@@ -269,8 +269,8 @@ def told_age_s(seen: Observation) -> float:
     return max(counted_s, seconds_between(node.renewed_utc, seen.utc))
 
 
-def _alarm_of_older_boot(node: NodeView) -> tuple[Alarm, ...]:
-    """Old memory may come back after a fence was lifted, too: by a snapshot of an earlier boot."""
+def alarm_of_older_boot(node: NodeView) -> tuple[Alarm, ...]:
+    """Tell of an earlier boot: old memory may come back after a fence was lifted, too, by a snapshot."""
     earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
     if node.boot_id not in earlier:
         return ()

@@ -169,8 +169,16 @@ def remember(
         return history
     if evidence.guest.key != history.guest:
         history = replace(
-            history, guest=evidence.guest.key, run=None, running_seen=False, proven=False, ran_as=None
+            history,
+            guest=evidence.guest.key,
+            run=None,
+            running_seen=False,
+            proven=False,
+            ran_as=None,
+            off_s=-math.inf,
         )
+    if evidence.gone:
+        history = replace(history, off_s=max(history.off_s, evidence.observed_at_s))
     known = history.heard is None and evidence.guest == history.ran_as
     if evidence.power_state is PowerState.RUNNING and not known:
         # Whoever reads it running is believed again.

@@ -655,6 +655,8 @@ class GuestHistory:
         proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
         ran_as: The guest as this agent last read it RUNNING, with the host where that was.
         heard: What live reads heard of the node after live readings that called the guest off.
+        off_s: When the newest reading that called it off began: what its node said before that tells of a run
+            that has ended.
     """
 
     run: Run | None = None
@@ -666,6 +668,7 @@ class GuestHistory:
     proven: bool = False
     ran_as: GuestRef | None = None
     heard: Heard | None = None
+    off_s: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)

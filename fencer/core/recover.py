@@ -312,16 +312,17 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
 def known_boot_heard(observation: Observation, policy: Policy) -> bool:
     """Whether the boot that was fenced is heard: renewed after the fence, by none that was on its way.
 
-    Nor by one that an agent, suspended while another fenced, sees only now. What was heard before the guest
-    began to run as it is read now tells of a run that has ended.
+    Nor by one that an agent, suspended while another fenced, sees only now. Where the guest runs, what was
+    heard before it was read off tells of a run that has ended.
     """
-    node, run = observation.node, observation.history.run
+    node, history = observation.node, observation.history
     if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
         return False
     if node.boot_id not in known_boot_ids(node):
         return False
     ago_s = node.heard_s + node.renewed_within_s
-    if run is not None and run.power_state is PowerState.RUNNING and run.since_s > observation.now_s - ago_s:
+    runs = history.run is not None and history.run.power_state is PowerState.RUNNING
+    if runs and history.off_s > observation.now_s - node.heard_s:
         return False
     return seconds_between(node.mark.fenced_at_utc, observation.utc) - ago_s > policy.lease_period_s
 

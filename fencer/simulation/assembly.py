@@ -49,6 +49,7 @@ class Shape:
         spread: The nodes' guests are dealt out to all endpoints that fencer knows.
         spare: Nodes that are cordoned, so that they carry no pods but those of DaemonSets.
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
+        tells_cold: Endpoints tell whether a guest was booted or restored.
     """
 
     nodes: tuple[str, ...] = ("k8s-1", "k8s-2", "k8s-3")
@@ -61,6 +62,7 @@ class Shape:
     spread: bool = False
     spare: tuple[str, ...] = ()
     answer_s: float | None = None
+    tells_cold: bool = True
 
     def endpoint_of(self, node: str) -> str:
         """Return the endpoint where a node's guest is at first."""
@@ -113,7 +115,7 @@ class Simulation:
         self.cluster = SimulatedCluster(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
         self.hypervisors = {
-            endpoint: SimulatedHypervisor(endpoint, self.world)
+            endpoint: SimulatedHypervisor(endpoint, self.world, tells_cold=shape.tells_cold)
             for endpoint in (shape.endpoint, *shape.further)
         }
         self.witnesses = {

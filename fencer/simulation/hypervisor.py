@@ -65,10 +65,12 @@ class SimulatedHypervisor:
     Args:
         endpoint: Its name.
         world: The truth.
+        tells_cold: It tells whether a guest was booted or restored; not every real one can, of every guest.
     """
 
-    def __init__(self, endpoint: str, world: World) -> None:
+    def __init__(self, endpoint: str, world: World, *, tells_cold: bool = True) -> None:
         self.trouble = Trouble()
+        self._tells_cold = tells_cold
         self._endpoint = endpoint
         self._world = world
         self.on_stop: list[Callable[[Guest], None]] = []
@@ -242,7 +244,7 @@ class SimulatedHypervisor:
             power_state=told.state,
             settled=settled,
             incarnation=str(guest.starts),
-            cold_start=guest.cold,
+            cold_start=guest.cold if self._tells_cold else None,
             raw=told.words,
             source=source,
             observed_at_s=self._world.clock.now_s(),

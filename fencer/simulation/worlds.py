@@ -84,6 +84,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
     sizes = (len(shape.nodes), chance.random() < 0.3)  # noqa: PLR2004 - so many of them have pods that stay
+    shape = replace(shape, tells_cold=chance.random() < 0.5)  # noqa: PLR2004 - half of them
     return Scenario(
         name=f"seed-{seed}",
         title="A world by chance",

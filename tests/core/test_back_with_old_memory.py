@@ -132,25 +132,31 @@ class TestOldMemory:
         booting = resumed(node=replace(HEARD, boot_id=NEW_BOOT))
         assert not any(isinstance(action, StopGuest) for action in decide(booting, STOPPING).actions)
 
-    @pytest.mark.parametrize(("began_ago_s", "old"), [(37.9, False), (38.0, True), (38.1, True)])
-    def test_nor_for_what_was_heard_before_it_began_to_run(self, began_ago_s, old):
+    @pytest.mark.parametrize(("off_ago_s", "old"), [(34.9, False), (35.0, True), (35.1, True)])
+    def test_nor_for_what_was_heard_before_it_was_off(self, off_ago_s, old):
         """It was stopped since, and started; nobody has read it for a while."""
         quiet = replace(HEARD, lease_age_s=35.0, renewed_within_s=3.0)
-        began = replace(run(PowerState.RUNNING), since_s=NOW_S - began_ago_s)
         started = resumed(
             node=quiet,
-            history=GuestHistory(began),
+            history=GuestHistory(run(PowerState.RUNNING), off_s=NOW_S - off_ago_s),
             evidence=evidence(PowerState.RUNNING, observed_at_s=NOW_S - 13.0),
         )
         decision = decide(started, STOPPING)
         assert decision.reason is (Reason.OLD_MEMORY if old else Reason.AWAITING_BOOT)
         assert [type(action) for action in decision.actions] == [Alarm] * old
 
+    def test_a_single_voice_just_before_its_first_reading_is_enough(self):
+        """Resumed, heard once, and mute since: it was off before that voice, and not after it."""
+        mute = replace(HEARD, lease_age_s=20.0, renewed_within_s=2.0)
+        began = replace(run(PowerState.RUNNING), since_s=NOW_S - 19.0)
+        back = resumed(node=mute, history=GuestHistory(began, off_s=NOW_S - 21.0))
+        assert Alarm in [type(action) for action in decide(back, ARMED).actions]
+
     def test_but_for_what_was_heard_before_it_was_off_again(self):
         """It wrote, and that it has ended since takes nothing back."""
         quiet = replace(HEARD, lease_age_s=20.0, renewed_within_s=3.0)
-        off = replace(run(PowerState.STOPPED), since_s=NOW_S - 10.0)
-        decision = decide(fenced(node=quiet, history=GuestHistory(off)), ARMED)
+        off = GuestHistory(replace(run(PowerState.STOPPED), since_s=NOW_S - 10.0), off_s=NOW_S - 1.0)
+        decision = decide(fenced(node=quiet, history=off), ARMED)
         assert Alarm in [type(action) for action in decision.actions]
 
     def test_no_power_is_cut_by_a_reading_that_is_old(self):

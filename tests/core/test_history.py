@@ -1,6 +1,7 @@
 """Leases by our own clock, and runs of equal readings: when one goes on, and what breaks it."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -162,6 +163,15 @@ class TestRuns:
     def test_a_fall_is_remembered(self):
         assert told(ON, OFF)[0].running_seen
         assert not told(OFF, OFF)[0].running_seen
+
+    def test_when_it_was_last_off_outlasts_every_run_but_not_the_guest(self):
+        """Runs begin anew for many reasons; what was heard before it was off is of the past in each."""
+        was_off, _ = told(ON, OFF, OFF, ON, evidence(ON, incarnation="another run"))
+        assert was_off.off_s == NOW_S + 4.0
+        late, _ = told(evidence(OFF), start=was_off)  # an older answer
+        assert late.off_s == NOW_S + 4.0
+        anew, _ = told(evidence(ON, guest=OTHER), start=was_off)
+        assert anew.off_s == -inf
 
     def test_a_recorded_absence_continues_a_stop_and_any_other_does_not(self):
         recorded = evidence(PowerState.ABSENT, end_recorded=True)

@@ -7,6 +7,7 @@ import pytest
 from fencer.core.decide import decide
 from fencer.core.fence import heard_last, is_named, told_age_s
 from fencer.core.model import (
+    Alarm,
     Binding,
     BindNode,
     ForgetMark,
@@ -19,7 +20,7 @@ from fencer.core.model import (
     Verdict,
     Word,
 )
-from fencer.core.policy import PausedGuest
+from fencer.core.policy import Mode, PausedGuest
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -314,3 +315,16 @@ def test_a_binding_of_other_boots_alarms_of_none():
     bound = replace(healthy().node, binding=Binding(GUEST, ("older", BOOT)))
     assert decide(healthy(node=bound), ARMED).actions == ()
     assert decide(observation(now_s=NOW_S), ARMED).verdict is Verdict.FENCE
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_an_earlier_boot_alarms_also_where_two_guests_may_be_the_node(mode):
+    """The old machine was rolled back beside the one that took its place."""
+    back = replace(healthy().node, binding=Binding(GUEST, (BOOT, NEW_BOOT)), boot_id=BOOT)
+    decision = decide(healthy(node=back, rivals=("k8s-9",)), replace(ARMED, mode=mode))
+    assert (decision.reason, [type(action) for action in decision.actions]) == (
+        Reason.GUEST_AMBIGUOUS,
+        [Alarm],
+    )
+    silent = decide(observation(node=replace(node(), binding=back.binding), rivals=("k8s-9",)), ARMED)
+    assert (silent.reason, silent.actions) == (Reason.GUEST_AMBIGUOUS, ())

@@ -36,7 +36,8 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     foreign = f"; not known to fencer: {', '.join(shape.foreign)}" if shape.foreign else ""
     watched = "; power witnesses" if shape.watched else ""
     slow = f"; each answer takes {shape.answer_s:g} s" if shape.answer_s else ""
-    yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}"
+    mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
+    yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
     for number, watcher in enumerate(scenario.watchers, 1):
         knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
         yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
