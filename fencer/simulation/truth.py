@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
-from fencer.core.policy import PausedGuest, Policy
+from fencer.core.policy import PausedGuest, Policy, ResumedGuest
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
@@ -62,7 +62,8 @@ class Truth:
             set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
         )
         # Each agent counts before it taints, but the others may do so in the same moment.
-        self._limit = policy.brake_at(len(simulation.api.nodes)) + agents - 1
+        half = max(1, len(simulation.api.nodes) // 2)
+        self._limit = (half if policy.max_fenced is None else policy.max_fenced) + agents - 1
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
@@ -85,6 +86,11 @@ class Truth:
     def gone(self, node: str) -> bool:
         """Whether no machine that was this node can run on: nothing of its memory is anywhere."""
         return not self._living(node)
+
+    def runs_since_s(self, node: str) -> float:
+        """Return when a node's guest began to run as it does; minus infinity: it always did, or does not."""
+        guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
+        return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
     def ports(self) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest."""
@@ -134,7 +140,11 @@ class Truth:
             self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         old = guest.revenant or not guest.cold
-        if node is None or (old and guest.node in self._ours):
+        if node is None:
+            return
+        if old and guest.node in self._ours:
+            if self._policy.resumed_guest is not ResumedGuest.STOP:
+                self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
         paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
         if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:

@@ -6,15 +6,13 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import cast
 
 from fencer.core.model import FenceMark, NodeView
 from fencer.core.pods import parse_utc
 from fencer.ports import Cluster
-from fencer.simulation.clock import EPOCH
-from fencer.simulation.deceptions import gives_away_s
-from fencer.simulation.faults import LATE_S, OF_AGENTS, What
+from fencer.simulation.faults import OF_AGENTS, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.scenario import Scenario
@@ -23,7 +21,8 @@ from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.world import DoubleWriter
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import CALLS, bound_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import bound_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.excuses import could_not_be_told
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.telling import event_line, node_lines, script_lines, world_lines
 
@@ -32,9 +31,6 @@ ALARMED_WITHIN_S = 60.0
 
 BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REBOOT})
 """What may begin another run of a guest."""
-
-TAKES_WORD = frozenset({"seconds"})
-"""Recipes that take a hypervisor's word without any silence."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
             if back is None and event.data["what"] == "double-writer" and (nodes := _revenants(stage)):
                 back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
-        if not _could_not_be_told(stage, scenario, recipe, heard, str(error)):
+        if not could_not_be_told(stage, scenario, recipe, heard, str(error)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
     else:
@@ -160,47 +156,6 @@ class _Noting:
     def taint(self, node: NodeView, mark: FenceMark) -> None:
         self._heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
         self._cluster.taint(node, mark)
-
-
-def _could_not_be_told(
-    stage: Stage, scenario: Scenario, recipe: str, heard: dict[str, datetime], wrong: str
-) -> bool:
-    """Whether a living guest was called stopped, and its node fell silent before that could be found out.
-
-    Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
-    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
-    """
-    shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
-    late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
-    looks_s = CALLS * (shape.answer_s or 0.0) + (LATE_S if late else 0.0)
-    first_look_s, last_look_s = (
-        (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
-        if recipe in TAKES_WORD
-        else (gives_away_s(shape), 0.0)
-    )
-    for fault in scenario.script:
-        lied_about = {
-            What.LIE_STOPPED: (fault.target,),
-            What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
-        }.get(fault.what, ())
-        for node in lied_about:
-            its = (one for one in scenario.script if one.target == node and one.what in BEGINS)
-            runs = (one.at_s for one in its if one.at_s <= now_s)
-            since_s = _answered_s(scenario, max(fault.at_s, *runs, 0.0))  # each run is lied about anew
-            seen_s = stage.simulation.timeline.began_s + since_s + first_look_s
-            lies[node] = EPOCH + timedelta(seconds=seen_s)
-    looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)
-    about = {node for node in heard.keys() & lies.keys() if f"{node}: tainted, and its guest" in wrong}
-    return any(heard[node] <= lies[node] or heard[node] >= looked for node in about)
-
-
-def _answered_s(scenario: Scenario, at_s: float) -> float:
-    """Return from when on, at a time or later, the API answers."""
-    for fault in scenario.script:
-        if fault.what is What.API_DOWN and fault.at_s <= at_s:
-            back = (one.at_s for one in scenario.script if one.what is What.API_UP and one.at_s > fault.at_s)
-            at_s = max(at_s, next(back, at_s))
-    return at_s
 
 
 def _hazards(stage: Stage) -> Iterator[str]:

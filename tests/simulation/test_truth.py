@@ -1,11 +1,12 @@
 """The independent witness objects to each thing it is there for, whoever does it; and to nothing else."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from fencer.core.model import FenceMark
-from fencer.core.policy import PausedGuest
+from fencer.core.policy import PausedGuest, ResumedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
@@ -186,6 +187,17 @@ def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
     world.happen(What.POWER_OFF)
     with stolen:
         port.start(guest, None, IN_TIME)
+
+
+@pytest.mark.parametrize("resumed", list(ResumedGuest))
+def test_old_memory_under_a_fence_is_stopped_only_where_the_operator_wants_that(resumed):
+    world = Witnessed(policy=replace(ARMED, resumed_guest=resumed))
+    world.happen(What.SNAPSHOT)
+    world.happen(What.CRASH, pass_s=60.0)
+    world.taint()
+    world.happen(What.REVERT, pass_s=30.0)
+    with nullcontext() if resumed is ResumedGuest.STOP else pytest.raises(Breach, match="nobody asked for"):
+        world.truth.cut_off(world.simulation.guest("k8s-2"))
 
 
 def test_an_order_to_stop_who_is_off_already_is_no_stop():

@@ -1,0 +1,74 @@
+"""What the judge lets pass, because nobody could know it: lies that nobody could find out in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.deceptions import gives_away_s
+from fencer.simulation.faults import LATE_S, Fault, What
+from fencer.simulation.scenario import Scenario
+from fencer.simulation.stage import Stage
+from fencer.simulation.truth import ON_ITS_WAY_S
+from tests.scenarios.aftermath import CALLS
+
+TAKES_WORD = frozenset({"seconds"})
+"""Recipes that take a hypervisor's word without any silence."""
+
+
+def could_not_be_told(
+    stage: Stage, scenario: Scenario, recipe: str, heard: Mapping[str, datetime], wrong: str
+) -> bool:
+    """Whether a living guest was called stopped, and its node fell silent before that could be found out.
+
+    Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
+    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
+
+    Args:
+        stage: The world as it stood when it went wrong.
+        scenario: What happened in it.
+        recipe: Under which it was played.
+        heard: Node → when it was last heard before it was tainted.
+        wrong: What is wrong, a sentence.
+    """
+    shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
+    began_s = stage.simulation.timeline.began_s
+    late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
+    looks_s = CALLS * (shape.answer_s or 0.0) + (LATE_S if late else 0.0)
+    first_look_s, last_look_s = (
+        (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
+        if recipe in TAKES_WORD
+        else (gives_away_s(shape), 0.0)
+    )
+    for fault in scenario.script:
+        lied_about = {
+            What.LIE_STOPPED: (fault.target,),
+            What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
+        }.get(fault.what, ())
+        if fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
+            continue
+        for node in lied_about:  # each run is lied about anew
+            since_s = _answered_s(scenario, max(fault.at_s, stage.truth.runs_since_s(node) - began_s))
+            lies[node] = EPOCH + timedelta(seconds=began_s + since_s + first_look_s)
+    looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)
+    about = {node for node in heard.keys() & lies.keys() if f"{node}: tainted, and its guest" in wrong}
+    return any(heard[node] <= lies[node] or heard[node] >= looked for node in about)
+
+
+def _told_true_s(scenario: Scenario, lie: Fault) -> float:
+    """Return when the endpoint that lies tells the truth again; infinity: never."""
+    shape = scenario.shape
+    endpoint = lie.target if lie.what is What.ALL_STOPPED else shape.endpoint_of(lie.target)
+    ends = (one for one in scenario.script if one.what is What.TRUTHFUL and one.target == endpoint)
+    return min((one.at_s for one in ends if one.at_s >= lie.at_s), default=math.inf)
+
+
+def _answered_s(scenario: Scenario, at_s: float) -> float:
+    """Return from when on, at a time or later, the API answers."""
+    for fault in scenario.script:
+        if fault.what is What.API_DOWN and fault.at_s <= at_s:
+            back = (one.at_s for one in scenario.script if one.what is What.API_UP and one.at_s > fault.at_s)
+            at_s = max(at_s, next(back, at_s))
+    return at_s

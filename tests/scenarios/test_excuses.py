@@ -1,0 +1,48 @@
+"""The judge excuses what nobody could know, and nothing beside it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.faults import Fault, What
+from fencer.simulation.scenarios import SCENARIOS
+from fencer.simulation.stage import Stage
+from tests.scenarios.excuses import could_not_be_told
+from tests.simulation.worlds import Idle
+
+NODE = "k8s-2"
+LIE = Fault(20.0, What.LIE_STOPPED, NODE)
+TAINTED_S = 500.0
+
+
+def excused(*script, heard_s):
+    """Whether a taint at `TAINTED_S` is, of a node that was last heard then."""
+    scenario = replace(SCENARIOS["vm-paused"], script=script, duration_s=TAINTED_S)
+    stage = Stage(scenario, Idle, strict=True)
+    for _ in stage.play():
+        pass
+    heard = EPOCH + timedelta(seconds=stage.simulation.timeline.began_s + heard_s)
+    wrong = f"{NODE}: tainted, and its guest {NODE} is running on lab"
+    return could_not_be_told(stage, scenario, "careful", {NODE: heard}, wrong)
+
+
+@pytest.mark.parametrize(("heard_s", "could_not"), [(21.0, True), (400.0, False)])
+def test_a_lie_that_began_when_its_node_was_silent_already_is_excused_and_no_other(heard_s, could_not):
+    assert excused(LIE, heard_s=heard_s) is could_not
+
+
+@pytest.mark.parametrize("what", [What.START, What.RESUME])
+def test_what_begins_no_run_begins_no_lie(what):
+    """It ran already, and was heard beside that lie for minutes."""
+    assert not excused(LIE, Fault(395.0, what, NODE), heard_s=400.0)
+
+
+def test_each_run_is_lied_about_anew():
+    off = Fault(300.0, What.POWER_OFF, NODE)
+    assert excused(LIE, off, Fault(390.0, What.START, NODE), heard_s=395.0)
+
+
+def test_a_lie_that_has_ended_excuses_nothing():
+    assert not excused(LIE, Fault(60.0, What.TRUTHFUL, "lab"), heard_s=25.0)
