@@ -13,7 +13,7 @@ from tests.scenarios.shrink import shrink
 def main(words: list[str]) -> int:
     """Tell one world. Exit code 1: something is wrong with it."""
     parser = argparse.ArgumentParser("./dev world", description=__doc__)
-    parser.add_argument("seed", type=int)
+    parser.add_argument("seed", type=int, help="0 or more")
     parser.add_argument(
         "recipe", nargs="?", choices=RECIPES, help="default: the one that belongs to the seed"
     )
@@ -21,11 +21,17 @@ def main(words: list[str]) -> int:
     parser.add_argument("--faults", type=_numbers, help="only those faults of its script: 0,3,4 or none")
     parser.add_argument("--agents", type=int, help="only so many of its agents")
     asked = parser.parse_args(words)
+    if asked.seed < 0:
+        parser.error(f"seeds are counted from 0, and there is none called {asked.seed}")
     recipe = asked.recipe or recipe_of(asked.seed)
     if asked.shrink and (asked.faults, asked.agents) != (None, None):
         parser.error("--shrink begins with the whole world: it takes no --faults and no --agents")
     if asked.shrink:
         verdict = shrink(asked.seed, recipe)
+        if not verdict.wrong:
+            told = f"./dev world {asked.seed} {recipe}"
+            print(f"nothing is wrong with it, so that nothing is left out; to see all of it: {told}")  # noqa: T201
+            return 0
     elif asked.faults is None and asked.agents is None:
         verdict = judge(asked.seed, recipe)
     else:
@@ -41,7 +47,10 @@ def main(words: list[str]) -> int:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return () if text == "none" else tuple(int(number) for number in text.split(","))
+    try:
+        return () if text == "none" else tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: give numbers, like 0,3,4, or none") from None
 
 
 if __name__ == "__main__":

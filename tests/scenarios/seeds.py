@@ -1,7 +1,7 @@
 """Plays many worlds by chance on all processors: ``./dev worlds 0-99999``.
 
 Prints a table, and each seed with which something is wrong, with the command that tells it. Exit code 1:
-there is one.
+there is one; 130: it was interrupted.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 from tests.scenarios.judge import Verdict, judge, recipe_of
-from tests.support.amounts import span
+from tests.scenarios.recipes import RECIPES
+from tests.support import amounts
 
 BATCH = 50
 """So many worlds a process plays before it tells."""
+INTERRUPTED = 130
+"""Exit code, as shells have it after Ctrl-C."""
 MOST = 10_000_000
 """More than anybody waits for: whoever asks for more has mistyped it."""
 
@@ -80,16 +83,17 @@ def table(played: Played) -> Iterator[str]:
 
 
 def main(words: list[str]) -> int:
-    """Play them. Exit code 1: something is wrong with one."""
+    """Play them. Exit code 1: something is wrong with one. 130: not all were played."""
     parser = argparse.ArgumentParser("./dev worlds", description=__doc__)
-    parser.add_argument("seeds", type=span, help="like 0-99999")
+    parser.add_argument("seeds", type=amounts.asked, help="like 0-99999")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N")
     asked = parser.parse_args(words)
-    if len(asked.seeds) > MOST or asked.processes < 1:
+    if asked.seeds.stop - asked.seeds.start > MOST or asked.processes < 1:
         parser.error(f"{MOST:,} worlds at most, on 1 process at least")
-    began_s, played = time.monotonic(), Played()
+    began_s, played, interrupted = time.monotonic(), Played(), True
     batches = [asked.seeds[at : at + BATCH] for at in range(0, len(asked.seeds), BATCH)]
     with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _leave_interrupts) as pool:
+        tell(f"{len(asked.seeds):,} worlds, {asked.processes} at a time")
         for number, part in enumerate(pool.imap(play, batches), 1):
             played.add(part)
             for seed, what in part.wrong.items():
@@ -97,11 +101,16 @@ def main(words: list[str]) -> int:
             if number % 20 == 0 or number == len(batches):
                 minutes = (time.monotonic() - began_s) / 60
                 tell(f"{min(number * BATCH, len(asked.seeds)):,} worlds, {minutes:.1f} minutes")
+        interrupted = False
     for line in table(played):
         tell(line)
     if played.wrong:
         first = min(played.wrong)
         tell(f"To see one: ./dev world {first} {recipe_of(first)} --shrink")
+    if interrupted:
+        told = sum(played.counts[recipe, "worlds"] for recipe in RECIPES)
+        tell(f"interrupted: of {len(asked.seeds):,} worlds only these {told:,} were played")
+        return INTERRUPTED
     return 1 if played.wrong else 0
 
 

@@ -5,6 +5,9 @@ it can be. Others than the usual thousand, on all processors and with a table:
 ``./dev worlds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
 """
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -130,6 +133,45 @@ def test_many_worlds_are_played_and_counted(capsys):
     assert "| all | 8 |" in told
 
 
+def test_whoever_interrupts_is_told_how_much_was_played_and_that_nothing_is_shown_by_it():
+    words = [sys.executable, "-m", "tests.scenarios.seeds", "0-9999", "--processes", "1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as playing:
+        assert playing.stdout.readline() == "10,000 worlds, 1 at a time\n"
+        playing.send_signal(signal.SIGINT)
+        told = playing.stdout.read()
+    assert told.endswith("interrupted: of 10,000 worlds only these 0 were played\n")
+    assert playing.returncode == seeds.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["0-99999999999999999999"], "10,000,000 worlds at most"),
+        (["9-3"], "9-3 names no seed at all"),
+        (["many"], "many names no seeds; one is named like 7, many like 0-999"),
+    ],
+)
+def test_seeds_that_nobody_can_have_meant_are_refused(capsys, words, why):
+    with pytest.raises(SystemExit, match="2"):
+        seeds.main(words)
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [(["--", "-5"], "none called -5"), (["7", "--faults", "x"], "x: give numbers, like 0,3,4")],
+)
+def test_a_world_that_there_is_not_is_refused(capsys, words, why):
+    with pytest.raises(SystemExit, match="2"):
+        replay.main(words)
+    assert why in capsys.readouterr().err
+
+
+def test_where_nothing_is_wrong_there_is_nothing_to_shrink(capsys):
+    assert replay.main(["7", "quick", "--shrink"]) == 0
+    assert capsys.readouterr().out.endswith("to see all of it: ./dev world 7 quick\n")
+
+
 def test_a_world_that_goes_wrong_is_told_and_one_that_cannot_be_played_too():
     played = seeds.Played()
     played.note(3, judge(failing(Hasty), "careful", Hasty))
@@ -142,7 +184,7 @@ def broken(_seed):
     raise LookupError("no such recipe")
 
 
-# --- gaps that these incidents found; each of these tests fails once its gap is closed
+# --- gaps that these incidents found, closed since
 
 
 REVERTED = SCENARIOS["ram-snapshot-restored"]

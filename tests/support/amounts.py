@@ -1,5 +1,6 @@
 """How much of the same with other numbers: little in the gate, as much as one likes by environment."""
 
+import argparse
 import os
 
 
@@ -32,7 +33,18 @@ def span(text: str) -> range:
         ValueError: It names none.
     """
     first, to, last = text.partition("-")
-    found = range(int(first), int(last if to else first) + 1)
+    try:
+        found = range(int(first), int(last if to else first) + 1)
+    except ValueError:
+        raise ValueError(f"{text} names no seeds; one is named like 7, many like 0-999") from None
     if not found:
         raise ValueError(f"{text} names no seed at all")
     return found
+
+
+def asked(text: str) -> range:
+    """Return the seeds that a person typed; argparse tells what is wrong with them."""
+    try:
+        return span(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -85,15 +85,15 @@ def main(words: Sequence[str]) -> int:
         faults = [fault for fault in faults if fault.function or not asked.quick]
         seen += len(faults)
         if asked.list:
-            say("".join(f"{fault}\n" for fault in faults))
+            sys.stdout.write("".join(f"{fault}\n" for fault in faults))
         if not faults or asked.list:
             continue
+        tests = asked.tests or part.tests
+        say(f"{len(faults)} faults in {part.folder}; first without any: {' '.join(tests)}\n")
         try:
-            left = Trials(ROOT, asked.tests or part.tests, asked.jobs, _progress).survivors(
-                faults, quick=asked.quick
-            )
+            left = Trials(ROOT, tests, asked.jobs, _progress).survivors(faults, quick=asked.quick)
         except AlreadyFailing as failed:
-            say(f"\n{failed}: {' '.join(asked.tests or part.tests)}")
+            say(f"\n{failed}: {' '.join(tests)}\n")
             return 1
         survivors += left
         tried += faults
@@ -130,8 +130,9 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _progress(fault: Fault, found: bool) -> None:
-    say("." if found else f"\nnot found: {fault}\n")
+def _progress(_fault: Fault, found: bool) -> None:
+    """A question mark: not found yet; what is not in the end is told then."""
+    say("." if found else "?")
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
@@ -145,6 +146,10 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="load no module anew: see `Trials.survivors`")
     parser.add_argument("--list", action="store_true", help="name the faults, and try none")
     asked = parser.parse_args(words)
+    if asked.jobs < 1:
+        parser.error("--jobs is 1 at least")
+    if missing := [path for path in asked.tests or () if not (ROOT / path.partition("::")[0]).exists()]:
+        parser.error(f"--tests: there is no {', '.join(missing)}")
     asked.modules = []
     for word in asked.what:
         if word in PARTS:
