@@ -117,6 +117,19 @@ def test_a_word_that_names_nothing_is_refused(capsys):
     assert "cores: neither a part (core, runtime) nor a module of one" in capsys.readouterr().err
     assert main(["fencer/core/fleet.py", "--place", "nope"]) == 2
     assert "no fault in a place called nope" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["core", "--tests", "tests/core", "tests/nowhere"])
+    assert "--tests: there is no tests/nowhere" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["core", "--jobs", "0"])
+    assert "--jobs is 1 at least" in capsys.readouterr().err
+
+
+def test_faults_are_listed_for_other_commands_to_read(capsys):
+    assert main(["fencer/core/fleet.py", "--place", "survey", "--list"]) == 0
+    listed = capsys.readouterr()
+    assert listed.out.startswith("fencer/core/fleet.py:")
+    assert not listed.err
 
 
 @pytest.mark.slow
