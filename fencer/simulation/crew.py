@@ -203,7 +203,7 @@ class Crew:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
     def _ports(self, name: str, watcher: Watcher) -> StagePorts:
-        simulation = self._simulation
+        simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         process = self._processes[name] = Process()
         watched, hypervisors = self._truth.ports()
@@ -219,7 +219,7 @@ class Crew:
             {endpoint: hypervisors[endpoint] for endpoint in knows},
             asker,
             simulation.clock,
-            self._reporter,
+            self._reporter.of(name.partition(",")[0]) if several else self._reporter,
             self._scenario.policy,
             simulation.rules(),
             simulation.witnesses,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from fencer.core.done import Done
 from fencer.core.model import Action, Alarm, Decision, NodeView, Reason, Verdict
 from fencer.core.reasons import says
@@ -36,9 +38,17 @@ class StageReporter:
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
+        self.who: dict[str, str] = {}
+        """Which of several agents it speaks for."""
         self._healthy: set[str] = set()
         self._refused: dict[str, dict[Reason, float]] = {}
         self._since: dict[str, tuple[Reason, float] | None] = {}
+
+    def of(self, agent: str) -> StageReporter:
+        """Return the same for one of several agents: its lines tell which."""
+        one = copy(self)
+        one.who = {"by": agent}
+        return one
 
     def refused(self, node: str, *, fenced: bool) -> Reason | None:
         """Say why fencer refused for the longest time to fence a node; of a fenced one, to lift the fence."""
@@ -60,16 +70,18 @@ class StageReporter:
                 f"{VERBS[decision.verdict]}: {says(decision)}",
                 verdict=decision.verdict.value,
                 reason=decision.reason.value,
+                **self.who,
             )
 
     def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """Tell an action."""
         text = f"ALARM: {done}" if isinstance(action, Alarm) else str(done)
-        self._timeline.tell("fencer", node.name, "acted", text, action=type(action).__name__, ok=done.ok)
+        data = {"action": type(action).__name__, "ok": done.ok, **self.who}
+        self._timeline.tell("fencer", node.name, "acted", text, **data)
 
     def said(self, text: str, *, warning: bool) -> None:
         """Tell what concerns no single node."""
-        self._timeline.tell("fencer", None, "said", text, warning=warning)
+        self._timeline.tell("fencer", None, "said", text, warning=warning, **self.who)
 
     def _note(self, node: str, decision: Decision) -> None:
         self._close(node)

@@ -24,7 +24,9 @@ def clock(seconds: float) -> str:
 def event_line(event: StageEvent) -> str:
     """Write one event: when, who, about which node, what."""
     text = UUID.sub(r"\1…", event.text)
-    return f"{clock(event.t_s)}  {event.actor:<10}  {event.node or '':<5}  {text}".rstrip()
+    return (
+        f"{clock(event.t_s)}  {event.data.get('by', event.actor):<10}  {event.node or '':<5}  {text}".rstrip()
+    )
 
 
 def world_lines(scenario: Scenario) -> Iterator[str]:
