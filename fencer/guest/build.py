@@ -1,8 +1,8 @@
 """Builds `fencer-guest`, one file that runs wherever there is a Python: `python -m fencer.guest.build`.
 
 The same sources give the same bytes, on every machine: files in order, one date, nothing compressed, because
-compressors differ. Instead docstrings and comments are left out, line by line, so that tracebacks still name
-the lines of the sources.
+compressors differ. Instead docstrings and comments are left out, and indentation is one space a level: line
+by line, so that tracebacks still name the lines of the sources.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def build() -> bytes:
     contents = {"__main__.py": _MAIN, "fencer/__init__.py": ""}
     for source in sorted(_HERE.glob("*.py")):
         if source.name not in _NOT_INSIDE:
-            contents[f"fencer/guest/{source.name}"] = without_docs(source.read_text(encoding="utf-8"))
+            contents[f"fencer/guest/{source.name}"] = outdented(
+                without_docs(source.read_text(encoding="utf-8"))
+            )
     for name, text in units().items():
         contents[f"fencer/guest/units/{name}"] = text
     packed = BytesIO()
@@ -61,7 +63,7 @@ def build() -> bytes:
 
 
 def without_docs(source: str) -> str:
-    """Return a module without its docstrings and whole-line comments, every statement on its line."""
+    """Return a module without its docstrings and comments, every statement on its line."""
     lines = source.split("\n")
     for body in _bodies(ast.parse(source)):
         texts = [statement for statement in body if _is_text(statement)]
@@ -72,9 +74,25 @@ def without_docs(source: str) -> str:
             kept = " " * text.col_offset + '""' if alone else ""
             lines[text.lineno - 1 : last] = [kept] + [""] * (last - text.lineno)
     for token in tokenize.generate_tokens(StringIO(source).readline):
-        at = token.start[0] - 1
-        if token.type == tokenize.COMMENT and lines[at].lstrip().startswith("#"):
-            lines[at] = ""
+        if token.type == tokenize.COMMENT:
+            at, column = token.start[0] - 1, token.start[1]
+            lines[at] = lines[at][:column].rstrip()
+    return "\n".join(lines)
+
+
+def outdented(source: str) -> str:
+    """Return a module with one space a level, and none where a statement goes on; texts stay as they are."""
+    lines = source.split("\n")
+    depth, begins, seen = 0, True, 0
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+        if token.type in (tokenize.INDENT, tokenize.DEDENT, tokenize.NL):
+            continue
+        if token.start[0] > seen:
+            at = token.start[0] - 1
+            lines[at] = " " * (depth if begins else 0) + lines[at].lstrip(" ")
+        # The other lines of a text of several lines are part of it.
+        seen, begins = token.end[0], token.type == tokenize.NEWLINE
     return "\n".join(lines)
 
 
