@@ -7,8 +7,10 @@ import os
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPResponse, HTTPSConnection
+from functools import partial
+from http.client import HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, TypeVar
 
@@ -18,6 +20,10 @@ from fencer.guest.kubeconfig import Access
 T = TypeVar("T")
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
+LARGEST = 32 << 20
+"""Bytes of an answer. The longest is the list of a node's pods: 110 by default, of some 10 kB each."""
+_MESSAGE = 500
+"""Characters of a message that people are shown."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Answer:
     @property
     def message(self) -> str:
         """What a Status object says, on one line."""
-        return " ".join(str(self.body.get("message") or f"HTTP {self.status}").split())
+        return " ".join(str(self.body.get("message") or f"HTTP {self.status}").split())[:_MESSAGE]
 
 
 class Api:
@@ -58,7 +64,7 @@ class Api:
             raise Unusable(f"{access.source}: its certificates cannot be used: {error}") from error
 
     def ask(self, method: str, path: str, body: Any = None, *, within_s: float) -> Answer:
-        """Ask one thing, once.
+        """Ask one thing, once. After its time is up nothing goes on behind the back of who asked.
 
         Args:
             method: An HTTP method; a PATCH is a merge patch.
@@ -67,18 +73,22 @@ class Api:
             within_s: Seconds for all of it, the resolving of the name too.
 
         Raises:
-            Unreachable: no whole answer in time.
+            Unreachable: no whole answer in time, or a larger one than `LARGEST`.
         """
-        return within(within_s, lambda: self._exchange(method, path, body, within_s), self.access.url)
+        connection = _Connection(self.access, self._tls, within_s)
+        try:
+            exchange = partial(self._exchange, connection, method, path, body)
+            return within(within_s, exchange, self.access.url)
+        finally:
+            connection.cut()
 
-    def _exchange(self, method: str, path: str, body: Any, within_s: float) -> Answer:
+    def _exchange(self, connection: _Connection, method: str, path: str, body: Any) -> Answer:
         headers = {"Accept": "application/json", "User-Agent": _AGENT, "Connection": "close"}
         if body is not None:
             headers["Content-Type"] = _MERGE if method == "PATCH" else "application/json"
         if self.access.token:
             headers["Authorization"] = f"Bearer {self.access.token}"
         sent = None if body is None else json.dumps(body).encode()
-        connection = _Connection(self.access, self._tls, within_s)
         try:
             connection.request(method, self.access.prefix + path, sent, headers)
             return _answer(connection.getresponse())
@@ -95,15 +105,30 @@ class _Connection(HTTPSConnection):
         super().__init__(access.host, access.port, timeout=timeout_s, context=tls)
         self._tls = tls
         self._name = access.server_name or access.host
+        self._over = False
+        self._held: socket.socket | None = None
 
     def connect(self) -> None:
         """Connect, and shake hands."""
         plain = socket.create_connection((self.host, self.port), self.timeout)
         try:
-            self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
+            self.sock = self._held = self._tls.wrap_socket(
+                plain, server_hostname=self._name, do_handshake_on_connect=False
+            )
         except (OSError, ValueError):
             plain.close()
             raise
+        if self._over:
+            raise TimeoutError("too late")
+        self.sock.do_handshake()
+
+    def cut(self) -> None:
+        """End what another thread still does with it, or a server that trickles would keep it for ever."""
+        self._over = True
+        if self._held is not None:
+            with suppress(OSError):
+                # Not its own `shutdown`, which takes the TLS away from under who reads.
+                socket.socket.shutdown(self._held, socket.SHUT_RDWR)
 
 
 def within(seconds: float, call: Callable[[], T], what: str) -> T:
@@ -137,7 +162,11 @@ def in_background(call: Callable[[], T], done: Callable[[T | GuestError], None])
 
 
 def _answer(response: HTTPResponse) -> Answer:
-    content = response.read()
+    content = response.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise HTTPException(f"an answer of more than {LARGEST >> 20} MiB")
+    if response.length:
+        raise IncompleteRead(content, response.length)
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -158,9 +187,6 @@ def _context(access: Access) -> ssl.SSLContext:
         tls.load_verify_locations(cadata=access.authority)
     else:
         tls.load_default_certs()
-    if access.insecure:
-        tls.check_hostname = False
-        tls.verify_mode = ssl.CERT_NONE
     if access.certificate:
         # OpenSSL takes keys from files only; this one is in memory, and gone when it is closed.
         held = os.memfd_create("fencer-guest")

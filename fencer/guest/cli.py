@@ -17,6 +17,7 @@ from fencer.guest import drain, install, report, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
 from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
+from fencer.guest.fields import printable
 from fencer.guest.itself import program_and_units
 from fencer.guest.judge import judge
 from fencer.guest.rules import Filters
@@ -163,7 +164,7 @@ def _check(options: argparse.Namespace) -> int:
     facts = collect(_ROOT, run, options.kubeconfig, options.node)
     findings, found_ways = judge(facts), ways(facts)
     render = report.as_json if options.output == "json" else report.as_text
-    _say(render(facts, findings, found_ways))
+    _say(render(facts, findings, found_ways), but="\n")
     return REFUSED if report.failed(findings) else DONE
 
 
@@ -184,10 +185,10 @@ def _uninstall(options: argparse.Namespace) -> int:
     return install.uninstall(options.root, _run_patiently, _say, stands)
 
 
-def _say(text: str) -> None:
+def _say(text: str, but: str = "") -> None:
     """Say something, as long as somebody listens: at shutdown a drain outlives its listeners."""
     try:
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{printable(text, but)}\n")
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -116,9 +116,9 @@ def _locks(run: Run) -> tuple[Lock, ...]:
 
 
 def _kubelet(root: Path, run: Run) -> Kubelet:
-    found = kubelets.processes(root)
-    active = kubelets.active_units(run)
-    unit = next((unit for unit in [*(process.unit for process in found), *active] if unit), "")
+    running = kubelets.running(root, run)
+    found = running.processes
+    unit = next(iter([*(process.unit for process in found), *running.units]), "")
     command = run(["systemctl", "show", unit, "--property=ExecStart"]).text if unit else ""
     return kubelet_config(root, unit, found, command)
 

@@ -30,11 +30,11 @@ def connect(root: Path, run: Run, file: str | None = None, node: str | None = No
         Unreachable: the API server had to be asked for the name, and did not answer.
     """
     if file is None:
-        named = [process.option("kubeconfig") for process in kubelets.processes(root)]
-        path = kubeconfig.find(root, [name for name in named if name], kubelets.active_units(run))
+        path = kubeconfig.find(root, kubelets.running(root, run))
+        access = kubeconfig.read(path, run, root)
     else:
         path = Path(file)
-    access = kubeconfig.read(path, run)
+        access = kubeconfig.read(path, run)
     api = Api(access)
     name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
     if name is None:

@@ -1,7 +1,8 @@
-"""JSON from outside, without surprises: what is missing or of another type reads as empty."""
+"""What comes from outside, without surprises: what is missing or of another type reads as empty."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
@@ -13,3 +14,13 @@ def mapping(value: Any) -> dict[str, Any]:
 def items(value: Any) -> list[Any]:
     """Return a JSON array, or an empty one."""
     return value if isinstance(value, list) else []
+
+
+def printable(text: str, but: str = "") -> str:
+    """Escape, as JSON does, all that is not plainly visible: it could forge a line, or drive a terminal.
+
+    Args:
+        text: Any text.
+        but: Characters that stay as they are.
+    """
+    return "".join(it if it.isprintable() or it in but else json.dumps(it)[1:-1] for it in text)

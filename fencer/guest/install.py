@@ -9,7 +9,7 @@ from typing import Callable, Mapping
 
 from fencer.guest.errors import DONE, REFUSED, GuestError, Unusable
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
-from fencer.guest.kubelets import active_units, processes
+from fencer.guest.kubelets import running
 from fencer.guest.places import UNITS
 from fencer.guest.system import Run
 
@@ -104,8 +104,7 @@ def _limits(timeout_s: int) -> str:
 
 def _unknown_units(root: Path, run: Run) -> list[str]:
     """Return units of running kubelets that our unit does not name (k3s under another name)."""
-    found = {process.unit for process in processes(root) if process.unit} | set(active_units(run))
-    return sorted(found - set(UNITS))
+    return sorted({process.unit for process in running(root, run).processes} - set(UNITS))
 
 
 def _start(run: Run, say: Say) -> int:

@@ -7,18 +7,21 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 from urllib.parse import urlsplit
 
-from fencer.guest import little_yaml
+from fencer.guest import files, little_yaml
 from fencer.guest.errors import Unusable
-from fencer.guest.places import PLACES
-from fencer.guest.system import Run, read_text
+from fencer.guest.kubelets import Running
+from fencer.guest.places import PLACES, TOKENS
+from fencer.guest.system import Run
 
 _KUBECTLS = (["kubectl"], ["k3s", "kubectl"], ["/var/lib/rancher/rke2/bin/kubectl"], ["k0s", "kubectl"])
 _COMMON_NAME = b"\x06\x03\x55\x04\x03"
 """The object id 2.5.4.3 in DER: before each common name of a certificate."""
+Load = Callable[[Path], str]
 _NODE_USER = re.compile(r"system:node:([a-z0-9]([a-z0-9.-]*[a-z0-9])?)")
 
 
@@ -33,7 +36,6 @@ class Access:
         prefix: Of every path; empty but behind a proxy.
         server_name: The name in its certificate, where it is not `host`.
         authority: PEM of who signed its certificate; empty: whom the system trusts.
-        insecure: Its certificate is not looked at, as the file says.
         certificate: PEM of the client certificate.
         key: PEM of the client key.
         token: A bearer token.
@@ -45,7 +47,6 @@ class Access:
     prefix: str = ""
     server_name: str = ""
     authority: str = ""
-    insecure: bool = False
     certificate: str = field(default="", repr=False)
     key: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
@@ -57,24 +58,25 @@ class Access:
         return f"https://{host}:{self.port}{self.prefix}"
 
 
-def find(root: Path, named: Sequence[str], running: Sequence[str]) -> Path:
-    """Find the kubelet's kubeconfig.
+def find(root: Path, running: Running) -> Path:
+    """Find the kubelet's kubeconfig: where its installer puts it, else where the kubelet itself says.
 
     Args:
         root: Of the file system.
-        named: What the command lines of running kubelets say; these come first.
-        running: The kubelet units that are active; where several files lie around they decide.
+        running: The kubelets; where several files lie around their units decide.
 
     Raises:
         Unusable: there is none, or more than one and nothing tells which is in use.
     """
-    for name in named:
-        if (root / name.lstrip("/")).is_file():
-            return root / name.lstrip("/")
-    there = [place for place in PLACES if (root / place.kubeconfig.lstrip("/")).is_file()]
-    in_use = [place for place in there if set(place.units) & set(running)] or there
+    there = [place for place in PLACES if _in(root, place.kubeconfig).is_file()]
+    in_use = [place for place in there if set(place.units) & set(running.units)]
+    named = [process.option("kubeconfig") for process in running.processes]
+    for name in named if not in_use else ():
+        if name and _in(root, name).is_file():
+            return _in(root, name)
+    in_use = in_use or there
     if len(in_use) == 1:
-        return root / in_use[0].kubeconfig.lstrip("/")
+        return _in(root, in_use[0].kubeconfig)
     if in_use:
         names = ", ".join(place.kubeconfig for place in in_use)
         raise Unusable(
@@ -84,13 +86,28 @@ def find(root: Path, named: Sequence[str], running: Sequence[str]) -> Path:
     raise Unusable(f"no kubelet's kubeconfig here (looked for {looked}); name it: --kubeconfig FILE")
 
 
-def read(path: Path, run: Run) -> Access:
+def _in(root: Path, name: str) -> Path:
+    return root / name.lstrip("/")
+
+
+def read(path: Path, run: Run, found_in: Path | None = None) -> Access:
     """Read a kubeconfig's current context; where our small YAML reader cannot, kubectl is asked.
 
+    Args:
+        path: The file.
+        run: Runs commands.
+        found_in: Root of the file system in which it was found: it and all that it names has to be root's
+            then (`files.found`). None: a person named it, and answers for what it says.
+
     Raises:
-        Unusable: it cannot be read, or asks for what is not done here (a proxy, a plugin, a password).
+        Unusable: it cannot be read, may be somebody else's, or asks for what is not done here (a server whose
+            certificate is not looked at, a proxy, a plugin, a password).
     """
-    content = _document(path, run)
+    load = load_token = files.named
+    if found_in is not None:
+        load = partial(files.found, found_in)
+        load_token = partial(load, within=TOKENS)
+    content = _document(path, load, run)
     current = content.get("current-context")
     contexts = _listed(content, "contexts")
     names = [current] if current else [item.get("name") for item in contexts]
@@ -98,14 +115,15 @@ def read(path: Path, run: Run) -> Access:
     cluster = _named(path, _listed(content, "clusters"), "cluster", context.get("cluster"))
     user = _named(path, _listed(content, "users"), "user", context.get("user"))
     for unsupported, entry in (
+        ("insecure-skip-tls-verify", cluster),
         ("proxy-url", cluster),
         ("exec", user),
         ("auth-provider", user),
         ("username", user),
     ):
-        if entry.get(unsupported):
+        if str(entry.get(unsupported) or "false").lower() != "false":
             raise Unusable(f"{path}: `{unsupported}` is not supported here; name another: --kubeconfig FILE")
-    return _access(path, cluster, user)
+    return _access(path, load, load_token, cluster, user)
 
 
 def node_name(certificate: str) -> str | None:
@@ -129,12 +147,11 @@ def node_name(certificate: str) -> str | None:
     return None
 
 
-def _document(path: Path, run: Run) -> dict[str, Any]:
+def _document(path: Path, load: Load, run: Run) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Unusable(f"{path}: {reason}") from error
+        text = load(path)
+    except Unusable as error:
+        raise Unusable(f"{path}: {error}") from error
     try:
         content = json.loads(text) if text.lstrip().startswith("{") else little_yaml.read(text)
     except (ValueError, RecursionError) as error:
@@ -169,11 +186,13 @@ def _named(path: Path, items: Sequence[dict[str, Any]], kind: str, name: Any) ->
     raise Unusable(f"{path}: the current context has no {kind}")
 
 
-def _access(path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> Access:
+def _access(
+    path: Path, load: Load, load_token: Load, cluster: dict[str, Any], user: dict[str, Any]
+) -> Access:
     host, port, prefix = _server(path, _text(cluster, "server"))
-    certificate = _pem(path, user, "client-certificate")
-    key = _pem(path, user, "client-key")
-    token = _text(user, "token") or _file(path, _text(user, "tokenFile")).strip()
+    certificate = _pem(path, load, user, "client-certificate")
+    key = _pem(path, load, user, "client-key")
+    token = _text(user, "token") or _file(path, load_token, _text(user, "tokenFile")).strip()
     if bool(certificate) != bool(key) or not (certificate or token):
         raise Unusable(f"{path}: its user has neither a client certificate with its key nor a token")
     if re.search(r"[^\x21-\x7e]", token):
@@ -184,8 +203,7 @@ def _access(path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> Access
         port=port,
         prefix=prefix,
         server_name=_text(cluster, "tls-server-name"),
-        authority=_pem(path, cluster, "certificate-authority"),
-        insecure=_text(cluster, "insecure-skip-tls-verify").lower() == "true",
+        authority=_pem(path, load, cluster, "certificate-authority"),
         certificate=certificate,
         key=key,
         token=token,
@@ -203,24 +221,24 @@ def _server(path: Path, server: str) -> tuple[str, int, str]:
     return host, port, url.path.rstrip("/")
 
 
-def _pem(path: Path, entry: dict[str, Any], key: str) -> str:
+def _pem(path: Path, load: Load, entry: dict[str, Any], key: str) -> str:
     data = _text(entry, f"{key}-data")
     if not data:
-        return _file(path, _text(entry, key))
+        return _file(path, load, _text(entry, key))
     try:
         return base64.b64decode("".join(data.split()), validate=True).decode()
     except ValueError:
         raise Unusable(f"{path}: its {key}-data is not base64") from None
 
 
-def _file(kubeconfig: Path, name: str) -> str:
+def _file(kubeconfig: Path, load: Load, name: str) -> str:
     if not name:
         return ""
     path = Path(os.path.join(kubeconfig.parent, name))  # noqa: PTH118 - an absolute name wins, a relative is beside
-    text = read_text(path)
-    if text is None:
-        raise Unusable(f"{kubeconfig}: it names {path}, which cannot be read")
-    return text
+    try:
+        return load(path)
+    except Unusable as error:
+        raise Unusable(f"{kubeconfig}: it names {path}, which cannot be read: {error}") from error
 
 
 def _text(entry: dict[str, Any], key: str) -> str:

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 from typing import Any, Sequence
 
-from fencer.guest import little_yaml
+from fencer.guest import files, little_yaml
+from fencer.guest.errors import Unusable
 from fencer.guest.facts import Kubelet
 from fencer.guest.fields import items, mapping
 from fencer.guest.kubelets import Process
 from fencer.guest.places import PLACES, Place
 from fencer.guest.spans import seconds
-from fencer.guest.system import read_text
 
 _KUBELET_ARG = re.compile(r"--kubelet-arg[= ]['\"]?(config|config-dir)=([^\s'\";]+)")
 
@@ -28,15 +28,15 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
         command: The unit's ExecStart, where k3s and RKE2 may be told `--kubelet-arg`.
     """
     place = next((place for place in PLACES if unit in place.units), None)
-    files, trouble = [], ""
+    read, trouble = [], ""
     merged: dict[str, Any] = {}
     for path in _files(root, place, found, command):
         try:
-            content = mapping(document(read_text(path) or ""))
-        except ValueError as error:
+            content = mapping(document(files.found(root, path)))
+        except (ValueError, Unusable) as error:
             trouble = f"{_shown(root, path)}: {error}"
             continue
-        files.append(_shown(root, path))
+        read.append(_shown(root, path))
         merged.update(content)
     by_priority = [mapping(entry) for entry in items(merged.get("shutdownGracePeriodByPodPriority"))]
     periods_s = [_seconds(entry.get("shutdownGracePeriodSeconds")) for entry in by_priority]
@@ -44,7 +44,7 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
     return Kubelet(
         unit=unit,
         running=bool(unit or found),
-        files=tuple(files),
+        files=tuple(read),
         grace_s=0.0 if off else sum(periods_s) or _seconds(merged.get("shutdownGracePeriod")),
         critical_s=_seconds(merged.get("shutdownGracePeriodCriticalPods")),
         by_priority=bool(by_priority),
@@ -72,10 +72,10 @@ def _files(root: Path, place: Place | None, found: Sequence[Process], command: s
         told = {**_kubelet_arguments(root, place), **dict(_KUBELET_ARG.findall(command))}
         config = [told.get("config") or place.config]
         folders = [told.get("config-dir") or place.drop_ins]
-    files = [root / name.lstrip("/") for name in config if name]
+    paths = [root / name.lstrip("/") for name in config if name]
     for folder in folders:
-        files += sorted((root / folder.lstrip("/")).glob("*.conf")) if folder else []
-    return [path for path in files if path.is_file()]
+        paths += sorted((root / folder.lstrip("/")).glob("*.conf")) if folder else []
+    return [path for path in paths if path.is_file()]
 
 
 def _kubelet_arguments(root: Path, place: Place) -> dict[str, str]:
@@ -86,8 +86,8 @@ def _kubelet_arguments(root: Path, place: Place) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in (own, *sorted((own.parent / f"{own.name}.d").glob("*.yaml"))):
         try:
-            content = mapping(document(read_text(path) or ""))
-        except ValueError:
+            content = mapping(document(files.found(root, path)))
+        except (ValueError, Unusable):
             continue
         said = content.get("kubelet-arg", content.get("kubelet-arg+"))
         for argument in said if isinstance(said, list) else [said]:

@@ -52,3 +52,6 @@ PLACES = (
 """Source: the installers' documentation; k0s pkg/constant; k3s pkg/daemons (config-dir since v1.32)."""
 
 UNITS = tuple(unit for place in PLACES for unit in place.units)
+
+TOKENS = ("/etc/kubernetes", "/var/lib/kubelet", "/var/lib/rancher", "/var/lib/k0s")
+"""Where a kubelet's token may lie: these installers keep there what is its own, and root no other secret."""

@@ -1,6 +1,7 @@
 """A machine as `check` sees it, in files and canned commands; as a Debian 12 guest with k3s told them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
@@ -23,6 +24,8 @@ ExecStop={{ path=/usr/local/bin/fencer-guest ; argv[]=/usr/local/bin/fencer-gues
 --delete-emptydir-data --timeout ${{DRAIN_TIMEOUT}} ; ignore_errors=yes ; start_time=[n/a] ; \
 stop_time=[n/a] ; pid=0 ; code=(null) ; status=0/0 }}
 """
+MOUNTS = "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n24 22 0:21 / /proc rw - proc proc rw\n"
+"""What process 1 sees. Source: proc(5), /proc/pid/mountinfo."""
 _BUTTON = """\
 I: Bus=0019 Vendor=0000 Product=0001 Version=0000
 N: Name="Power Button"
@@ -49,19 +52,45 @@ class Machine:
         self.locks: list[tuple[str, str, str]] = []
         self.systemd = "systemd 252 (252.39-1~deb12u2)"
         self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
+        self.main: dict[str, int] = {}
+        self.write("proc/1/mountinfo", MOUNTS)
         self.write("proc/sys/kernel/random/boot_id", f"{BOOT}\n")
         self.write("proc/bus/input/devices", _BUTTON)
 
     def write(self, name: str, text: str) -> Path:
         """Write a file under the root."""
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self.folder(path.parent)
         path.write_text(text)
+        path.chmod(0o644)
         return path
+
+    def folder(self, path: Path) -> None:
+        """Make a folder of root's, whatever mode the tests' own umask gives."""
+        if not path.is_dir():
+            self.folder(path.parent)
+            path.mkdir()
+            path.chmod(0o755)
+
+    def process(self, pid: int, words: Sequence[str], **told: str) -> None:
+        """Let a process run: root's, beside process 1, unless its status or `mounts` are told."""
+        status = {"PPid": "1", "Uid": "0 0 0 0", "NSpid": str(pid), **told}
+        mounts = status.pop("mounts", MOUNTS)
+        lines = (f"{key}:\t{value.replace(' ', chr(9))}\n" for key, value in status.items())
+        self.write(f"proc/{pid}/status", "".join(lines))
+        self.write(f"proc/{pid}/mountinfo", mounts)
+        self.write(f"proc/{pid}/cmdline", "".join(f"{word}\0" for word in words))
+
+    def kubelet(self, unit: str, *words: str) -> None:
+        """Let the main process of a unit be a kubelet."""
+        self.active, self.main = [*self.active, unit], {**self.main, unit: 812}
+        self.process(812, words)
 
     def run(self, command: Sequence[str]) -> Ran:
         """Answer a command."""
         words = list(command)
+        if words[:3] == ["systemctl", "show", "--property=Id,ActiveState,MainPID"]:
+            return Ran(0, "\n".join(self._main(words[3:])))
         if words[:2] == ["systemctl", "is-active"]:
             return Ran(
                 3, "".join(f"{'active' if unit in self.active else 'inactive'}\n" for unit in words[2:])
@@ -73,6 +102,13 @@ class Machine:
         if words[0] == "busctl":
             return self._logind(words)
         return Ran(None, error=f"{words[0]}: No such file or directory")
+
+    def _main(self, patterns: list[str]) -> Iterator[str]:
+        """Tell of all units that match, as systemd does: in no order that one may count on."""
+        for unit in sorted({*UNITS, *self.active, *self.main}, reverse=True):
+            if any(fnmatchcase(unit, pattern) for pattern in patterns):
+                state = "active" if unit in self.active else "inactive"
+                yield f"MainPID={self.main.get(unit, 0)}\nId={unit}\nActiveState={state}\n"
 
     def _shown(self, unit: str) -> str:
         if unit in UNITS:

@@ -274,12 +274,9 @@ KUBELET_CONFIG = (
 K3S_DROP_INS = "var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
 
 
-def _kubeadm(
-    machine: Machine, command: str = "/usr/bin/kubelet\0--config=/var/lib/kubelet/config.yaml\0"
-) -> None:
-    machine.active = ["kubelet.service"]
-    machine.write("proc/812/cmdline", command)
-    machine.write("proc/812/cgroup", "0::/system.slice/kubelet.service\n")
+def _kubeadm(machine: Machine, *options: str) -> None:
+    machine.active = []
+    machine.kubelet("kubelet.service", "/usr/bin/kubelet", *options)
 
 
 def _k3s_argument(machine: Machine) -> None:
@@ -303,7 +300,7 @@ def _kubeadm_file(machine: Machine) -> None:
 
 
 def _kubeadm_drop_in(machine: Machine) -> None:
-    _kubeadm(machine, "/usr/bin/kubelet\0--config\0/a.json\0--config-dir\0/d\0")
+    _kubeadm(machine, "--config", "/a.json", "--config-dir", "/d")
     machine.write("a.json", '{"shutdownGracePeriod": "30s"}')
     machine.write("d/10.conf", KUBELET_CONFIG)
 
@@ -342,6 +339,15 @@ def test_what_kubelet_configurations_say(machine: Machine, text: str, grace_s: f
     kubelet = _collected(machine).kubelet
     assert kubelet.grace_s == grace_s
     assert trouble in kubelet.trouble
+
+
+def test_a_configuration_that_others_may_write_tells_nothing(machine: Machine) -> None:
+    """It is read as root; and it is the kubelet's no more than it is theirs."""
+    _kubeadm_file(machine)
+    (machine.root / "var/lib/kubelet").chmod(0o777)
+    kubelet = _collected(machine).kubelet
+    assert (kubelet.grace_s, kubelet.files) == (0, ())
+    assert "var/lib/kubelet has owner" in kubelet.trouble
 
 
 # -- telling ----------------------------------------------------------------------------------------------

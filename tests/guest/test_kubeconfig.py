@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fencer.guest import kubeconfig
 from fencer.guest.errors import Unusable
+from fencer.guest.kubelets import Process, Running
 from fencer.guest.system import Ran
 from tests.controlplane.certificates import Authority, KeyPair
 
@@ -95,6 +96,12 @@ def _write(path: Path, content: object) -> Path:
     return path
 
 
+def _running(unit: str = "", *options: str) -> Running:
+    """A unit that runs, with a kubelet for each option."""
+    processes = (Process(812, ("kubelet", option), unit) for option in options)
+    return Running((unit,) if unit else (), tuple(processes))
+
+
 # -- finding ----------------------------------------------------------------------------------------------
 
 
@@ -104,29 +111,34 @@ def _write(path: Path, content: object) -> Path:
 )
 def test_every_installer_is_found_by_itself(tmp_path: Path, file: str) -> None:
     path = _write(tmp_path / file, "x")
-    assert kubeconfig.find(tmp_path, [], []) == path
+    assert kubeconfig.find(tmp_path, _running()) == path
 
 
-def test_what_the_kubelet_was_started_with_comes_first(tmp_path: Path) -> None:
-    _write(tmp_path / KUBEADM, "x")
+def test_where_its_installer_puts_it_comes_first(tmp_path: Path) -> None:
+    """Then what the kubelet was started with, and last what a node that was another's has kept."""
+    old = _write(tmp_path / K3S, "x")
     named = _write(tmp_path / "opt/kubelet.kubeconfig", "x")
-    assert kubeconfig.find(tmp_path, ["/gone", "/opt/kubelet.kubeconfig"], []) == named
+    kubelet = _running("kubelet.service", "--kubeconfig=/gone", "--kubeconfig=/opt/kubelet.kubeconfig")
+    assert kubeconfig.find(tmp_path, kubelet) == named
+    assert kubeconfig.find(tmp_path, _running("kubelet.service", "--kubeconfig=/gone")) == old
+    usual = _write(tmp_path / KUBEADM, "x")
+    assert kubeconfig.find(tmp_path, kubelet) == usual
 
 
 def test_of_several_the_one_whose_unit_runs(tmp_path: Path) -> None:
     """A node that was kubeadm's before it was k3s's."""
     _write(tmp_path / KUBEADM, "x")
     k3s = _write(tmp_path / K3S, "x")
-    assert kubeconfig.find(tmp_path, [], ["k3s-agent.service"]) == k3s
+    assert kubeconfig.find(tmp_path, _running("k3s-agent.service")) == k3s
     with pytest.raises(Unusable, match=r"several.*kubelet\.kubeconfig.*--kubeconfig"):
-        kubeconfig.find(tmp_path, [], [])
+        kubeconfig.find(tmp_path, _running())
 
 
 def test_none_names_all_places(tmp_path: Path) -> None:
     with pytest.raises(
         Unusable, match=r"k3s/agent/kubelet\.kubeconfig.*kubernetes/kubelet\.conf.*--kubeconfig"
     ):
-        kubeconfig.find(tmp_path, [], [])
+        kubeconfig.find(tmp_path, _running())
 
 
 # -- reading ----------------------------------------------------------------------------------------------
@@ -163,11 +175,11 @@ def test_all_that_changes_how_the_server_is_reached(tmp_path: Path) -> None:
     cluster = {
         "server": "https://[fd00::1]/k8s/clusters/c-1/",
         "tls-server-name": "kubernetes",
-        "insecure-skip-tls-verify": True,
+        "insecure-skip-tls-verify": False,
     }
     access = kubeconfig.read(_write(tmp_path / "k", _content(cluster=cluster)), _no_kubectl)
     assert (access.host, access.port, access.prefix) == ("fd00::1", 443, "/k8s/clusters/c-1")
-    assert (access.server_name, access.insecure) == ("kubernetes", True)
+    assert access.server_name == "kubernetes"
     assert access.url == "https://[fd00::1]:443/k8s/clusters/c-1"
 
 
@@ -190,6 +202,8 @@ def test_secrets_are_not_shown(tmp_path: Path, pair: KeyPair) -> None:
         (_content(cluster={"server": "http://api:8080"}), "no https address"),
         (_content(cluster={"server": "https://api:port"}), "no https address"),
         (_content(cluster={"server": None}), "no https address"),
+        (_content(cluster={"insecure-skip-tls-verify": True}), "insecure-skip-tls-verify"),
+        (_content(cluster={"insecure-skip-tls-verify": "yes"}), "insecure-skip-tls-verify"),
         (_content(cluster={"proxy-url": "http://p"}), "proxy-url"),
         (_content(cluster={"certificate-authority": "/nowhere/ca.crt"}), "/nowhere/ca.crt"),
         (_content(cluster={"certificate-authority-data": "%%%"}), "not base64"),

@@ -1,4 +1,4 @@
-"""Spans of time, kubelets among the processes, and logind's files."""
+"""Spans of time, and logind's files."""
 
 from pathlib import Path
 
@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.guest import kubelets, logind_files, spans
+from fencer.guest import logind_files, spans
 from fencer.guest.facts import Setting
-from fencer.guest.places import UNITS
-from fencer.guest.system import Ran
 
 
 def _write(path: Path, text: str) -> None:
@@ -52,50 +50,6 @@ def test_no_text_makes_spans_stumble(text: str) -> None:
 )
 def test_spans_for_people(span_s: float | None, text: str) -> None:
     assert spans.told(span_s) == text
-
-
-@pytest.mark.parametrize(
-    ("words", "cgroup", "unit", "config"),
-    [
-        (["/usr/bin/kubelet", "--config=/a"], "0::/system.slice/kubelet.service", "kubelet.service", "/a"),
-        (
-            ["kubelet", "--config", "/b", "--v=2"],
-            "0::/kube.slice/rke2-agent.service",
-            "rke2-agent.service",
-            "/b",
-        ),
-        (["/usr/local/bin/k3s server"], "0::/system.slice/k3s-lab.service", "k3s-lab.service", ""),
-        (
-            ["/usr/local/bin/k3s", "agent", "--config=/k3s"],
-            "0::/system.slice/k3s-agent.service",
-            "k3s-agent.service",
-            "",
-        ),
-        (["kubelet"], "3:cpu:/x\n1:name=systemd:/system.slice/kubelet.service", "kubelet.service", ""),
-        (["/var/lib/k0s/bin/kubelet"], "0::/system.slice/containerd.service", "", ""),
-        (["kubelet"], "", "", ""),
-    ],
-)
-def test_a_kubelet_is_seen(tmp_path: Path, words: list[str], cgroup: str, unit: str, config: str) -> None:
-    _write(tmp_path / "proc/812/cmdline", "\0".join(words) + "\0")
-    _write(tmp_path / "proc/812/cgroup", cgroup)
-    (found,) = kubelets.processes(tmp_path)
-    assert (found.pid, found.unit, found.option("config")) == (812, unit, config)
-
-
-@pytest.mark.parametrize(
-    "words", [["bash"], ["k3s", "kubectl", "get"], ["vim", "kubelet"], ["kubelet-exporter"], []]
-)
-def test_what_is_no_kubelet_is_none(tmp_path: Path, words: list[str]) -> None:
-    _write(tmp_path / "proc/812/cmdline", "\0".join(words))
-    assert kubelets.processes(tmp_path) == []
-
-
-def test_units_that_are_being_stopped_still_count() -> None:
-    """The drain runs in a shutdown."""
-    states = dict.fromkeys(UNITS, "inactive") | {UNITS[0]: "deactivating", UNITS[2]: "failed"}
-    assert kubelets.active_units(lambda _: Ran(3, "\n".join(states.values()))) == [UNITS[0]]
-    assert kubelets.active_units(lambda _: Ran(None)) == []
 
 
 UPGRADES = "usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"

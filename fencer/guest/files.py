@@ -1,0 +1,112 @@
+"""Reads files as root: what a person named as it is, what was found only where it is root's all the way.
+
+Whoever can change a folder on the way to a file chooses what is read there. So every step is looked at, also
+where links lead, from the root of the file system on: what is in a folder that is root's alone stays what it
+was when it was looked at. Of the file itself that one is looked at which is open.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from stat import S_IMODE, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH
+from typing import Sequence
+
+from fencer.guest.errors import Unusable
+
+LARGEST = 4 << 20
+"""Bytes; kubeconfigs and certificates have thousands."""
+_LINKS = 40
+"""As many links on one way as the kernel follows. Source: path_resolution(7)."""
+
+
+def named(path: Path) -> str:
+    """Read what a person named: their word counts, whoever may have written the file.
+
+    Raises:
+        Unusable: it cannot be read, or is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            return _text(file.read(LARGEST + 1))
+    except (OSError, ValueError) as error:
+        raise Unusable(_why(error)) from error
+
+
+def found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
+    """Read what nobody named.
+
+    Args:
+        root: Of the file system.
+        path: In it.
+        within: Folders, in one of which it has to be, wherever links lead; none: anywhere.
+
+    Raises:
+        Unusable: it cannot be read, is no text, or others than root could have put it there.
+    """
+    try:
+        return _text(_content(root, path, within))
+    except (OSError, ValueError) as error:
+        raise Unusable(_why(error)) from error
+
+
+def _content(root: Path, path: Path, within: Sequence[str]) -> bytes:
+    real = _real(root, path)
+    if within and not any(root / folder.lstrip("/") in real.parents for folder in within):
+        raise ValueError(f"{real} is in none of {', '.join(within)}")
+    held = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(held, "rb") as file:
+        status = os.fstat(held)
+        _only_roots(real, status)
+        if not S_ISREG(status.st_mode):
+            raise ValueError("no regular file")
+        return file.read(LARGEST + 1)
+
+
+def _real(root: Path, path: Path) -> Path:
+    """Follow all links; every step on the way is root's alone."""
+    at, links = root, 0
+    left = list(reversed((path.relative_to(root) if root in path.parents else path).parts))
+    _only_roots(root, root.lstat())
+    while left:
+        part = left.pop()
+        if part == "/":
+            at = root
+        elif part == "..":
+            at = at if at == root else at.parent
+        else:
+            status = (at / part).lstat()
+            _only_roots(at / part, status)
+            if not S_ISLNK(status.st_mode):
+                at /= part
+                continue
+            links += 1
+            if links > _LINKS:
+                raise ValueError("too many links")
+            left += reversed(Path(os.readlink(at / part)).parts)
+    return at
+
+
+def _only_roots(step: Path, status: os.stat_result) -> None:
+    """Refuse what others own or may write; who runs this without being root may trust their own."""
+    mode, uid = S_IMODE(status.st_mode), status.st_uid
+    change = "" if uid in (0, os.geteuid()) else f"chown root {step}"
+    if not S_ISLNK(status.st_mode) and mode & (S_IWGRP | S_IWOTH):
+        change += f"{'; ' if change else ''}chmod go-w {step}"
+    if change:
+        raise ValueError(
+            f"others than root may change what is read here: {step} has owner {uid} and mode {mode:04o}; "
+            f"if all is right there: {change}; or name a file yourself: --kubeconfig FILE"
+        )
+
+
+def _text(content: bytes) -> str:
+    if len(content) > LARGEST:
+        raise ValueError(f"larger than {LARGEST >> 20} MiB")
+    return content.decode()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,132 @@
+"""Which processes are believed to be kubelets: a name proves nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from fencer.guest import kubelets
+from fencer.guest.system import Ran
+from tests.guest.machine import MOUNTS, Machine
+
+CONTAINER = MOUNTS.replace("22 1 ", "907 611 ").replace("24 22 ", "909 907 ")
+"""The same mounts in another namespace: their ids are others."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path)
+    machine.active = []
+    return machine
+
+
+def _found(machine: Machine) -> list[tuple[int, str, str]]:
+    processes = kubelets.running(machine.root, machine.run).processes
+    return [(it.pid, it.unit, it.option("config")) for it in processes]
+
+
+@pytest.mark.parametrize(
+    ("unit", "words", "config"),
+    [
+        ("kubelet.service", ["/usr/bin/kubelet", "--config=/a"], "/a"),
+        ("kubelet.service", ["kubelet", "--config", "/b", "--v=2"], "/b"),
+        ("kubelet.service", ["kubelet", "--config"], ""),
+        ("k3s-lab.service", ["/usr/local/bin/k3s server"], ""),
+        ("k3s-agent.service", ["/usr/local/bin/k3s", "agent", "--config=/k3s"], ""),
+    ],
+)
+def test_the_main_process_of_a_kubelets_unit_is_believed(
+    machine: Machine, unit: str, words: list[str], config: str
+) -> None:
+    machine.kubelet(unit, *words)
+    assert _found(machine) == [(812, unit, config)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("rke2-agent.service", ["/usr/local/bin/rke2", "agent"]),
+        ("k0sworker.service", ["/usr/local/bin/k0s", "worker"]),
+    ],
+)
+def test_so_is_the_kubelet_that_it_started(machine: Machine, unit: str, words: list[str]) -> None:
+    """Wherever that has its control group: k0s' kubelet moves to containerd's."""
+    machine.kubelet(unit, *words)
+    machine.process(900, ["/bin/kubelet", "--config=/a"], PPid="812")
+    assert _found(machine) == [(900, unit, "/a")]
+
+
+UNBELIEVED: dict[str, dict[str, str]] = {
+    "another user's": {"Uid": "65534 65534 65534 65534"},
+    "another user's, with root's rights": {"Uid": "65534 0 0 0"},
+    "root's, as another user": {"Uid": "0 65534 65534 65534"},
+    "root's of a container": {"NSpid": "PID 7", "mounts": CONTAINER},
+    "of another process namespace": {"NSpid": "PID 7"},
+    "of another mount namespace": {"mounts": CONTAINER},
+    "without mounts": {"mounts": ""},
+}
+
+
+@pytest.mark.parametrize("told", UNBELIEVED.values(), ids=UNBELIEVED)
+@pytest.mark.parametrize("child", [False, True], ids=["main process", "child"])
+def test_who_is_not_root_beside_process_1_is_not(machine: Machine, told: dict[str, str], child: bool) -> None:
+    """Its number may be another's by now; and a path means nothing where other files are mounted."""
+    machine.kubelet("kubelet.service", "/usr/bin/wrapper" if child else "/usr/bin/kubelet", "--config=/a")
+    pid, parent = (900, "812") if child else (812, "1")
+    machine.process(pid, ["kubelet", "--config=/a"], PPid=parent)
+    assert _found(machine) == [(pid, "kubelet.service", "/a")]
+    machine.process(
+        pid,
+        ["kubelet", "--config=/a"],
+        PPid=parent,
+        **{k: v.replace("PID", str(pid)) for k, v in told.items()},
+    )
+    assert _found(machine) == []
+
+
+def test_who_only_calls_itself_kubelet_is_not(machine: Machine) -> None:
+    """Though it is root's, beside process 1: systemd knows nothing of it."""
+    machine.process(900, ["kubelet", "--config=/a"])
+    assert _found(machine) == []
+    machine.kubelet("k0sworker.service", "/usr/local/bin/k0s", "worker")
+    machine.process(901, ["/bin/containerd-shim"], PPid="812")
+    machine.process(902, ["kubelet", "--config=/a"], PPid="901")
+    assert _found(machine) == []
+
+
+@pytest.mark.parametrize(
+    "words", [["bash"], ["k3s", "kubectl", "get"], ["vim", "kubelet"], ["kubelet-exporter"], []]
+)
+def test_nor_is_a_main_process_of_another_name(machine: Machine, words: list[str]) -> None:
+    machine.kubelet("kubelet.service", *words)
+    assert _found(machine) == []
+
+
+def test_a_unit_that_does_not_run_has_none(machine: Machine) -> None:
+    machine.kubelet("kubelet.service", "/usr/bin/kubelet")
+    machine.active = []
+    assert _found(machine) == []
+
+
+def test_a_unit_of_another_name_is_not_asked_for(machine: Machine) -> None:
+    machine.kubelet("web.service", "/usr/bin/kubelet", "--config=/a")
+    assert _found(machine) == []
+
+
+def test_without_process_1_nothing_is_believed(machine: Machine) -> None:
+    """Nobody can tell then what it sees."""
+    machine.kubelet("kubelet.service", "/usr/bin/kubelet")
+    machine.write("proc/1/mountinfo", "")
+    machine.process(812, ["/usr/bin/kubelet"], mounts="")
+    assert _found(machine) == []
+
+
+def test_units_that_are_being_stopped_still_count(machine: Machine) -> None:
+    """The drain runs in a shutdown."""
+    states = {"k0sworker.service": "inactive", "kubelet.service": "deactivating", "k3s.service": "failed"}
+    told = [f"Id={unit}\nMainPID=0\nActiveState={state}\n" for unit, state in states.items()]
+    assert kubelets.running(machine.root, lambda _: Ran(0, "\n".join(told))).units == ("kubelet.service",)
+
+
+@pytest.mark.parametrize("answer", ["", "Id=kubelet.service", "\n\n", "MainPID=x\nActiveState=active", "="])
+def test_an_answer_that_tells_nothing_names_nobody(machine: Machine, answer: str) -> None:
+    assert kubelets.running(machine.root, lambda _: Ran(1, answer)) == kubelets.Running((), ())
