@@ -108,6 +108,29 @@ def test_a_restart_of_k3s_or_of_the_unit_drains_nothing(installed: DebianNode, p
     assert not installed.cordoned
 
 
+def test_a_disk_that_cannot_be_written_keeps_no_drain_from_beginning(installed: DebianNode) -> None:
+    """A sandbox that needs a folder on it would: then systemd gives up with status 226, and nothing is drained."""
+    commands = (
+        *("mount -o remount,ro /", "systemctl stop fencer-guest-drain", "mount -o remount,rw /"),
+        *("systemctl show fencer-guest-drain -p ExecStop", "systemctl start fencer-guest-drain"),
+    )
+    assert "status=1 " in installed.guest.run(" && ".join(commands)).text, "not going down: nothing to drain"
+
+
+def test_who_calls_itself_kubelet_in_a_real_node_is_not_heard(installed: DebianNode) -> None:
+    """Its kubeconfig names another server, where nobody answers here."""
+    kubeconfig = "/var/lib/rancher/k3s/agent/kubelet.kubeconfig"
+    stays = 'python3 -c "import time; time.sleep(600)"'
+    installed.guest.run(
+        f"sed 's,server:.*,server: https://10.0.2.2:1,' {kubeconfig} > /tmp/evil.conf && "
+        f"systemd-run --unit=impostor --uid=nobody bash -c 'exec -a kubelet {stays} --kubeconfig=/tmp/evil.conf'"
+    )
+    told = json.loads(installed.guest.run("fencer-guest check -o json", check=False).text)
+    installed.guest.run("systemctl stop impostor; rm /tmp/evil.conf")
+    (api,) = (one for one in told["findings"] if one["subject"] == "api")
+    assert (api["level"], f"(by {kubeconfig})" in api["text"]) == ("ok", True)
+
+
 def test_drained_by_the_power_button_nothing_is_left_to_fence(
     installed: DebianNode, pods: DrainCluster, operator: Operator
 ) -> None:
