@@ -109,7 +109,7 @@ def test_a_restart_of_k3s_or_of_the_unit_drains_nothing(installed: DebianNode, p
 
 
 def test_a_disk_that_cannot_be_written_keeps_no_drain_from_beginning(installed: DebianNode) -> None:
-    """A sandbox that needs a folder on it would: then systemd gives up with status 226, and nothing is drained."""
+    """A sandbox that needs a folder there would: systemd gives up with status 226, and nothing is drained."""
     commands = (
         *("mount -o remount,ro /", "systemctl stop fencer-guest-drain", "mount -o remount,rw /"),
         *("systemctl show fencer-guest-drain -p ExecStop", "systemctl start fencer-guest-drain"),
@@ -120,10 +120,10 @@ def test_a_disk_that_cannot_be_written_keeps_no_drain_from_beginning(installed: 
 def test_who_calls_itself_kubelet_in_a_real_node_is_not_heard(installed: DebianNode) -> None:
     """Its kubeconfig names another server, where nobody answers here."""
     kubeconfig = "/var/lib/rancher/k3s/agent/kubelet.kubeconfig"
-    stays = 'python3 -c "import time; time.sleep(600)"'
+    command = 'exec -a kubelet python3 -c "import time; time.sleep(600)" --kubeconfig=/tmp/evil.conf'
     installed.guest.run(
         f"sed 's,server:.*,server: https://10.0.2.2:1,' {kubeconfig} > /tmp/evil.conf && "
-        f"systemd-run --unit=impostor --uid=nobody bash -c 'exec -a kubelet {stays} --kubeconfig=/tmp/evil.conf'"
+        f"systemd-run --unit=impostor --uid=nobody bash -c '{command}'"
     )
     told = json.loads(installed.guest.run("fencer-guest check -o json", check=False).text)
     installed.guest.run("systemctl stop impostor; rm /tmp/evil.conf")
