@@ -90,7 +90,7 @@ class Kubelet:
 
     Attributes:
         unit: Its systemd unit; empty: none was found.
-        running: The unit is active, or such a process runs.
+        running: It does.
         files: Its configuration files that were read, the last one wins.
         grace_s: shutdownGracePeriod, or the sum of those by priority; 0: graceful node shutdown is off.
         critical_s: shutdownGracePeriodCriticalPods.

@@ -20,6 +20,14 @@ _LINKS = 40
 """As many links on one way as the kernel follows. Source: path_resolution(7)."""
 
 
+def there(path: Path) -> bool:
+    """Whether there is such a file; where that is not told, reading it tells why."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
+
+
 def named(path: Path) -> str:
     """Read what a person named: their word counts, whoever may have written the file.
 

@@ -63,7 +63,7 @@ def _kubelet(facts: Facts) -> Iterator[Finding]:
         names = ", ".join(unit for place in PLACES for unit in place.units)
         yield Finding("kubelet", Level.FAIL, "none runs here", f"start it (looked for {names})")
     else:
-        yield Finding("kubelet", Level.OK, kubelet.unit or "runs outside of any unit known here")
+        yield Finding("kubelet", Level.OK, kubelet.unit)
     if connection.trouble:
         yield Finding("api", Level.FAIL, connection.trouble, "without it nothing can be drained")
     else:

@@ -68,11 +68,11 @@ def find(root: Path, running: Running) -> Path:
     Raises:
         Unusable: there is none, or more than one and nothing tells which is in use.
     """
-    there = [place for place in PLACES if _in(root, place.kubeconfig).is_file()]
+    there = [place for place in PLACES if files.there(_in(root, place.kubeconfig))]
     in_use = [place for place in there if set(place.units) & set(running.units)]
     named = [process.option("kubeconfig") for process in running.processes]
     for name in named if not in_use else ():
-        if name and _in(root, name).is_file():
+        if name and files.there(_in(root, name)):
             return _in(root, name)
     in_use = in_use or there
     if len(in_use) == 1:

@@ -43,7 +43,7 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
     off = str(mapping(merged.get("featureGates")).get("GracefulNodeShutdown", "true")).lower() == "false"
     return Kubelet(
         unit=unit,
-        running=bool(unit or found),
+        running=bool(unit),
         files=tuple(read),
         grace_s=0.0 if off else sum(periods_s) or _seconds(merged.get("shutdownGracePeriod")),
         critical_s=_seconds(merged.get("shutdownGracePeriodCriticalPods")),
@@ -75,7 +75,7 @@ def _files(root: Path, place: Place | None, found: Sequence[Process], command: s
     paths = [root / name.lstrip("/") for name in config if name]
     for folder in folders:
         paths += sorted((root / folder.lstrip("/")).glob("*.conf")) if folder else []
-    return [path for path in paths if path.is_file()]
+    return [path for path in paths if files.there(path)]
 
 
 def _kubelet_arguments(root: Path, place: Place) -> dict[str, str]:

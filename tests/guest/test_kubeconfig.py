@@ -134,6 +134,14 @@ def test_of_several_the_one_whose_unit_runs(tmp_path: Path) -> None:
         kubeconfig.find(tmp_path, _running())
 
 
+def test_a_name_that_no_file_can_have_is_told(tmp_path: Path) -> None:
+    """As is a folder that may not be looked into: the reading says so."""
+    odd = f"/{'x' * 300}"
+    path = kubeconfig.find(tmp_path, _running("kubelet.service", f"--kubeconfig={odd}"))
+    with pytest.raises(Unusable, match="too long"):
+        kubeconfig.read(path, _no_kubectl, tmp_path)
+
+
 def test_none_names_all_places(tmp_path: Path) -> None:
     with pytest.raises(
         Unusable, match=r"k3s/agent/kubelet\.kubeconfig.*kubernetes/kubelet\.conf.*--kubeconfig"

@@ -74,6 +74,13 @@ def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:
                 assert code(archive.read(name).decode()) == code(source.read_text())
 
 
+def test_a_text_of_several_lines_keeps_its_spaces() -> None:
+    """Only code is outdented, and what goes on in the next line has no indentation to keep."""
+    source = 'if x:\n    y = f(\n        """a\n      b""",  # why\n        1,\n    )\n'
+    packed = build.outdented(build.without_docs(source))
+    assert packed == 'if x:\n y = f(\n"""a\n      b""",\n1,\n)\n'
+
+
 def test_it_runs_alone(program: Path, tmp_path: Path) -> None:
     """Without this environment, its packages, and the checkout."""
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
