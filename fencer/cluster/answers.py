@@ -73,6 +73,10 @@ class Garbled(ClusterProtocol):
     """A success whose body is no JSON object. After a write: outcome unknown."""
 
 
+class TooMuch(Garbled):
+    """An answer of any status that is larger than we read. A list asks for shorter pages then."""
+
+
 class NoSuchPath(ClusterProtocol):
     """The server does not know this kind of object (404 without an object's name)."""
 

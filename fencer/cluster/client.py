@@ -10,10 +10,9 @@ import importlib.metadata
 import re
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +20,17 @@ import urllib3
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 from urllib3.exceptions import HTTPError
 
-from fencer.cluster.answers import UNAUTHORIZED, Answer, Garbled, Late, Unanswered, read_object, refusal
+from fencer.bounded import Unbounded, bound_answers
+from fencer.cluster.answers import (
+    UNAUTHORIZED,
+    Answer,
+    Garbled,
+    Late,
+    TooMuch,
+    Unanswered,
+    read_object,
+    refusal,
+)
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.fields import shown
 from fencer.cluster.settings import ClusterSettings
@@ -31,7 +40,6 @@ from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, Co
 READ_TRIES = 3
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
 FIRST_PAUSE_S = 0.1
-_CHUNK = 1 << 16  # bytes
 # What urllib3 puts before its words: the server, which we have named already.
 _WRAPPING = re.compile(r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): ")
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
@@ -229,7 +237,6 @@ class Connection:
         timeouts = (self._settings.connect_timeout_s, within_s)
         try:
             response = pick(apis)(**arguments, _preload_content=False, _request_timeout=timeouts)
-            raw = _body(response, monotonic() + within_s)
         except OpenApiException as error:
             status = getattr(error, "status", None) or 0
             if status == 0:  # how the client wraps a failed TLS handshake
@@ -240,10 +247,12 @@ class Connection:
             return Refused(status, getattr(error, "body", None), headers.get("Retry-After"))
         except ConfigException as error:  # a refresh of the credentials failed
             raise ClusterDenied(f"{where}: not asked: no credentials: {error}") from error
+        except Unbounded as error:
+            raise TooMuch(f"{where}: {error}") from error
         except (HTTPError, HTTPException, OSError) as error:
             kind = Unanswered if isinstance(error, _QUICK) else Late
             raise kind(_no_answer(where, error)) from error
-        return Answer(read_object(raw, where), response.headers.get("Date"), where)
+        return Answer(read_object(response.data, where), response.headers.get("Date"), where)
 
     def _renew(self, place: int) -> None:
         """Read the credentials anew for the next request: tokens in files and of plugins get old."""
@@ -269,6 +278,7 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
     _require_url(configuration.host, settings)
     api = client.ApiClient(configuration)
     believe_own_ca(api)
+    bound_answers(api.rest_client.pool_manager)
     api.user_agent = f"fencer/{importlib.metadata.version('fencer')}"
     return Apis(
         url=configuration.host,
@@ -322,17 +332,6 @@ def _same_scheme(url: str, first: str) -> str:
             f"kubernetes: servers: {url!r} must begin with {scheme}://, as the kubeconfig's {first} does"
         )
     return url
-
-
-def _body(response: Any, deadline_s: float) -> bytes:
-    """Read the body piece by piece, so that a server that drips does not outlast the deadline."""
-    chunks = []
-    with closing(response):
-        while chunk := response.read1(_CHUNK):
-            chunks.append(chunk)
-            if monotonic() > deadline_s:
-                raise TimeoutError(f"the body did not end in time ({sum(map(len, chunks))} bytes came)")
-    return b"".join(chunks)
 
 
 def _no_answer(where: str, why: object) -> str:

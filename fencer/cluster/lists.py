@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from fencer.cluster.answers import Expired
+from fencer.cluster.answers import Answer, Expired, TooMuch
 from fencer.cluster.client import Connection, Pick
 from fencer.cluster.fields import items, text
 from fencer.errors import ClusterProtocol
@@ -14,6 +14,11 @@ T = TypeVar("T")
 
 PAGE = 500
 """Objects a page of a list, as kubectl asks for: 5 MB of nodes at a time."""
+SHORTER = 8
+"""A page that is too large is asked for again, for so many times fewer objects: no true list is too large."""
+MOST_PAGES = 1_000
+"""Of one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Else a server
+could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
 
 
 class Lists:
@@ -56,13 +61,26 @@ class Lists:
 
         def take_page() -> str:
             """A function of its own, so that a page is gone from memory before the next one comes."""
-            answer = self._api.read(what, pick, **asked, **arguments)
+            answer = self._page_of(what, pick, asked, arguments)
             utc = answer.utc
             taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
             return answer.read(lambda body: text(body, "metadata", "continue"))
 
-        while following := take_page():
+        for _ in range(MOST_PAGES):
+            following = take_page()
+            if not following:
+                return taken
             if following == asked.get("_continue"):
                 raise ClusterProtocol(f"{self._api.server}: {what}: the same page came again")
             asked["_continue"] = following
-        return taken
+        raise ClusterProtocol(f"{self._api.server}: {what}: no end after {MOST_PAGES} pages")
+
+    def _page_of(self, what: str, pick: Pick, asked: dict[str, Any], arguments: dict[str, Any]) -> Answer:
+        """Ask for a page, and for ever shorter ones while it is too large; `asked` keeps what did."""
+        while True:
+            try:
+                return self._api.read(what, pick, **asked, **arguments)
+            except TooMuch:
+                if asked["limit"] == 1:
+                    raise
+                asked["limit"] = max(1, asked["limit"] // SHORTER)

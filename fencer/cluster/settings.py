@@ -16,7 +16,7 @@ class ClusterSettings:
             when that one does not answer. Same CA, same credentials, same kube-system.
         in_cluster: Use the service account of the pod that we run in, instead of a kubeconfig.
         connect_timeout_s: Longest wait for a connection, TLS included.
-        read_timeout_s: Longest silence while an answer is awaited, and longest time for its body.
+        read_timeout_s: Longest time for an answer, from its first byte to its last, whatever its status is.
     """
 
     kubeconfig: str | None

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from fencer.bounded import LARGEST_BYTES
+
 TLS_HANDSHAKE = b"\x16"
 DATE = "Fri, 20 Nov 2026 10:41:12 GMT"
 DATE_UTC = "2026-11-20T10:41:12Z"
@@ -221,3 +223,56 @@ def node(name: str = "k8s-1", **metadata: Any) -> dict[str, Any]:
 def listing(kind: str, *items: Any, more: str = "") -> Behaviour:
     """Answer with a page of a list; `more` is the token of the next one."""
     return answer({"kind": kind, "metadata": {"continue": more}, "items": list(items)})
+
+
+class Endless:
+    """Goes on and on with a body, until the client gives up, or has taken far more than it may.
+
+    Args:
+        status: HTTP status.
+        head: Further header lines, each with its end.
+        first: How the body begins.
+
+    Attributes:
+        sent_bytes: Of the body, to all clients; what the kernel holds for the client counts, too.
+    """
+
+    MANY_BYTES = 4 * LARGEST_BYTES
+
+    def __init__(self, status: int, head: str = "", first: bytes = b"") -> None:
+        self._begin = f"HTTP/1.1 {status} Said\r\nDate: {DATE}\r\nConnection: close\r\n{head}\r\n".encode()
+        self._begin += first
+        self.sent_bytes = 0
+
+    def __call__(self, _request: Request, connection: socket.socket, end: threading.Event) -> None:
+        """Answer; a `Behaviour`."""
+        connection.sendall(self._begin)
+        piece = b" " * (1 << 16)
+        while self.sent_bytes < self.MANY_BYTES and not end.is_set():
+            connection.sendall(piece)
+            self.sent_bytes += len(piece)
+
+
+def dripping(behave: Behaviour, dripped: str) -> Behaviour:
+    """Give another behaviour's answer, but one part of it byte by byte, with a pause of 0.02 s after each.
+
+    Args:
+        behave: Whose answer.
+        dripped: ``head`` or ``body``.
+    """
+
+    def drop_by_drop(request: Request, connection: socket.socket, end: threading.Event) -> None:
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                behave(request, theirs, end)
+            said = b"".join(iter(lambda: ours.recv(65536), b""))
+        head, middle, body = said.partition(b"\r\n\r\n")
+        quick, slow = (b"", said) if dripped == "head" else (head + middle, body)
+        connection.sendall(quick)
+        for byte in slow:
+            if end.wait(0.02):
+                return
+            connection.sendall(bytes([byte]))
+
+    return drop_by_drop

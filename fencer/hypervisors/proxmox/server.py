@@ -20,16 +20,21 @@ from urllib.parse import quote, urlsplit
 import requests
 from urllib3.exceptions import HTTPError
 
-from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.bounded import Unbounded
+from fencer.errors import (
+    ConfigError,
+    HypervisorDenied,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.hypervisors.proxmox.api import Api, HostCalls, Reply
 from fencer.hypervisors.proxmox.errors import UNAUTHORIZED, HostSilent, ServerUnfit, refusal, shown
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token
-from fencer.hypervisors.proxmox.tls import NamedCaAdapter, PinnedAdapter, served_at, untrusted
+from fencer.hypervisors.proxmox.tls import BoundedAdapter, NamedCaAdapter, PinnedAdapter, served_at, untrusted
 
 IDLE_S = 4.0
 """The server closes a connection that was idle for 5 s, without a word. Source: recorded."""
-_CHUNK = 1 << 16  # bytes
-_LARGEST = 64 << 20  # bytes of an answer
 _OK = 200
 _CLOTHES = re.compile(r"^HTTPS?Connection\w*\([^)]*\): |\[Errno \d+\] ")
 _PINS = re.compile(r'Fingerprints did not match\. Expected "\w+", got "(\w+)"')
@@ -112,12 +117,16 @@ class Server:
             if session is not None:
                 try:
                     return self._send(session, method, path, params, limit_s)
+                except Unbounded as error:
+                    raise self._unbounded(method, path, error) from error
                 except requests.exceptions.Timeout as error:
                     raise self._no_answer(path, error) from error
                 except (requests.exceptions.RequestException, HTTPError, OSError):
                     session.close()  # the server had closed it: once more, over a new one
             try:
                 return self._send(self._open(), method, path, params, limit_s)
+            except Unbounded as error:
+                raise self._unbounded(method, path, error) from error
             except (requests.exceptions.RequestException, HTTPError, OSError) as error:
                 raise self._no_answer(path, error) from error
 
@@ -127,7 +136,6 @@ class Server:
         settings, secret = self._settings, self._token.secret
         passed_on = len(path) > 1 and path[0] == "nodes"
         limit_s = limit_s if passed_on else min(limit_s, settings.call_timeout_s)
-        until_s = time.monotonic() + settings.connect_timeout_s + limit_s
         url = f"{self.url}/api2/json/{'/'.join(quote(part, safe='') for part in path)}"
         with session.request(
             method,
@@ -138,7 +146,7 @@ class Server:
             allow_redirects=False,
             stream=True,
         ) as response:
-            body = _body(response, until_s)
+            body: bytes = response.raw.data
             answer = (response.status_code, response.reason or "", body, _date(response))
         with self._lock:
             self._idle.append((session, secret, time.monotonic()))
@@ -167,11 +175,18 @@ class Server:
             verify_ssl=verify,
         ).get_session()
         session.trust_env = False  # no proxy, CA or .netrc by accident
+        session.headers["Accept-Encoding"] = "identity"
         if self._pin:
             session.mount("https://", PinnedAdapter(self._pin))
-        elif ca_file is not None:
-            session.mount("https://", NamedCaAdapter())
+        else:
+            session.mount("https://", BoundedAdapter() if ca_file is None else NamedCaAdapter())
         return session
+
+    def _unbounded(self, method: str, path: Path, error: Unbounded) -> HypervisorError:
+        text = f"{self.where}: /{'/'.join(path)}: {error}"
+        if method == "GET":
+            return HypervisorProtocol(text)
+        return HypervisorUnreachable(f"{text}. The outcome is unknown")
 
     def _no_answer(self, path: Path, error: Exception) -> HypervisorUnreachable:
         why = self._why(_cause(error))
@@ -236,17 +251,6 @@ class _Hurried:
 
     def post(self, *path: str, **params: str | int) -> Reply:
         return self.server.call("POST", path, params, self.limit_s)
-
-
-def _body(response: requests.Response, until_s: float) -> bytes:
-    """Read the body piece by piece, so that a server that drips does not outlast its time."""
-    chunks, size = [], 0
-    while chunk := response.raw.read1(_CHUNK, decode_content=True):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > _LARGEST or time.monotonic() > until_s:
-            raise TimeoutError(f"the answer did not end ({size} bytes came)")
-    return b"".join(chunks)
 
 
 def _date(response: requests.Response) -> float | None:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from requests.adapters import HTTPAdapter
 from urllib3.util import create_urllib3_context
 
+from fencer.bounded import bound_answers
 from fencer.hypervisors.proxmox.errors import shown
 
 ROOT_CA = "/etc/pve/pve-root-ca.pem"
@@ -32,7 +33,16 @@ _OTHER_NAME, _OTHER_ADDRESS = 62, 64
 """X509_V_ERR_*. Source of these numbers: OpenSSL, x509_vfy.h."""
 
 
-class PinnedAdapter(HTTPAdapter):
+class BoundedAdapter(HTTPAdapter):
+    """Believes what Python does, and gives an answer whole, within bounds; see `fencer/bounded.py`."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Have every answer bounded in size and time."""
+        super().init_poolmanager(*args, **kwargs)
+        bound_answers(self.poolmanager)
+
+
+class PinnedAdapter(BoundedAdapter):
     """Believes one certificate, whoever signed it and whatever name it bears."""
 
     def __init__(self, fingerprint: str) -> None:
@@ -44,7 +54,7 @@ class PinnedAdapter(HTTPAdapter):
         super().init_poolmanager(*args, assert_fingerprint=self._fingerprint, **kwargs)
 
 
-class NamedCaAdapter(HTTPAdapter):
+class NamedCaAdapter(BoundedAdapter):
     """Believes what the named CA signed, for the name that is asked, today; no formalities beside."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:

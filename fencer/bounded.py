@@ -1,0 +1,128 @@
+"""HTTP answers within bounds: how long one may take, and how large it may be, whatever its status says.
+
+Timeouts of sockets bound each piece alone: a server that drips, be it a header at a time, outlasts them for
+hours. And what is read to the end can be without an end. So the bounds lie where bytes come in, under status
+line, headers and body alike. Nothing compressed is asked for, and nothing is unpacked: of a few bytes any number
+could come.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import socket
+from contextlib import closing
+from http.client import HTTPResponse
+from time import monotonic
+from typing import Any
+
+import urllib3
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.exceptions import ReadTimeoutError
+
+LARGEST_BYTES = 32 << 20
+"""Of an answer, headers included.
+
+Lists come in pages of 500 objects (`cluster/lists.py`), so this is 65 KB for each. Nodes and pods have 5 to
+20 KB, most of it `managedFields` and images. No single object is larger: etcd takes no request over 1.5 MiB. A
+list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our unit may use 512.
+
+Source: etcd, --max-request-bytes.
+"""
+
+_PIECE_BYTES = 1 << 16
+_PLAIN = frozenset({"", "identity"})
+
+
+class Unbounded(Exception):
+    """An answer that is not read any further: too large, or compressed although nobody asked for that."""
+
+
+class _Metered(io.RawIOBase):
+    """The bytes of one answer, until there are too many, or the time is over.
+
+    Args:
+        raw: Of the socket.
+        sock: Whose timeout, in seconds, counts for the answer as a whole.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
+        self._raw, self._sock = raw, sock
+        limit_s = sock.gettimeout()
+        self._until_s = math.inf if limit_s is None else monotonic() + limit_s
+        self._left_bytes = LARGEST_BYTES
+
+    def readable(self) -> bool:
+        """Whether it can be read: that is all it can."""
+        return True
+
+    def readinto(self, into: Any) -> int | None:
+        """Read what has come, as `io.RawIOBase.readinto`.
+
+        Raises:
+            TimeoutError: the answer as a whole took too long.
+            Unbounded: it is too large.
+        """
+        if self._until_s < math.inf:
+            left_s = self._until_s - monotonic()
+            if left_s <= 0:
+                raise TimeoutError("the answer did not end in time")
+            self._sock.settimeout(left_s)
+        count = self._raw.readinto(into)
+        self._left_bytes -= count or 0
+        if self._left_bytes < 0:
+            raise Unbounded(
+                f"the answer has more than {LARGEST_BYTES >> 20} MiB, and was not read any further"
+            )
+        return count
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._raw.close()
+        super().close()
+
+
+class _Response(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_Metered(self.fp.detach(), sock))
+
+
+class _WholeAnswers(HTTPConnectionPool):
+    def urlopen(self, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, and return its answer with the whole body, which nobody has to read any more."""
+        response = super().urlopen(*args, **{**kwargs, "preload_content": False, "decode_content": False})
+        with closing(response):  # a connection whose answer came whole has gone back to the pool by then
+            packed = response.headers.get("Content-Encoding", "")
+            if packed.strip().lower() not in _PLAIN:
+                raise Unbounded(f"the answer is compressed ({packed!r}), which nobody asked for")
+            try:
+                # In pieces: room for an announced length would be made before a byte of it came.
+                body = b"".join(iter(lambda: response.read1(_PIECE_BYTES), b""))
+            except ReadTimeoutError as error:
+                raise ReadTimeoutError(self, None, "the answer did not end in time") from error
+        return urllib3.HTTPResponse(
+            io.BytesIO(body),
+            response.headers,
+            response.status,
+            response.version,
+            reason=response.reason,
+            decode_content=False,
+        )
+
+
+def bound_answers(pools: urllib3.PoolManager) -> None:
+    """Have every answer of these pools come whole, and within bounds.
+
+    Args:
+        pools: Before their first request. What else was made of their kinds of connections stays.
+    """
+    pools.pool_classes_by_scheme = {
+        scheme: _bounded(kind) for scheme, kind in pools.pool_classes_by_scheme.items()
+    }
+
+
+def _bounded(kind: Any) -> Any:
+    """Make a kind of pool from another one, which may lead through a proxy, or have a TLS of its own."""
+    connection = type(kind.ConnectionCls.__name__, (kind.ConnectionCls,), {"response_class": _Response})
+    return type(kind.__name__, (_WholeAnswers, kind), {"ConnectionCls": connection})
