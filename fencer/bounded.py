@@ -2,8 +2,8 @@
 
 Timeouts of sockets bound each piece alone: a server that drips, be it a header at a time, outlasts them for
 hours. And what is read to the end can be without an end. So the bounds lie where bytes come in, under status
-line, headers and body alike. Nothing compressed is asked for, and nothing is unpacked: of a few bytes any number
-could come.
+line, headers and body alike. Nothing compressed is asked for, and nothing is unpacked: of a few bytes any
+number could come.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LARGEST_BYTES = 32 << 20
 """Of an answer, headers included.
 
 Lists come in pages of 500 objects (`cluster/lists.py`), so this is 65 KB for each. Nodes and pods have 5 to
-20 KB, most of it `managedFields` and images. No single object is larger: etcd takes no request over 1.5 MiB. A
-list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our unit may use 512.
+20 KB, most of it `managedFields` and images. No single object is larger: etcd takes no request over 1.5 MiB.
+A list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our unit may use 512.
 
 Source: etcd, --max-request-bytes.
 """
@@ -108,6 +108,7 @@ class _WholeAnswers(HTTPConnectionPool):
             response.version,
             reason=response.reason,
             decode_content=False,
+            retries=response.retries,  # by these the pools see that no redirect is to be followed
         )
 
 
