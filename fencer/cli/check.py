@@ -14,6 +14,7 @@ import click
 
 from fencer.cli.admissions import power_findings
 from fencer.cli.findings import (
+    ANYBODY,
     Finding,
     Level,
     cluster_finding,
@@ -22,6 +23,7 @@ from fencer.cli.findings import (
     known_nodes,
     node_findings,
     volume_rights_findings,
+    without_key,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -60,6 +62,7 @@ class Inspection:
         """Look, row by row."""
         yield Finding("config", str(self.path), Level.OK, f"mode {self.config.policy.mode.value}")
         yield from self._secrets()
+        yield from self._ways()
         yield from self._journal()
         yield from self._cluster()
         yield from self._evictions()
@@ -82,6 +85,11 @@ class Inspection:
             yield Finding(
                 "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
             )
+
+    def _ways(self) -> Iterator[Finding]:
+        """Name what is taken although nobody can know who answers."""
+        for name, why in self.config.unauthenticated.items():
+            yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
 
     def _journal(self) -> Iterator[Finding]:
         file = self.config.journal

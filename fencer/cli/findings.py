@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from fencer.cli.render import listing
 from fencer.config.settings import Config
+from fencer.config.transport import KEY
 from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
 from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
@@ -76,6 +77,18 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
     return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
+
+
+ANYBODY = "whoever is in between may answer in its place, and a fence by their word makes two writers"
+
+
+def without_key(name: str) -> str:
+    """Return what to do about a way on which anybody may answer.
+
+    Args:
+        name: ``kubernetes``, or the endpoint's.
+    """
+    return f"take `{KEY}: true` out of {name}, and do what `fencer config check` says then"
 
 
 WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"

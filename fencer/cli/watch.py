@@ -15,10 +15,10 @@ from types import FrameType
 
 import click
 
-from fencer.cli.findings import WITHOUT_VOLUME_RIGHTS, granting
+from fencer.cli.findings import ANYBODY, WITHOUT_VOLUME_RIGHTS, granting, without_key
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
-from fencer.config.settings import PreStop
+from fencer.config.settings import Config, PreStop
 from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
@@ -65,6 +65,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
     hooks = hooks or default_hooks()
     with connected(wiring, path, patience_s=SLOW_S) as parts:
         policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy
+        _name_what_is_open(wiring, parts.config)
         world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, dry_run=dry_run)))
         agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
         with (
@@ -148,6 +149,19 @@ def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]
         yield JournalReporter(parts.config.journal)
     if mode is Mode.ARMED:
         yield EventReporter(parts.cluster, parts.asker)
+
+
+def _name_what_is_open(wiring: Wiring, config: Config) -> None:
+    """Warn of files with credentials that are not for us alone, and of ways on which anybody may answer.
+
+    An agent goes on all the same: it was armed knowingly, and a mode that somebody changed must not leave the
+    cluster unguarded. `fencer check` fails by both.
+    """
+    for name, why in config.unauthenticated.items():
+        log.warning("%s: %s: %s; %s", name, why, ANYBODY, without_key(name))
+    for path in config.secrets:
+        for found in wiring.inspect_secret(path):
+            log.warning("credentials: %s; %s", found.text, found.fix)
 
 
 def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) -> bool:

@@ -207,7 +207,12 @@ def _cluster_settings(config: Config) -> ClusterSettings:
         ) from error
     except (OSError, ValueError):
         pass  # The client says what is wrong with it.
-    return ClusterSettings(str(written.kubeconfig), written.context, written.servers)
+    return ClusterSettings(
+        str(written.kubeconfig),
+        written.context,
+        written.servers,
+        unauthenticated=written.unauthenticated,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -58,11 +58,12 @@ def issue_token(
 
     Source: Kubernetes, authentication/v1 TokenRequest; flag --service-account-max-token-expiration.
     """
-    configuration = build_apis(settings, None).core.api_client.configuration
-    if not configuration.verify_ssl:
+    anybody = replace(settings, unauthenticated=True)  # refused below, in words for this errand
+    configuration = build_apis(anybody, None).core.api_client.configuration
+    if not configuration.verify_ssl or urlsplit(configuration.host).scheme != "https":
         raise ConfigError(
-            f"{settings.kubeconfig}: does not verify its server (insecure-skip-tls-verify): whoever answers "
-            "there would get fencer's token. Name the CA in it (certificate-authority)"
+            f"{settings.kubeconfig}: does not verify its server (insecure-skip-tls-verify, or http://): "
+            "whoever answers there would get fencer's token. Name the CA in it (certificate-authority)"
         )
     try:
         answer = _asked_for(Connection(settings, sleep), settings, namespace, duration_s)

@@ -276,6 +276,8 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
     if url is not None:
         _lead_to(configuration, url)
     _require_url(configuration.host, settings)
+    if not settings.unauthenticated:
+        _require_authentic(configuration, settings)
     api = client.ApiClient(configuration)
     believe_own_ca(api)
     bound_answers(api.rest_client.pool_manager)
@@ -323,6 +325,25 @@ def _require_url(url: str, settings: ClusterSettings) -> None:
     if not usable:
         where = settings.kubeconfig or "in_cluster"
         raise ConfigError(f"{where}: the server {shown(url)} is not like https://10.0.0.10:6443")
+
+
+def _require_authentic(configuration: Any, settings: ClusterSettings) -> None:
+    """Refuse a server in whose place anybody may answer: they get our token, and their word is a proof."""
+    where = settings.kubeconfig or "in_cluster"
+    if urlsplit(configuration.host).scheme != "https":
+        seen, instead = (
+            f"the server {shown(configuration.host)} is asked in the clear",
+            "write https:// there",
+        )
+    elif not configuration.verify_ssl:
+        seen = f"insecure-skip-tls-verify is set for {shown(configuration.host)}, so that it is not verified"
+        instead = "name its CA there (certificate-authority) and take that line out"
+    else:
+        return
+    raise ConfigError(
+        f"{where}: {seen}: anybody in between may answer as the API server; {instead}, or, in a test, write "
+        "`unauthenticated: true` under `kubernetes:` in fencer's configuration"
+    )
 
 
 def _same_scheme(url: str, first: str) -> str:

@@ -15,6 +15,7 @@ class ClusterSettings:
         servers: Further API servers of the same cluster, as URLs, tried in turn after the kubeconfig's own
             when that one does not answer. Same CA, same credentials, same kube-system.
         in_cluster: Use the service account of the pod that we run in, instead of a kubeconfig.
+        unauthenticated: Take a kubeconfig that does not verify its server, by https and a CA.
         connect_timeout_s: Longest wait for a connection, TLS included.
         read_timeout_s: Longest time for an answer, from its first byte to its last, whatever its status is.
     """
@@ -23,5 +24,6 @@ class ClusterSettings:
     context: str | None = None
     servers: tuple[str, ...] = ()
     in_cluster: bool = False
+    unauthenticated: bool = False
     connect_timeout_s: float = 3.0
     read_timeout_s: float = 7.0

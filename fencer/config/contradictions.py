@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fencer.config import transport
 from fencer.config.complaints import near
 from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.policy_section import DEFAULTS, PolicySection
@@ -24,6 +25,11 @@ _UNIQUE = {
 _WITHOUT = {("virtualbox", "command"): VirtualBoxSection.model_fields["command"].default}
 """What stands for a key that is not written."""
 
+_INSTEAD = {
+    "uri": "use qemu+ssh:// or qemu+tls://, and have the host verified",
+    "command": "have ssh verify the host (its key in known_hosts)",
+}
+_TAKE = f"add `{transport.KEY}: true` beside it"
 _NUMBER = re.compile(r"-?\d[\d.e+-]*")
 
 
@@ -43,6 +49,7 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
     found += [
         problem for index, item in enumerate(hypervisors) for problem in _witnesses(document, index, item)
     ]
+    found += [problem for index, item in enumerate(hypervisors) for problem in _way(document, index, item)]
     if "nodes" not in wrong:
         names = [name for item in hypervisors if isinstance(name := item.get("name"), str)]
         found += _nodes(document, written.get("nodes") or {}, names)
@@ -77,6 +84,26 @@ def _witnesses(document: Document, index: int, hypervisor: dict[str, Any]) -> It
         if earlier != place:
             same = f"{spell(earlier)} (line {document.line(earlier)})"
             yield Problem(document.line(place), f"{spell(place)}: the same as {same}: one witness a host")
+
+
+def _way(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator[Problem]:
+    """Find a way on which anybody may answer, unless it is taken on purpose; and a key for nothing."""
+    uri, command = hypervisor.get("uri"), hypervisor.get("command")
+    if isinstance(uri, str):
+        name, why = "uri", transport.of_uri(uri)
+    elif isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        name, why = "command", transport.of_command(command)
+    else:
+        return
+    taken = hypervisor.get(transport.KEY) is True
+    place: Place = ("hypervisors", index, transport.KEY if taken else name)
+    if why is not None and not taken:
+        yield Problem(
+            document.line(place), f"{spell(place)}: {why}: {_INSTEAD[name]}, or, in a test, {_TAKE}"
+        )
+    elif why is None and taken:
+        text = f"{spell(place)}: true, but the way there is authentic: leave this key out"
+        yield Problem(document.line(place), text)
 
 
 def _nodes(document: Document, nodes: dict[str, str], names: list[str]) -> Iterator[Problem]:

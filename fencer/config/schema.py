@@ -70,9 +70,23 @@ class KubernetesSection(Section):
         ),
     ] = None
 
+    unauthenticated: Annotated[
+        bool,
+        key(
+            "Take a kubeconfig with insecure-skip-tls-verify or http://, with which anybody in between may "
+            "answer as the API server, and gets the token. `fencer check` fails then. For tests.",
+            example=True,
+        ),
+    ] = False
+
     def settings(self) -> KubernetesSettings:
         """Return the section as the rest of fencer takes it."""
-        return KubernetesSettings(Path(self.kubeconfig), self.context, tuple(self.servers or ()))
+        return KubernetesSettings(
+            Path(self.kubeconfig),
+            self.context,
+            tuple(self.servers or ()),
+            unauthenticated=self.unauthenticated,
+        )
 
 
 class LibvirtSection(Section):
@@ -89,6 +103,14 @@ class LibvirtSection(Section):
             example="qemu+ssh://fencer@lab1/system",
         ),
     ]
+    unauthenticated: Annotated[
+        bool,
+        key(
+            "Take a URI on which anybody in between may answer as the host: +tcp, +ext, no_verify, "
+            "known_hosts_verify=ignore or auto. `fencer check` fails then. For tests.",
+            example=True,
+        ),
+    ] = False
     power: Annotated[
         PowerSection | None,
         key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),
@@ -123,6 +145,14 @@ class VirtualBoxSection(Section):
             example=["ssh", "vagrant@box", "/usr/lib/virtualbox/VBoxManage"],
         ),
     ] = ["VBoxManage"]  # noqa: RUF012 - pydantic copies defaults
+    unauthenticated: Annotated[
+        bool,
+        key(
+            "Take a command on which anybody in between may answer as the host: ssh without strict checks of "
+            "host keys. `fencer check` fails then. For tests.",
+            example=True,
+        ),
+    ] = False
     power: Annotated[
         PowerSection | None,
         key("Which guests fencer may power off or on. Absent: none.", example={"mapped": True}),

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from fencer.config import transport
 from fencer.core.identity import Admission, Rules
 from fencer.core.policy import Policy
 
@@ -24,11 +25,13 @@ class KubernetesSettings:
         kubeconfig: File with the API server's address and fencer's credentials.
         context: Which context of it; None: its current one.
         servers: Further API servers of the same cluster under the same CA, tried in turn.
+        unauthenticated: A kubeconfig is taken that does not verify its server.
     """
 
     kubeconfig: Path
     context: str | None = None
     servers: tuple[str, ...] = ()
+    unauthenticated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,11 @@ class LibvirtEndpoint:
         """The way there, for people."""
         return self.uri
 
+    @property
+    def unauthenticated(self) -> str | None:
+        """Why nobody can know who answers; None: it is known."""
+        return transport.of_uri(self.uri)
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoxEndpoint:
@@ -102,6 +110,11 @@ class VirtualBoxEndpoint:
     def where(self) -> str:
         """The way there, for people."""
         return " ".join(self.command)
+
+    @property
+    def unauthenticated(self) -> str | None:
+        """Why nobody can know who answers; None: it is known."""
+        return transport.of_command(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,10 @@ class ProxmoxEndpoint:
         """The way there, for people."""
         return ", ".join(self.servers)
 
+    @property
+    def unauthenticated(self) -> None:
+        """TLS is always verified; see `ProxmoxSettings`."""
+
 
 Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint
 """Any endpoint."""
@@ -165,6 +182,9 @@ class HookSettings:
 
     pre_stop: PreStop = PreStop.NUDGE
     budget_s: float = 60.0
+
+
+_ANYBODY = "the server need not be verified by the kubeconfig"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +215,15 @@ class Config:
         witnesses = self.power_witnesses.values()
         passwords = [one.password_file for one in witnesses if one.password_file is not None]
         return (self.kubernetes.kubeconfig, *dict.fromkeys((*tokens, *passwords)))
+
+    @property
+    def unauthenticated(self) -> dict[str, str]:
+        """What nobody can know the other side of, with why: ``kubernetes``, or an endpoint's name."""
+        found = {"kubernetes": _ANYBODY} if self.kubernetes.unauthenticated else {}
+        return {
+            **found,
+            **{one.name: why for one in self.endpoints if (why := one.unauthenticated) is not None},
+        }
 
     @property
     def power_witnesses(self) -> dict[str, PowerWitness]:

@@ -93,7 +93,9 @@ def agent_over_http(url: str, guests: int, passes: int) -> Told:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kubeconfig"
         path.write_text(json.dumps(content))
-        return agent(KubernetesCluster(ClusterSettings(str(path)), page=PAGE), guests, passes)
+        return agent(
+            KubernetesCluster(ClusterSettings(str(path), unauthenticated=True), page=PAGE), guests, passes
+        )
 
 
 class ApiServer(ThreadingHTTPServer):

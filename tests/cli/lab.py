@@ -65,6 +65,10 @@ class Lab(Wiring):
         self.broken: dict[str, str] = {}
         """Endpoint → why its adapter cannot be built."""
         self.journal: Path | None = None
+        self.uri = "qemu+ssh://fencer@lab1/system"
+        """Of every endpoint, by the configuration."""
+        self.trusting = False
+        """Whether the configuration takes a kubeconfig that does not verify its server."""
         self.exposed: dict[Path, Sequence[secret_files.Finding]] = {}
         """File with credentials → what is wrong with it."""
         self.rested_s = 0.0
@@ -111,10 +115,10 @@ class Lab(Wiring):
             raise ConfigError(f"{path}: cannot be read: No such file or directory")
         admitted = self.rules.admitted
         endpoints = tuple(
-            LibvirtEndpoint(name, "qemu+ssh://fencer@lab1/system", admitted.get(name, Admission()))
+            LibvirtEndpoint(name, self.uri, admitted.get(name, Admission()))
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
-        kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"))
+        kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
         return Config(self.policy, kubernetes, endpoints, journal=self.journal)
 
     def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:

@@ -102,6 +102,21 @@ def test_a_secret_that_others_can_read_is_named_with_what_to_type(serious, level
     assert (told["ready"], ended) == (not code, code)
 
 
+def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
+    lab = Lab()
+    lab.uri, lab.trusting = "qemu+tcp://lab1/system", True
+    told = json.loads(lab.run("check", "-o", "json").stdout)
+    rows = [row for row in told["findings"] if row["what"] == "transport"]
+    assert [(row["about"], row["level"]) for row in rows] == [("kubernetes", "fail"), ("lab", "fail")]
+    assert rows[1]["note"].startswith(
+        "qemu+tcp:// is neither encrypted nor authenticated: whoever is in between"
+    )
+    assert rows[1]["try"] == [
+        "take `unauthenticated: true` out of lab, and do what `fencer config check` says then"
+    ]
+    assert (told["ready"], "transport" in told["verdict"]) == (False, True)
+
+
 def test_a_missing_kubeconfig_is_told_with_the_command_that_makes_it():
     lab = Lab()
     lab.exposed[KUBECONFIG] = (secret_files.Finding("no such file", "ls -l kubeconfig", missing=True),)

@@ -5,10 +5,12 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fencer.cli.watch import until_signalled
+from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorUnreachable
@@ -82,6 +84,23 @@ def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
         assert lab.journal.exists() is kept
     lines = [json.loads(line) for line in (tmp_path / "journal0.jsonl").read_text().splitlines()]
     assert "TaintNode" in {line.get("action") for line in lines}
+
+
+def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():
+    lab = Lab()
+    lab.uri, lab.trusting = "qemu+tcp://lab1/system", True
+    kubeconfig = Path("/etc/fencer/kubeconfig")
+    lab.exposed[kubeconfig] = (Finding(f"{kubeconfig}: can be read by everybody (mode 0644)", "chmod 0600"),)
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    warnings = [line for line in watched(lab, for_s=130).splitlines() if "level=warning" in line]
+    assert "kubernetes: the server need not be verified" in warnings[0]
+    assert "lab: qemu+tcp:// is neither encrypted nor authenticated: whoever is in between" in warnings[1]
+    assert "/etc/fencer/kubeconfig: can be read by everybody (mode 0644); chmod 0600" in warnings[2]
+    assert fenced_nodes(lab) == ["k8s-2"]
+
+
+def test_an_agent_that_is_for_itself_alone_warns_of_nothing():
+    assert "credentials" not in watched(Lab(), for_s=10)
 
 
 def test_once_is_one_pass():

@@ -69,6 +69,7 @@ def lead_to(tmp_path, pauses) -> Callable[..., KubernetesCluster]:
         settings = ClusterSettings(
             kubeconfig=str(write_kubeconfig(tmp_path / "kubeconfig", server, user)),
             servers=further,
+            unauthenticated=True,  # stand-ins speak no TLS
             connect_timeout_s=patience_s,
             read_timeout_s=patience_s,
         )

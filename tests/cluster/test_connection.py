@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -76,3 +77,26 @@ def test_speaking_of_a_cluster_does_not_load_the_client():
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
+
+
+# -- who answers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("server", "cluster", "seen"),
+    [
+        ("http://127.0.0.1:1", {}, "the server 'http://127.0.0.1:1' is asked in the clear"),
+        ("https://127.0.0.1:1", {"insecure-skip-tls-verify": True}, "insecure-skip-tls-verify is set"),
+        ("HTTP://127.0.0.1:1", {}, "asked in the clear"),
+    ],
+)
+def test_a_server_in_whose_place_anybody_may_answer_is_refused(tmp_path, server, cluster, seen):
+    path = write_kubeconfig(tmp_path / "kubeconfig", server)
+    content = json.loads(path.read_text())
+    content["clusters"][0]["cluster"].update(cluster)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=seen) as caught:
+        KubernetesCluster(ClusterSettings(str(path)))
+    assert str(path) in str(caught.value)
+    assert "`unauthenticated: true` under `kubernetes:`" in str(caught.value)
+    KubernetesCluster(ClusterSettings(str(path), unauthenticated=True))

@@ -185,6 +185,7 @@ policy:
 
 def test_a_password_in_a_uri_is_refused_and_not_repeated(problems_of):
     text = VALID.replace("qemu:///system", "qemu+tcp://me:hunter2@lab1/system")
+    text += "    unauthenticated: true\n"
     text = text.replace("kubeconfig\n", "kubeconfig\n  servers: ['https://me:hunter2@a']\n")
     problems = problems_of(text)
     assert len(problems) == 2

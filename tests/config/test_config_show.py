@@ -12,17 +12,19 @@ def shown(text: str) -> str:
 
 def test_values_say_their_line_and_defaults_say_so():
     lines = shown(f"{VALID}policy:\n  poll_s: 2.5\n  confirm_s: 5\n").splitlines()
-    assert lines[:15] == [
+    assert lines[:17] == [
         "# f.yaml",
         "mode: armed  # line 1",
         "kubernetes:",
         "  kubeconfig: /etc/fencer/kubeconfig  # line 3",
         "  context: null  # default",
         "  servers: []  # default",
+        "  unauthenticated: false  # default",
         "hypervisors:",
         "  - name: lab  # line 5",
         "    type: libvirt  # line 6",
         "    uri: qemu:///system  # line 7",
+        "    unauthenticated: false  # default",
         "    power:",
         "      mapped: false  # default",
         "      uuids: []  # default",

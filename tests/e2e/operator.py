@@ -157,7 +157,7 @@ class Operator:
             endpoint["power"] = {"uuids": [node.guest.uuid for node in self.lab.nodes.values()]}
         content = {
             "mode": mode,
-            "kubernetes": {"kubeconfig": str(kubeconfig)},
+            "kubernetes": {"kubeconfig": str(kubeconfig), "unauthenticated": gate is not None},
             "hypervisors": [endpoint, *more],
             "policy": {**self._policy, **policy},
             "journal": str(self.journal_file),

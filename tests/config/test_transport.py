@@ -1,0 +1,107 @@
+"""Ways on which anybody in between may answer: refused, unless the file says that they are taken."""
+
+import pytest
+
+from fencer.config.transport import of_command, of_uri
+from tests.config.samples import VALID
+
+AUTHENTIC = [
+    "qemu:///system",
+    "qemu:///session?socket=/run/libvirt/libvirt-sock",
+    "qemu+unix:///system",
+    "qemu+ssh://fencer@lab1/system?keyfile=/etc/fencer/key&no_tty=1",
+    "qemu+ssh://lab1/system?no_verify=0",
+    "qemu+libssh2://lab1/system?known_hosts=/etc/fencer/known_hosts&known_hosts_verify=normal",
+    "qemu+libssh://lab1/system?sshauth=privkey",
+    "qemu+tls://lab1/system?pkipath=/etc/fencer/pki",
+    "qemu://lab1/system",
+    "test:///default",
+    "esx://esx1/?transport=https",
+]
+OPEN = {
+    "qemu+tcp://lab1/system": "qemu+tcp:// is neither encrypted nor authenticated",
+    "qemu+tcp:///system": "neither encrypted nor authenticated",
+    "qemu+ext://lab1/system?command=/usr/bin/anything": "leads wherever its command does",
+    "qemu+tls://lab1/system?no_verify=1": "no_verify=1 verifies no certificate",
+    "qemu://lab1/system?pkipath=/pki&NO_VERIFY=2": "no_verify=2",
+    "qemu+ssh://lab1/system?keyfile=/k;no_verify=1": "no_verify=1",
+    "qemu+ssh://lab1/system?no%5Fverify=1": "no_verify=1",
+    "qemu+ssh://lab1/system?no_verify": "no_verify=",
+    "qemu+libssh://lab1/system?known_hosts_verify=ignore": "known_hosts_verify=ignore takes any host",
+    "qemu+libssh2://lab1/system?known_hosts_verify=auto": "known_hosts_verify=auto takes whoever",
+    "qemu+libssh2://lab1/system?known_hosts_verify=Ignore": "known_hosts_verify=Ignore",
+    "hyperv://box/?transport=http": "transport=http is neither",
+    "remote+tcp://lab1/": "remote+tcp:// is neither",
+}
+BOX = VALID.replace("libvirt\n    uri: qemu:///system\n", "virtualbox\n    command: {}\n")
+TRUSTING = [
+    "[ssh, -o, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    '[/usr/bin/ssh, "-oStrictHostKeyChecking off", me@box, VBoxManage]',
+    "[ssh, -o, stricthostkeychecking=accept-new, me@box, VBoxManage]",
+    "[ssh, -o, UserKnownHostsFile=/dev/null, me@box, VBoxManage]",
+]
+STRICT = [
+    "[ssh, -o, StrictHostKeyChecking=yes, me@box, VBoxManage]",
+    "[ssh, me@no, VBoxManage]",
+    "[/usr/lib/virtualbox/VBoxManage]",
+]
+
+
+@pytest.mark.parametrize("uri", AUTHENTIC)
+def test_an_authentic_uri_needs_no_word(load_text, uri):
+    assert of_uri(uri) is None
+    assert load_text(VALID.replace("qemu:///system", uri)).unauthenticated == {}
+
+
+@pytest.mark.parametrize(("uri", "why"), OPEN.items())
+def test_a_uri_on_which_anybody_may_answer_is_refused_with_line_value_and_ways_out(problems_of, uri, why):
+    (problem,) = problems_of(VALID.replace("qemu:///system", f'"{uri}"'))
+    assert problem.startswith("config.yaml:7: hypervisors[0].uri: ")
+    assert why in problem
+    assert "use qemu+ssh:// or qemu+tls://" in problem
+    assert "`unauthenticated: true`" in problem
+
+
+@pytest.mark.parametrize(("uri", "why"), OPEN.items())
+def test_taken_on_purpose_it_works_and_is_known(load_text, uri, why):
+    config = load_text(VALID.replace("qemu:///system", f'"{uri}"') + "    unauthenticated: true\n")
+    assert why in config.unauthenticated["lab"]
+    assert config.endpoints[0].uri == uri
+
+
+@pytest.mark.parametrize("command", TRUSTING)
+def test_ssh_that_takes_any_host_is_refused(problems_of, load_text, command):
+    (problem,) = problems_of(BOX.format(command))
+    assert problem.startswith("config.yaml:7: hypervisors[0].command: ")
+    assert "takes whoever answers" in problem
+    assert set(load_text(BOX.format(command) + "    unauthenticated: true\n").unauthenticated) == {"lab"}
+
+
+@pytest.mark.parametrize("command", STRICT)
+def test_ssh_that_verifies_its_host_is_not(load_text, command):
+    assert load_text(BOX.format(command)).unauthenticated == {}
+
+
+def test_a_command_that_is_not_ssh_is_not_looked_into():
+    assert of_command(["VBoxManage", "StrictHostKeyChecking=no"]) is None
+
+
+def test_the_key_is_not_kept_where_it_is_not_needed(problems_of):
+    """Else it would let in, unseen, what somebody writes there later."""
+    assert problems_of(VALID + "    unauthenticated: true\n") == [
+        "config.yaml:8: hypervisors[0].unauthenticated: true, but the way there is authentic: "
+        "leave this key out"
+    ]
+
+
+def test_proxmox_has_no_such_key(problems_of):
+    """Its certificates are verified, or pinned; there is no way not to."""
+    text = VALID.replace("libvirt\n    uri: qemu:///system\n", "proxmox\n    unauthenticated: true\n")
+    assert any("hypervisors[0].unauthenticated: unknown key" in problem for problem in problems_of(text))
+
+
+def test_a_kubeconfig_may_be_taken_that_verifies_nothing(load_text):
+    text = VALID.replace("/etc/fencer/kubeconfig\n", "/etc/fencer/kubeconfig\n  unauthenticated: true\n")
+    config = load_text(text)
+    assert config.kubernetes.unauthenticated
+    assert set(config.unauthenticated) == {"kubernetes"}
