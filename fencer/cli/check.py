@@ -98,7 +98,7 @@ class Inspection:
         if os.access(file if file.exists() else file.parent, os.W_OK):
             yield Finding("journal", str(file))
         else:
-            tries = (f"install -d -m 0750 {file.parent}   (owned by fencer's user)",)
+            tries = (f"install -d -m 0750 {shlex.quote(str(file.parent))}   (owned by fencer's user)",)
             yield Finding("journal", str(file), Level.FAIL, "cannot be written", tries)
 
     def _cluster(self) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ class Inspection:
             missing = self.asker.ask(API, cluster.missing_rights, 3 * deadline_s)
             lesser = self.asker.ask(API, cluster.missing_volume_rights, deadline_s)
         except FencerError as error:
-            tries = (f"kubectl --kubeconfig {kubeconfig} get nodes",)
+            tries = (f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes",)
             yield Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
             return
         self.cluster, self.user = cluster, info.user

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fencer.cli.options import config_option
-from fencer.cli.render import clean, say
+from fencer.cli.render import clean, say, say_file
 from fencer.cli.wire import Wiring, require_file
 from fencer.core.text import count
 
@@ -46,7 +46,7 @@ def show_file(path: Path) -> None:
     from fencer.config.show import show  # noqa: PLC0415 - pydantic and YAML
 
     require_file(path)
-    say(show(path).rstrip("\n"))
+    say_file(show(path))
 
 
 @config.command("schema", epilog="\b\nExample:\n  fencer config schema > fencer.schema.json")
@@ -54,4 +54,4 @@ def schema() -> None:
     """Print the JSON Schema of the file, for editors."""
     from fencer.config.schema import json_schema  # noqa: PLC0415 - pydantic
 
-    say(json_schema().rstrip("\n"))
+    say_file(json_schema())

@@ -162,6 +162,6 @@ def consent(plan: Sequence[str], question: str, *, yes: bool) -> None:
     """
     for line in plan:
         say(line)
-    if not yes and not click.confirm(question):
+    if not yes and not click.confirm(clean(question)):
         say("Nothing was done.")
         raise click.exceptions.Exit(1)

@@ -1,10 +1,12 @@
 """How fencer writes to people: plain words first, colour and signs only where they can be shown.
 
-Everything that comes from outside passes `clean`, so that no name of a node can drive a terminal.
+Everything that comes from outside passes `clean` where it is laid out, and `say` at the border once more: no
+name of a node, and no word of a server, can drive a terminal.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -16,6 +18,7 @@ import click
 
 from fencer.core.model import Outcome
 from fencer.core.text import printable
+from fencer.errors import ConfigError
 
 GOOD, BAD, DOUBTFUL, FAINT = "green", "red", "yellow", "bright_black"
 """Colours by what they repeat."""
@@ -30,6 +33,8 @@ PAGE = 100
 
 NARROWEST = 24
 """Columns that the last cell of a table needs; with less it goes below the others."""
+_COLOUR = re.compile(r"(\x1b\[(?:0|1|3[1-3]|90)m)")
+"""What click makes of bold and of the colours above."""
 BELOW = 6
 """How far it is indented there."""
 
@@ -48,9 +53,48 @@ def clean(text: object) -> str:
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Write a line, with what the stream cannot show written in other words."""
+    """Write a line, with what the stream cannot show written in other words.
+
+    Of control characters only our own colours pass, which say nothing that words do not.
+    """
+    text = "".join(part if number % 2 else printable(part) for number, part in enumerate(_COLOUR.split(text)))
     stream = sys.stderr if err else sys.stdout
     click.echo(text if _shows(text, stream) else _fit(text, stream), err=err)
+
+
+def say_file(text: str) -> None:
+    """Write the lines of a file that a person, or a program, takes from here."""
+    for line in text.rstrip("\n").split("\n"):
+        say(line)
+
+
+def say_script(lines: Iterable[str]) -> None:
+    """Write lines for a shell; none of them, if one holds what a person cannot see who reads it before.
+
+    A newline in a name ends its line, be it quoted or in a comment, and what follows would be run, by root.
+
+    Raises:
+        ConfigError: one does.
+    """
+    script = tuple(lines)
+    for line in script:
+        refuse_unprintable("nothing is printed for a shell", line)
+    for line in script:
+        say(line)
+
+
+def refuse_unprintable(what: str, text: str) -> None:
+    """Refuse a text with control characters, marks of direction, or bytes that are no UTF-8.
+
+    Args:
+        what: What it is, for people.
+        text: It.
+
+    Raises:
+        ConfigError: it has some.
+    """
+    if not text.isprintable():
+        raise ConfigError(f"{what}: it has control characters, or others that nobody sees: {printable(text)}")
 
 
 def complain(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from fencer.cli.render import complain, say
+from fencer.cli.render import complain, say, say_file
 from fencer.cli.setup_hook import hook
 from fencer.cli.setup_kubernetes import kubernetes
 from fencer.cli.setup_proxmox import proxmox
@@ -68,7 +68,7 @@ def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write:
         machines = machines_of_all(projects_in(status.read()), complain)
     section = nodes_section(machines, hypervisor)
     if write is None:
-        say(section.rstrip("\n"))
+        say_file(section)
     else:
         _write(write, section)
         say(f"{write}: {count(len(machines), 'node')}")

@@ -11,7 +11,7 @@ import click
 
 from fencer.cli.options import config_option
 from fencer.cli.removal import nothing_stands_option, refuse_what_stands
-from fencer.cli.render import clean, listing, say
+from fencer.cli.render import clean, listing, say, say_script
 from fencer.cli.wire import Wiring
 from fencer.core.standing import hooked
 from fencer.errors import ConfigError
@@ -91,9 +91,15 @@ def _install(plan: Plan, *, only_print: bool) -> None:
             say(f"{guest.vmid}: loses its hookscript {clean(guest.hookscript)}", err=only_print)
     for host in plan.unseen:
         say(f"{host}: is offline and cannot be looked at; the storage is shared with it", err=only_print)
+    for place in plan.exposed:
+        say(
+            f"warning: {place} can be written by others than root: whoever does so runs as root on every "
+            "host, at the next start or stop of a guest. `chmod go-w` and `chown root` there, or name "
+            "another storage",
+            err=True,
+        )
     if only_print:
-        for line in plan.lines():
-            say(clean(line))
+        say_script(plan.lines())
         return
     for done in carry_out(plan):
         say(clean(done))
@@ -107,8 +113,7 @@ def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: boo
 
     plan = plan_unhooking(vmids, etc_pve)
     if only_print:
-        for line in (f"# {looked}", *plan.lines()):
-            say(clean(line))
+        say_script((f"# {looked}", *plan.lines()))
     else:
         for done in carry_out(plan):
             say(clean(done))

@@ -11,7 +11,7 @@ import click
 from fencer.cli.findings import granting
 from fencer.cli.options import config_option
 from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
-from fencer.cli.render import clean, complain, say
+from fencer.cli.render import clean, complain, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
 from fencer.errors import ConfigError
@@ -118,7 +118,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
         if output is not None:
             raise click.UsageError("--remove takes back, and --output makes: not both.")
         if only == "policy":  # it only confines: whatever stands can be lifted without it
-            say(policy_removal(namespace).rstrip("\n"))
+            say_file(policy_removal(namespace))
             return
         refuse_no_name(namespace)
         looked = refuse_what_stands(
@@ -126,11 +126,11 @@ def kubernetes(  # noqa: PLR0913 - one for each option
             lambda: wiring.load(path) if admin is None else kubeconfig_only(admin, context, server),
             nothing_stands,
         )
-        say(removal(namespace, looked).rstrip("\n"))
+        say_file(removal(namespace, looked))
         return
     text = admission_policy(namespace) if only == "policy" else manifest(namespace)
     if output is None or only:
-        say(text.rstrip("\n"))
+        say_file(text)
         return
     if admin is None:
         raise ConfigError("--output needs an administrator's kubeconfig: name it with --kubeconfig")

@@ -8,7 +8,7 @@ import click
 
 from fencer.cli.options import config_option
 from fencer.cli.removal import nothing_stands_option, refuse_what_stands
-from fencer.cli.render import say
+from fencer.cli.render import refuse_unprintable, say_script
 from fencer.cli.wire import Wiring
 from fencer.errors import ConfigError
 
@@ -64,14 +64,13 @@ def proxmox(  # noqa: PLR0913 - one for each option
     """
     from fencer.setup.proxmox import Account, parts_of, pveum_lines, removal_lines  # noqa: PLC0415 - as others
 
+    refuse_unprintable("--token-file", str(token_file))
     account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
     if remove:
         parts_of(token_id)  # a wrong name is said before anybody is asked
         looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands)
-        for line in removal_lines(account, looked):
-            say(line)
+        say_script(removal_lines(account, looked))
         return
     if pool is not None and not power:
         raise ConfigError("--pool narrows --power: without that, all guests are only looked at")
-    for line in pveum_lines(account):
-        say(line)
+    say_script(pveum_lines(account))

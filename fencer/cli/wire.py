@@ -36,6 +36,7 @@ from fencer.core.policy import Policy
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ConfigError
 from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
+from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import World
 from fencer.runtime.workers import ThreadAsker
@@ -257,7 +258,9 @@ class Parts:
 
 def log_plainly() -> None:
     """Log as commands speak, unless a log was set up. That a call hangs is told by whoever made it."""
-    logging.basicConfig(level=logging.WARNING, format="fencer: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(PlainFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     if not logging.getLogger("fencer").level:
         logging.getLogger("fencer.runtime.workers").setLevel(logging.ERROR)
 

@@ -70,6 +70,15 @@ class KeyValueFormatter(logging.Formatter):
         return "\n    ".join([line, *map(printable, _traceback(self, record))])
 
 
+class PlainFormatter(logging.Formatter):
+    """``fencer: …``, for commands: what other libraries log has words of servers in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line, with the error in a word instead of its traceback."""
+        error = record.exc_info[1] if record.exc_info else None
+        return f"fencer: {printable(record.getMessage())}" + (f" ({printable(str(error))})" if error else "")
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, in ASCII.
 

@@ -59,6 +59,19 @@ class Script:
             f'mv -f "$draft" {NAME}'
         )
 
+    def look_exposed(self) -> str:
+        """Return what fails, and names the places, where others than root can put another script there.
+
+        Whoever may write a folder may rename what is in it, unless it is sticky. Of exports of a network
+        storage, and of access lists, modes tell nothing.
+        """
+        places = [*reversed(self.folder.parents), self.folder, self.folder / "snippets", self.file]
+        return (
+            f"found=$(find {shlex.join(map(str, places))} -maxdepth 0 "
+            r'\( \( -perm /022 ! -perm -1000 \) -o ! -user 0 ! -user "$(id -u)" \) 2> /dev/null); '
+            'test -z "$found" || { echo "$found"; exit 1; }'
+        )
+
     def reach(self) -> str:
         """Return what fails where the storage's folder is not there."""
         return f"cd {shlex.quote(str(self.folder))}"

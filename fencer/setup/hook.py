@@ -42,6 +42,7 @@ class Plan:
         puts: Hosts where it is put in place.
         sharers: The others, where they share what was put here. It has to be seen running there, too.
         guests: Those that do not have it yet.
+        exposed: Where others than root may put another script: host and places.
     """
 
     volume: str
@@ -49,6 +50,7 @@ class Plan:
     puts: tuple[Host, ...]
     sharers: tuple[Host, ...]
     guests: tuple[Guest, ...]
+    exposed: tuple[str, ...] = ()
 
     @property
     def looks(self) -> tuple[Host, ...]:
@@ -115,7 +117,9 @@ def make_plan(
     refuse_locked(wanting)
     if not replace:
         refuse_others(wanting)
-    return Plan(volume, script, tuple(puts), tuple(neighbours) if shared else (), wanting)
+    online = [host for host in hosts.values() if host.online]
+    exposed = tuple(f"{host}: {places}" for host, places in _ask(online, script.look_exposed()).items())
+    return Plan(volume, script, tuple(puts), tuple(neighbours) if shared else (), wanting, exposed)
 
 
 def carry_out(plan: Plan) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -38,9 +39,13 @@ class _Version(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _serving(pair: KeyPair) -> Iterator[str]:
+def _serving(pair: KeyPair, clients_ca: Path | None = None) -> Iterator[str]:
+    """Serve by TLS; to nobody without a certificate by a CA, where one is given."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(pair.cert_file, pair.key_file)
+    if clients_ca is not None:
+        tls.verify_mode = ssl.CERT_REQUIRED
+        tls.load_verify_locations(clients_ca)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Version) as server:
         server.daemon_threads = True
         server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -63,9 +68,9 @@ def _as_the_guest(kubeconfig: Path) -> object:
 
 
 @pytest.fixture
-def serving() -> Iterator[Callable[[KeyPair], str]]:
+def serving() -> Iterator[Callable[..., str]]:
     with ExitStack() as ending:
-        yield lambda pair: ending.enter_context(_serving(pair))
+        yield lambda pair, clients_ca=None: ending.enter_context(_serving(pair, clients_ca))
 
 
 BOTH = pytest.mark.parametrize("ask", [_as_fencer, _as_the_guest], ids=["fencer", "fencer-guest"])
@@ -123,3 +128,35 @@ def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(servin
         connection.read("version", lambda apis: apis.version.get_code)
     old.ca_file.write_bytes(new.ca_file.read_bytes())
     assert connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
+
+
+# -- who we are, by a certificate ---------------------------------------------------------------------------
+
+
+def _in_files(pair: KeyPair) -> dict[str, str]:
+    return {"client-certificate": str(pair.cert_file), "client-key": str(pair.key_file)}
+
+
+def _inline(pair: KeyPair) -> dict[str, str]:
+    held = {"client-certificate-data": pair.cert_file, "client-key-data": pair.key_file}
+    return {name: base64.b64encode(file.read_bytes()).decode() for name, file in held.items()}
+
+
+@BOTH
+@pytest.mark.parametrize("written", [_in_files, _inline])
+def test_a_client_certificate_leads_in(serving, tmp_path, ask: Ask, written):
+    authority = Authority(tmp_path)
+    url = serving(authority.server("api", ["127.0.0.1"]), authority.ca_file)
+    user = written(authority.client("fencer"))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, user, ca_file=authority.ca_file)
+    assert ask(path) == "v1.34.1"
+
+
+def test_a_client_certificate_that_the_server_does_not_take_is_told_in_one_line(serving, tmp_path):
+    authority, other = Authority(tmp_path / "own"), Authority(tmp_path / "other")
+    url = serving(authority.server("api", ["127.0.0.1"]), authority.ca_file)
+    user = _inline(other.client("fencer"))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, user, ca_file=authority.ca_file)
+    with pytest.raises(ClusterUnreachable, match=f"{url}: version: no answer") as told:
+        _as_fencer(path)
+    assert str(told.value).isprintable()

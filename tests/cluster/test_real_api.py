@@ -14,7 +14,7 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterUnreachable
-from tests.cluster.conftest import ACCOUNT, RBAC
+from tests.cluster.conftest import ACCOUNT, RBAC, collection_of
 from tests.support import wait_until
 
 USER = "fencer-under-test"
@@ -227,6 +227,20 @@ def test_a_second_server_is_used_with_the_same_ca_and_certificate(bare_api, node
     cluster = KubernetesCluster(settings)
     assert cluster.fact(node).node.name == node
     assert cluster.identity().server == bare_api.url
+
+
+def test_a_user_with_a_client_certificate_may_be_fencer(bare_api, backstage, token):
+    """With the roles of the manifest bound to it; by itself the manifest binds its service account."""
+    user = [{"kind": "User", "name": "fencer-by-certificate", "apiGroup": "rbac.authorization.k8s.io"}]
+    for document in yaml.safe_load_all(RBAC.read_text()):
+        if document["kind"] in {"RoleBinding", "ClusterRoleBinding"}:
+            document["metadata"]["name"] += "-by-certificate"
+            backstage.send("POST", collection_of(document), {**document, "subjects": user})
+    backstage.wait_for_rights(RIGHTS, "fencer-by-certificate")
+    cluster = KubernetesCluster(ClusterSettings(str(bare_api.kubeconfig("fencer-by-certificate", []))))
+    assert cluster.identity().user == "fencer-by-certificate"
+    assert cluster.missing_rights() == []
+    assert cluster.roster().malformed == ()
 
 
 def answers(cluster, node):

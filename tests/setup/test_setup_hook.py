@@ -58,6 +58,26 @@ def refused(cluster, text, *words, code=2):
     return result.stderr
 
 
+@pytest.mark.parametrize("which", ["folder", "snippets", "script"])
+@pytest.mark.parametrize("mode", [0o020, 0o002])
+def test_a_place_that_others_can_write_is_warned_of(cluster, which, mode):
+    """Proxmox runs, as root on every host, whatever lies there by that name."""
+    run_both(cluster)
+    snippets = cluster.file.parent
+    place = {"folder": snippets.parent, "snippets": snippets, "script": cluster.file}[which]
+    place.chmod(stat.S_IMODE(place.stat().st_mode) | mode)
+    for words in ((), ("--print",)):
+        result = run_both(cluster, *words)
+        assert result.exit_code == 0
+        warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+        assert any(f"pve1: {place} can be written by others than root" in line for line in warnings), warnings
+        assert "runs as root on every host" in warnings[0]
+
+
+def test_a_place_that_only_root_can_write_is_not(cluster):
+    assert "warning" not in run_both(cluster).stderr
+
+
 class TestOnSharedStorage:
     def test_each_guest_gets_it_wherever_it_is(self, cluster):
         result = run_both(cluster)
