@@ -305,6 +305,19 @@ def test_an_api_that_answers_nonsense_is_one_line_and_code_3(fencer, config, kub
     assert len(done.err.splitlines()) == 1
 
 
+def odd_header(_request, connection, _end):
+    """Answer with a header that is none; urllib3 logs such a one, as it came, with a traceback."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nDate: x\r\n\x1b[2J\x1b]0;owned\x07 no header\r\n\r\n{}")
+
+
+def test_what_a_library_logs_of_a_server_does_not_drive_the_terminal(fencer, config, kubeconfig):
+    """`Said` holds every line against what a person can see."""
+    with led_to(odd_header, kubeconfig):
+        done = fencer("status", config=config)
+    assert done.code == 3
+    assert r"\x1b]0;owned" in done.err
+
+
 @contextmanager
 def led_to(behaviour, kubeconfig):
     """Let the kubeconfig lead to a server that behaves so, and give its URL."""
