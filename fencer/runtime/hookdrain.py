@@ -36,6 +36,8 @@ LONGEST = 256
 """Bytes of a request."""
 REQUEST_S = 5.0
 """So long the hook may take to say what it wants."""
+AGAIN_S = 1.0
+"""So long after one that could not be taken the next is tried: no descriptor may be free for a while."""
 
 _CREDENTIALS = struct.Struct("3i")
 _WORDS = 4
@@ -87,6 +89,7 @@ class HookDrains:
         self._path = path
         self._drain = drain
         self._free = threading.Semaphore(AT_ONCE)
+        self._closing = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             path.unlink(missing_ok=True)
@@ -101,23 +104,39 @@ class HookDrains:
 
     def close(self) -> None:
         """Listen no more; drains under way end with the process, and their hooks with them."""
+        self._closing.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
-        self._socket.close()
         self._path.unlink(missing_ok=True)
 
     def _serve(self) -> None:
-        while True:
-            try:
-                hook, _ = self._socket.accept()
-            except OSError:
-                return
-            if not self._free.acquire(blocking=False):
-                log.warning("more than %d hooks wait for a drain: one was sent away", AT_ONCE)
-                hook.close()
-                continue
+        with self._socket:  # however this ends: a hook that finds nobody listening does not wait
+            failed = ""
+            while not self._closing.is_set():
+                try:
+                    hook, _ = self._socket.accept()
+                except OSError as error:
+                    if not self._closing.is_set() and str(error) != failed:
+                        log.warning("hooks wait for a drain in vain: %s; trying again until it ends", error)
+                    failed = str(error)
+                    self._closing.wait(AGAIN_S)
+                    continue
+                failed = ""
+                self._take(hook)
+
+    def _take(self, hook: socket.socket) -> None:
+        """Answer a hook in a thread of its own, or send it away."""
+        if not self._free.acquire(blocking=False):
+            log.warning("more than %d hooks wait for a drain: one was sent away", AT_ONCE)
+            hook.close()
+            return
+        try:
             threading.Thread(target=self._answer, args=(hook,), name="fencer-hook-drain", daemon=True).start()
+        except RuntimeError as error:  # the system gives no more threads
+            log.warning("a hook that asked for a drain was sent away: %s", error)
+            hook.close()
+            self._free.release()
 
     def _answer(self, hook: socket.socket) -> None:
         try:

@@ -252,6 +252,89 @@ class TestDrain:
             HookDrains(tmp_path / "missing" / "x.drain", str)
 
 
+class TestDrainsWithoutRoom:
+    """An agent that may open no file, or start no thread, for a while: under the real limits of a process."""
+
+    AGENT = """
+import logging, pathlib, resource, sys
+from fencer.runtime.hookdrain import HookDrains
+
+logging.basicConfig(filename=sys.argv[2], level=logging.INFO)
+server = HookDrains(pathlib.Path(sys.argv[1]), lambda request: "drained")
+size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+leasts = {"files": (resource.RLIMIT_NOFILE, 3), "threads": (resource.RLIMIT_AS, size + (1 << 20))}
+kind, least = leasts[sys.argv[3]]
+soft, hard = resource.getrlimit(kind)
+for line in sys.stdin:  # each is answered once it is so
+    if line == "close\\n":
+        server.close()
+    else:
+        resource.setrlimit(kind, (least if line == "least\\n" else soft, hard))
+    print("so", flush=True)
+"""
+
+    @pytest.fixture(params=["files", "threads"])
+    def short_of(self, request):
+        return request.param
+
+    @pytest.fixture
+    def order(self, tmp_path, short_of):
+        """Give the agent an order: `least` of what it may use, `all` of it, `close`."""
+        command = [sys.executable, "-c", self.AGENT, tmp_path / "home.drain", tmp_path / "log", short_of]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+
+            def order(word):
+                agent.stdin.write(f"{word}\n")
+                agent.stdin.flush()
+                assert agent.stdout.readline() == "so\n"
+
+            order("all")
+            yield order
+            agent.kill()
+
+    @pytest.fixture
+    def ask(self, tmp_path):
+        """Ask for a drain as the hook does; whoever waits in vain for an answer fails the test."""
+        with ExitStack() as hooks:
+
+            def ask():
+                one = hooks.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                one.settimeout(LONG_S)
+                one.connect(str(tmp_path / "home.drain"))
+                one.sendall(b"pre-stop 101 pve1 60\n")
+                return one
+
+            yield ask
+
+    def test_it_says_so_and_goes_on_when_there_is_room_again(self, order, ask, tmp_path, short_of):
+        order("least")
+        # The kernel takes the descriptor before it waits for a connection: the first hook may still get one.
+        first, second = ask(), ask()
+        told = {"files": "Too many open files", "threads": "can't start new thread"}[short_of]
+        wait_until(lambda: told in (tmp_path / "log").read_text(), told, timeout_s=LONG_S)
+        if short_of == "threads":
+            assert answer(first) == answer(second) == b""  # sent away, as without an agent
+        order("all")
+        assert ask().recv(100) == b"done\n"
+        assert (tmp_path / "log").read_text().count(told) <= 2
+
+    def test_its_end_lets_go_of_whoever_still_waits(self, order, ask, tmp_path):
+        order("least")
+        waiting = [ask(), ask()]
+        order("close")
+        assert not (tmp_path / "home.drain").exists()
+        for hook in waiting:
+            assert answer(hook) in {b"", b"done\n"}
+
+
+def answer(hook):
+    """What a hook is told; nothing, where it was sent away before anybody read what it asked."""
+    try:
+        return hook.recv(100)
+    except ConnectionResetError:
+        return b""
+
+
 class TestOneShot:
     @pytest.fixture
     def started(self, tmp_path):
