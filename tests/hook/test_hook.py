@@ -1,5 +1,6 @@
 """The Proxmox hookscript as Proxmox runs it: a process that exits 0 and says nothing, whatever happens."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -301,7 +302,8 @@ for line in sys.stdin:  # each is answered once it is so
                 one = hooks.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
                 one.settimeout(LONG_S)
                 one.connect(str(tmp_path / "home.drain"))
-                one.sendall(b"pre-stop 101 pve1 60\n")
+                with contextlib.suppress(BrokenPipeError):  # it may have been sent away by now
+                    one.sendall(b"pre-stop 101 pve1 60\n")
                 return one
 
             yield ask
