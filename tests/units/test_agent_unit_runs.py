@@ -1,0 +1,130 @@
+"""The agent under its own units, on a real systemd and a real libvirtd: what confines it must let it work."""
+
+import pytest
+
+from tests.support import wait_until
+from tests.support.nested import CHECKOUT, ENVIRONMENT, PYTHON, nested_system
+
+pytestmark = pytest.mark.libvirt
+
+UNITS = {"fencer": "fencer.service", "fencer@home": "fencer@.service"}
+FENCER = f"""#!/bin/sh
+exec env {ENVIRONMENT} {PYTHON} -c 'from fencer.cli.main import main; main()' "$@"
+"""
+CONFIG = """
+mode: observe
+kubernetes: {kubeconfig: /etc/fencer/kubeconfig}
+hypervisors:
+  - {name: lab, type: libvirt, uri: "qemu:///system"}
+"""
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: lab
+contexts: [{name: lab, context: {cluster: lab, user: fencer}}]
+clusters: [{name: lab, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: fencer, user: {token: secret}}]
+"""
+LIBVIRTD = """
+[Service]
+ExecStart=/usr/sbin/libvirtd --config /etc/libvirt/own.conf
+"""
+LIBVIRTD_CONF = """
+unix_sock_group = "libvirt"
+unix_sock_ro_perms = "0770"
+unix_sock_rw_perms = "0770"
+auth_unix_ro = "none"
+auth_unix_rw = "none"
+host_uuid = "1f0fa4f5-6e3c-4b0c-9f8c-2b7a3a5d9e11"
+"""
+SSH = """#!/bin/sh
+# For ssh to this very machine: the last word is what the other end is to run.
+for command; do :; done
+exec sh -c "$command"
+"""
+INSTEAD = """
+[Service]
+Type=oneshot
+WatchdogSec=0
+Restart=no
+StandardOutput=append:/run/said
+StandardError=append:/run/said
+ExecStart=
+ExecStart={}
+"""
+OPEN = "import libvirt, sys; print('guests:', len(libvirt.open(sys.argv[1]).listAllDomains()))"
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory):
+    """A host with libvirt, as the README has it: the user fencer, of the group libvirt; no API server answers."""
+    with nested_system(tmp_path_factory.mktemp("nested")) as system:
+        system.run("groupadd", "--force", "--system", "libvirt")
+        system.run("useradd", "--system", "--home-dir", "/var/lib/fencer", "-G", "libvirt", "fencer")
+        system.write("/usr/bin/fencer", FENCER, 0o755)
+        system.write("/opt/ssh", SSH, 0o755)
+        system.write("/etc/libvirt/own.conf", LIBVIRTD_CONF)
+        system.write("/etc/systemd/system/libvirtd.service", LIBVIRTD)
+        for unit in UNITS.values():
+            system.write(f"/etc/systemd/system/{unit}", (CHECKOUT / "systemd" / unit).read_text())
+        for name, text in {"config.yaml": CONFIG, "home.yaml": CONFIG, "kubeconfig": KUBECONFIG}.items():
+            system.write(f"/etc/fencer/{name}", text, 0o600)
+        system.run("chown", "-R", "fencer:", "/etc/fencer")
+        system.run("systemctl", "daemon-reload")
+        system.run("systemctl", "start", "libvirtd")
+        try:
+            wait_until(
+                lambda: "srw" in system.run("sh", "-c", "ls -l /run/libvirt/libvirt-sock || true"), "libvirtd"
+            )
+        except AssertionError as late:
+            raise AssertionError(system.run("systemctl", "status", "libvirtd", check=False)) from late
+        yield system
+
+
+@pytest.fixture(params=UNITS)
+def unit(request, system):
+    yield request.param
+    system.run("systemctl", "stop", request.param)
+    system.run("systemctl", "revert", request.param)
+
+
+def shown(system, unit, key):
+    return system.run("systemctl", "show", "--value", f"-p{key}", unit).strip()
+
+
+def instead(system, unit, command):
+    """Run a command as the unit's, once; return what it said and how it ended."""
+    system.write(f"/etc/systemd/system/{unit}.service.d/instead.conf", INSTEAD.format(command))
+    system.write("/run/said", "")
+    system.run("systemctl", "daemon-reload")
+    system.run("systemctl", "start", unit, check=False)
+    return system.read("/run/said"), shown(system, unit, "Result")
+
+
+def test_the_agent_starts_with_an_endpoint_of_libvirt(system, unit):
+    """libnuma, which libvirt's client brings along, sets a memory policy when it is loaded: SIGSYS killed it."""
+    system.run("systemctl", "start", unit, check=False)
+    assert (shown(system, unit, "ActiveState"), shown(system, unit, "Result")) == ("active", "success")
+
+
+@pytest.mark.parametrize(
+    "uri", ["qemu:///system", "qemu+ssh://lab/system?command=/opt/ssh"], ids=["group's socket", "over ssh"]
+)
+def test_libvirt_answers_it(system, unit, uri):
+    """By a socket that only a group may open; and over ssh, whose process libvirt strips of its capabilities."""
+    command = f"/usr/bin/env {ENVIRONMENT} {PYTHON} -c \"{OPEN}\" '{uri}'"
+    assert instead(system, unit, command) == ("guests: 0\n", "success")
+
+
+def test_ssh_runs_as_a_command_of_it(system, unit):
+    said, result = instead(system, unit, "/usr/bin/ssh -G -o BatchMode=yes vagrant@localhost")
+    assert result == "success"
+    assert "user vagrant" in said
+
+
+def test_it_may_not_make_code_out_of_data(system, unit):
+    """What the unit says is in force: the same program is refused memory that it may both write and execute."""
+    code = "import mmap; mmap.mmap(-1, 4096, prot=7)"
+    said, result = instead(system, unit, f'/usr/bin/env {ENVIRONMENT} {PYTHON} -c "{code}"')
+    assert result == "exit-code"
+    assert "Operation not permitted" in said
