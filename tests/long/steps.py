@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from tests.long import numbers, pythons
+from tests.long.audit import audit
 from tests.long.clean_debian import Debian, both_commands
 from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
@@ -47,6 +48,7 @@ _STEPS = (
         )
         for part in PARTS
     ),
+    Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )
 STEPS: Mapping[str, Step] = {step.name: step for step in _STEPS}

@@ -1,7 +1,7 @@
-"""A real systemd for tests: process 1 of namespaces of its own, over this machine's files, which stay as they are.
+"""A real systemd for tests: process 1 of its own namespaces, over this machine's files.
 
-Quick, because nothing is emulated and nothing is installed. What a unit is confined by (system calls, mounts, users)
-is done by the kernel, as anywhere.
+Quick, because nothing is emulated and nothing is installed. Units are confined by the kernel, as anywhere;
+the machine stays as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SCRIPT = Path(__file__).with_name("nested_systemd.sh")
 _PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "systemctl": "systemd", "ip": "iproute2"}
 _WITHIN_S = 300.0
 PYTHON = f"/opt/python/bin/python{sys.version_info.major}.{sys.version_info.minor}"
-"""This Python, as it is called in there: below /opt, because units do not see home folders, nor the machine's /tmp."""
+"""This Python, in there: below /opt, because units do not see home folders, nor the machine's /tmp."""
 ENVIRONMENT = "PYTHONPATH=/opt/fencer:/opt/site LD_LIBRARY_PATH=/opt/python/lib PYTHONDONTWRITEBYTECODE=1"
 """Variables with which that Python finds fencer and all that it needs."""
 
@@ -123,8 +123,8 @@ def nested_system(folder: Path) -> Iterator[NestedSystem]:
             system.wait_up()
         except (LateError, OSError) as error:
             missing_real_part(
-                f"no systemd in namespaces of its own here: {error}; run these tests on a machine of its own, or in a"
-                " container with CAP_SYS_ADMIN and a cgroup2 that it may write"
+                f"no systemd in namespaces of its own here: {error}; run these tests on a machine of its own,"
+                " or in a container with CAP_SYS_ADMIN and a cgroup2 that it may write"
             )
         yield system
     finally:

@@ -57,7 +57,7 @@ OPEN = "import libvirt, sys; print('guests:', len(libvirt.open(sys.argv[1]).list
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory):
-    """A host with libvirt, as the README has it: the user fencer, of the group libvirt; no API server answers."""
+    """A host with libvirt, as in the README: the user fencer, in the group libvirt. No API server answers."""
     with nested_system(tmp_path_factory.mktemp("nested")) as system:
         system.run("groupadd", "--force", "--system", "libvirt")
         system.run("useradd", "--system", "--home-dir", "/var/lib/fencer", "-G", "libvirt", "fencer")
@@ -102,7 +102,7 @@ def instead(system, unit, command):
 
 
 def test_the_agent_starts_with_an_endpoint_of_libvirt(system, unit):
-    """libnuma, which libvirt's client brings along, sets a memory policy when it is loaded: SIGSYS killed it."""
+    """libnuma, which libvirt's client brings along, sets a memory policy at its load: SIGSYS killed it."""
     system.run("systemctl", "start", unit, check=False)
     assert (shown(system, unit, "ActiveState"), shown(system, unit, "Result")) == ("active", "success")
 
@@ -111,7 +111,7 @@ def test_the_agent_starts_with_an_endpoint_of_libvirt(system, unit):
     "uri", ["qemu:///system", "qemu+ssh://lab/system?command=/opt/ssh"], ids=["group's socket", "over ssh"]
 )
 def test_libvirt_answers_it(system, unit, uri):
-    """By a socket that only a group may open; and over ssh, whose process libvirt strips of its capabilities."""
+    """By a socket that only a group may open; and over ssh, from which libvirt takes all capabilities."""
     command = f"/usr/bin/env {ENVIRONMENT} {PYTHON} -c \"{OPEN}\" '{uri}'"
     assert instead(system, unit, command) == ("guests: 0\n", "success")
 
@@ -123,7 +123,7 @@ def test_ssh_runs_as_a_command_of_it(system, unit):
 
 
 def test_it_may_not_make_code_out_of_data(system, unit):
-    """What the unit says is in force: the same program is refused memory that it may both write and execute."""
+    """What the unit says is in force: a program gets no memory to write and to execute."""
     code = "import mmap; mmap.mmap(-1, 4096, prot=7)"
     said, result = instead(system, unit, f'/usr/bin/env {ENVIRONMENT} {PYTHON} -c "{code}"')
     assert result == "exit-code"
