@@ -11,7 +11,10 @@ from pathlib import Path
 from fencer.simulation.scenarios import SCENARIOS
 
 ROOT = Path(__file__).parents[2]
-PAGES = (*sorted(ROOT.glob("docs/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+PAGES = (
+    *sorted(ROOT.glob("docs/*.md")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+)
 DESIGN = ROOT / "docs" / "design.md"
 _SOURCES = ("fencer/**/*.py", "tests/**/*.py", "config/**/*", "systemd/*", "dev", ".ci/run", "pyproject.toml")
 _ROOMS = frozenset(path.name for path in (ROOT / "fencer").iterdir() if path.is_dir())

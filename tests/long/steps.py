@@ -9,6 +9,7 @@ from functools import partial
 from tests.long import numbers, pythons
 from tests.long.audit import audit
 from tests.long.clean_debian import Debian, both_commands
+from tests.long.fuzz import fuzz
 from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
 from tests.long.site import Site
@@ -48,6 +49,7 @@ _STEPS = (
         )
         for part in PARTS
     ),
+    Step("fuzz", "readers under input that was right once, for an hour", fuzz),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )
