@@ -25,7 +25,7 @@ TARGETS = (
 
 
 def fuzz(site: Site) -> str:
-    """Draw other input in each round. What fails stays in `.hypothesis/examples`, and is tried first next time.
+    """Draw other input in each round; what fails stays in `.hypothesis`, and is tried first the next time.
 
     Raises:
         StepFailed: a reader stumbled; the log has the smallest input that makes it.
