@@ -155,6 +155,18 @@ class TestRuns:
         never, _ = told(OFF, OFF)
         assert (never.run.busy, never.run.lasted_s) == (0, 2.0)
 
+    def test_what_was_heard_over_a_gap_counts_against_it_all_the_same(self):
+        """The agent stood still, and its kubelet was heard meanwhile: that was after it first read off."""
+        off, _ = told(OFF)
+        late, heard = evidence(OFF, observed_at_s=NOW_S + 90.0), node(lease_renewals=6, lease_age_s=1.0)
+        history = remember(off, heard, late, NOW_S + 90.0, 10.0)
+        assert (history.run.readings, renewals_in_run(history, heard)) == (1, 1)
+        other = remember(off, heard, replace(late, incarnation="another run"), NOW_S + 90.0, 10.0)
+        assert renewals_in_run(other, heard) == 0
+        runs, _ = told(ON)
+        again = remember(runs, heard, replace(late, power_state=ON), NOW_S + 90.0, 10.0)
+        assert renewals_in_run(again, heard) == 0
+
     def test_a_gap_breaks_a_run(self):
         history, seen = told(OFF, OFF)
         late = remember(history, seen, evidence(OFF, observed_at_s=NOW_S + 30), NOW_S + 30, 10.0)

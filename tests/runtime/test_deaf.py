@@ -197,6 +197,19 @@ def test_all_cut_off_and_back_by_chance_beside_a_hypervisor_that_is_wrong_for_se
     assert "taint" not in stage.calls
 
 
+@pytest.mark.parametrize("still_s", [30.0, 60.0, 90.0])
+def test_an_agent_that_was_suspended_amid_a_lie_heeds_what_was_heard_meanwhile(still_s):
+    """It waits for no silence; but of this guest it was first read off before its kubelet renewed."""
+    stage = Stagehand(replace(ARMED, require_not_ready=False, lease_silent_s=0.0))
+    stage.run(60)
+    stage.happen(What.LIE_STOPPED)
+    stage.run(2)
+    assert "taint" not in stage.calls
+    stage.simulation.clock.advance(still_s)
+    stage.run(60)
+    assert "taint" not in stage.calls
+
+
 def test_one_that_stands_still_again_and_again_lets_the_dead_be_silent(stage):
     """What is taken off their silence is so every second time only."""
     stage.run(60)

@@ -47,7 +47,7 @@ def could_not_be_told(
             What.LIE_STOPPED: (fault.target,),
             What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
         }.get(fault.what, ())
-        if fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
+        if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
             continue
         for node in lied_about:  # each run is lied about anew
             since_s = _answered_s(scenario, max(fault.at_s, stage.truth.runs_since_s(node) - began_s))
