@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
@@ -321,7 +322,7 @@ class Cleared:
 
 
 class Cluster(Protocol):
-    """The Kubernetes API, reduced to what fencer reads and writes. No method retries a write."""
+    """The Kubernetes API, reduced to what fencer reads and writes. Only a refused write is sent again."""
 
     def identity(self) -> ClusterInfo:
         """Ask which cluster this is, who we are, and whether fencing is paused.
@@ -527,6 +528,26 @@ class Evictor(Protocol):
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+
+class Account(Protocol):
+    """Who fencer is in the cluster: what people are to be told of it, and no decision needs."""
+
+    def missing_attachment_rights(self) -> Sequence[str]:
+        """Name the rights that `Cluster.delete_attachment` needs and we do not have.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def token_ends(self) -> datetime | None:
+        """Tell when our token ends; None: we have none, or it does not say. Asks nobody.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used any more.
         """
         ...
 

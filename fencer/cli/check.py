@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import click
 
+from fencer.cli.account import account_findings
 from fencer.cli.admissions import power_findings
 from fencer.cli.findings import (
     ANYBODY,
     Finding,
     Level,
     cluster_finding,
-    granting,
     guests_finding,
     known_nodes,
     node_findings,
@@ -65,7 +65,8 @@ class Inspection:
         yield from self._ways()
         yield from self._journal()
         yield from self._cluster()
-        yield from self._evictions()
+        if self.cluster is not None:
+            yield from account_findings(self.wiring, self.config, self.asker, self.user)
         yield from self._endpoints()
         yield from self._nodes()
 
@@ -115,20 +116,6 @@ class Inspection:
         self.cluster, self.user = cluster, info.user
         yield cluster_finding(info, missing)
         yield from volume_rights_findings(lesser, info.user)
-
-    def _evictions(self) -> Iterator[Finding]:
-        """Name what `fencer drain` would miss; an agent needs none of it."""
-        if self.cluster is None:
-            return
-        try:
-            evictor = self.wiring.evictor(self.config)
-            missing = self.asker.ask(API, evictor.missing_drain_rights, self.config.policy.call_deadline_s)
-        except FencerError as error:
-            yield Finding("evictions", "", Level.WARN, f"whether drains may evict is not known: {error}")
-            return
-        if missing:
-            text = f"drain and shutdown cannot evict: may not {', '.join(missing)}"
-            yield Finding("evictions", "", Level.WARN, text, (granting(self.user),))
 
     def _endpoints(self) -> Iterator[Finding]:
         unbuilt: dict[str, FencerError] = {}

@@ -101,14 +101,18 @@ def volume_rights_findings(missing: Sequence[str], user: str) -> Iterator[Findin
         yield Finding("volumes", "", Level.WARN, text, (granting(user),))
 
 
-def granting(user: str) -> str:
+def granting(user: str, *roles: str) -> str:
     """Return the command that grants fencer's rights to a user, and takes them from no other account.
 
     The manifest binds one account: applied for another namespace, it would leave this one without any right.
+
+    Args:
+        user: Who we are.
+        roles: Options that grant more: ``--drain``.
     """
     account = _ACCOUNT.fullmatch(user)
-    elsewhere = f" --namespace {account[1]}" if account and account[1] != "fencer" else ""
-    return f"fencer setup kubernetes{elsewhere} | kubectl apply -f -"
+    elsewhere = ["--namespace", account[1]] if account and account[1] != "fencer" else []
+    return " ".join(["fencer setup kubernetes", *elsewhere, *roles, "| kubectl apply -f -"])
 
 
 def known_nodes(seen: Pass) -> list[Observation]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +16,7 @@ from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_wh
 from fencer.cli.render import clean, complain, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
-from fencer.errors import ConfigError
+from fencer.errors import ConfigError, FencerError
 
 HOUR_S = 3600
 
@@ -22,7 +24,7 @@ HOUR_S = 3600
 @click.command(
     short_help="Print the manifest; make a kubeconfig of its own.",
     epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
-    "  fencer setup kubernetes --admission-policy | kubectl apply -f -\n"
+    "  fencer setup kubernetes --drain --attachments | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
     "  fencer setup kubernetes --kubeconfig k3s.yaml --server https://192.168.1.21:6443 \\\n"
     "      --output /etc/fencer/kubeconfig\n"
@@ -42,7 +44,25 @@ HOUR_S = 3600
     "--admission-policy",
     "only",
     flag_value="policy",
-    help="Print what confines the account further than the manifest can, for Kubernetes 1.30 or newer.",
+    help="Print the admission policy alone: what confines the account further than roles can.",
+)
+@click.option(
+    "--no-admission-policy",
+    "only",
+    flag_value="account",
+    help="Print the manifest without it: for Kubernetes older than 1.30.",
+)
+@click.option(
+    "--drain",
+    is_flag=True,
+    help="Print the right to evict as well: for `fencer drain`, `fencer shutdown` and "
+    "`hook: {pre_stop: drain}`.",
+)
+@click.option(
+    "--attachments",
+    is_flag=True,
+    help="Print as well the right to release at once the volumes of a node whose object was deleted while "
+    "it was fenced; else Kubernetes takes six minutes.",
 )
 @click.option(
     "--output",
@@ -71,8 +91,8 @@ HOUR_S = 3600
 @click.option(
     "--hours",
     type=click.IntRange(min=1),
-    default=8760,
-    show_default=True,
+    default=90 * 24,
+    show_default="90 days",
     metavar="N",
     help="How long the token is good.",
 )
@@ -87,6 +107,8 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     *,
     namespace: str,
     only: str | None,
+    drain: bool,
+    attachments: bool,
     output: Path | None,
     replace: bool,
     admin: Path | None,
@@ -99,15 +121,16 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Print what fencer may do in the cluster, for `kubectl apply`; with --output, make its kubeconfig.
 
-    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: then
-    run this again with --replace. Deleting the service account ends every token of it at once.
+    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: `check`
+    and `watch` tell two weeks before; then run this again with --replace. Each token is bound to a Secret of
+    its own: deleting that ends it at once.
 
     With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster: that of
     --kubeconfig, or else that of the configuration.
     """
     from fencer.setup.files import refuse_existing, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415
-        admission_policy,
+        Wanted,
         manifest,
         policy_removal,
         refuse_no_name,
@@ -126,9 +149,10 @@ def kubernetes(  # noqa: PLR0913 - one for each option
             lambda: wiring.load(path) if admin is None else kubeconfig_only(admin, context, server),
             nothing_stands,
         )
-        say_file(removal(namespace, looked))
+        say_file(removal(namespace, looked, policy=only != "account"))
         return
-    text = admission_policy(namespace) if only == "policy" else manifest(namespace)
+    wanted = Wanted(only != "policy", only != "account", drain, attachments)
+    text = manifest(namespace, wanted)
     if output is None or only:
         say_file(text)
         return
@@ -145,19 +169,29 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 def _make(
     output: Path, admin: Path, context: str | None, namespace: str, server: str | None, hours: int
 ) -> None:
-    from fencer.cluster.account import issue_token, leads_here  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.account import issue_token, leads_here, revoke  # noqa: PLC0415 - the client is heavy
     from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
     from fencer.setup.files import write_private  # noqa: PLC0415
-    from fencer.setup.kubernetes import kubeconfig  # noqa: PLC0415
+    from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415
 
     settings = ClusterSettings(str(admin), context, (server,) if server else ())
-    issued = issue_token(settings, namespace, hours * HOUR_S, time.sleep)
+    made_for = f"{socket.gethostname()}:{output.absolute()}"
+    issued = issue_token(settings, namespace, hours * HOUR_S, made_for, time.sleep)
     url = server or issued.server
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
-    missing = _tried(text)
-    write_private(output, text)
+    try:
+        missing = _tried(text)
+        before = _bound_before(output)
+        write_private(output, text)
+    except FencerError:
+        with suppress(FencerError):  # nobody has it, so it ends some day by itself
+            revoke(settings, namespace, issued.bound_to, time.sleep)
+        raise
     say(f"{printable(str(output))}: written, for {clean(url)}")
     say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
+    say(f"{clean(revoking(namespace, issued.bound_to))} ends it at once")
+    if before:
+        say(f"the token before is still good; where nobody uses it: {clean(revoking(namespace, before))}")
     if leads_here(url):
         complain(
             f"{clean(url)} leads to this machine alone: if fencer runs on another one, the same again with "
@@ -167,6 +201,17 @@ def _make(
         complain(f"the account may not {right}: `{granting(f'system:serviceaccount:{namespace}:fencer')}`")
     if missing:
         raise click.exceptions.Exit(1)
+
+
+def _bound_before(output: Path) -> str:
+    """Return the Secret that the token of a file which is replaced is bound to; empty: there is none."""
+    from fencer.cluster.own import bound_to  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+
+    try:
+        return bound_to(ClusterSettings(str(output)))
+    except ConfigError:  # it is not there, or what is replaced was no kubeconfig
+        return ""
 
 
 def _tried(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from types import FrameType
 
 import click
 
+from fencer.cli.account import TokenReminder
 from fencer.cli.findings import ANYBODY, WITHOUT_VOLUME_RIGHTS, granting, without_key
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
@@ -82,7 +83,13 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
                 log.info("one pass: %d of %d nodes are healthy", well, len(judged))
             else:
-                watch_world(agent, world, policy.poll_s, stop.is_set)
+                remind = TokenReminder(
+                    wiring,
+                    parts.config,
+                    parts.clock.now_s,
+                    lambda text: world.reporter.said(text, warning=True),
+                )
+                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
                 log.info("told to stop: stopped after the present pass")
         notify("STOPPING=1")
 

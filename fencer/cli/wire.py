@@ -35,7 +35,7 @@ from fencer.core.model import Action, Decision, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ConfigError
-from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
+from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import World
@@ -104,6 +104,16 @@ class Wiring:
         from fencer.cluster.eviction import KubernetesEvictor  # noqa: PLC0415 - the client is heavy
 
         return KubernetesEvictor(_cluster_settings(config))
+
+    def account(self, config: Config) -> Account:
+        """Build what tells of our own account.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesAccount(_cluster_settings(config), time.sleep)
 
     def surveyor(self, config: Config) -> Surveyor:
         """Build what looks at the cluster for a plan.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -10,11 +11,14 @@ from urllib.parse import urlsplit
 
 from fencer.cluster.answers import Answer
 from fencer.cluster.client import Connection, build_apis
+from fencer.cluster.names import TOKENS
 from fencer.cluster.settings import ClusterSettings
-from fencer.errors import ClusterNotFound, ClusterProtocol, ClusterUnreachable, ConfigError
+from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ClusterUnreachable, ConfigError
 
 ACCOUNT = "fencer"
 """The service account's name in ``config/kubernetes/rbac.yaml``."""
+MADE_FOR = "fencer.dev/made-for"
+"""Annotation there: which file on which machine has the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Issued:
 
     Attributes:
         token: The secret.
+        bound_to: Name of the Secret whose deletion ends it.
         expires_utc: When it ends, as the API server granted it; RFC 3339.
         server: URL of the API server that was asked.
         ca_pem: The CA by which the administrator's kubeconfig knows it. None: the system's own CAs.
@@ -30,6 +35,7 @@ class Issued:
     """
 
     token: str = field(repr=False)
+    bound_to: str
     expires_utc: str
     server: str
     ca_pem: str | None
@@ -37,19 +43,25 @@ class Issued:
 
 
 def issue_token(
-    settings: ClusterSettings, namespace: str, duration_s: int, sleep: Callable[[float], object]
+    settings: ClusterSettings,
+    namespace: str,
+    duration_s: int,
+    made_for: str,
+    sleep: Callable[[float], object],
 ) -> Issued:
-    """Ask for a token of the service account `ACCOUNT`.
+    """Ask for a token of the service account `ACCOUNT`, bound to a Secret that is made for it.
 
     By TokenRequest, and not from a Secret: it needs no controller, nothing readable stays in the cluster, it
-    ends with the account, and it has an end of its own, which is told. fencer cannot prolong it by itself,
-    because the right to make tokens would be the right never to lose access.
+    ends with the account, and it has an end of its own, which is told. The Secret is empty: whoever deletes
+    it ends this one token. fencer cannot prolong it by itself, because the right to make tokens would be the
+    right never to lose access.
 
     Args:
         settings: The administrator's kubeconfig, and as a further server the one that fencer shall ask: it is
             asked here, too, where the first does not answer.
         namespace: Where the account is.
         duration_s: For how long it shall be good, in seconds; the API server may grant less.
+        made_for: Who is to have it, for people who look at the Secret.
         sleep: Pauses between two tries of a read.
 
     Raises:
@@ -66,7 +78,13 @@ def issue_token(
             "whoever answers there would get fencer's token. Name the CA in it (certificate-authority)"
         )
     try:
-        answer = _asked_for(Connection(settings, sleep), settings, namespace, duration_s)
+        connection = Connection(settings, sleep)
+        if settings.servers:  # a read finds the one that answers, a write does not look for it
+            connection.read(
+                "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
+            )
+        secret = _secret(connection, namespace, made_for)
+        answer = _asked_for(connection, namespace, duration_s, secret)
     except ClusterUnreachable as error:
         if settings.servers or not leads_here(configuration.host):
             raise
@@ -81,6 +99,7 @@ def issue_token(
         ) from error
     return Issued(
         token=answer.required("status", "token"),
+        bound_to=secret.required("metadata", "name"),
         expires_utc=answer.required("status", "expirationTimestamp"),
         server=configuration.host,
         ca_pem=_ca(configuration.ssl_ca_cert),
@@ -97,21 +116,64 @@ def leads_here(url: str) -> bool:
         return host == "localhost"
 
 
-def _asked_for(connection: Connection, settings: ClusterSettings, namespace: str, duration_s: int) -> Answer:
-    if settings.servers:  # a read finds the one that answers, a write does not look for it
-        connection.read(
-            "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
-        )
+def revoke(settings: ClusterSettings, namespace: str, secret: str, sleep: Callable[[float], object]) -> None:
+    """End a token at once, by the Secret that it is bound to.
+
+    Args:
+        settings: The administrator's, as for `issue_token`.
+        namespace: Where the account is.
+        secret: Its name.
+        sleep: Pauses between two tries of a read.
+
+    Raises:
+        ClusterError: the API server refused, or did not answer.
+    """
+    _delete(Connection(settings, sleep), namespace, secret)
+
+
+def _secret(connection: Connection, namespace: str, made_for: str) -> Answer:
     return connection.write(
-        f"create a token for {namespace}/{ACCOUNT}",
-        lambda apis: apis.core.create_namespaced_service_account_token,
-        name=ACCOUNT,
+        f"create a secret in {namespace}",
+        lambda apis: apis.core.create_namespaced_secret,
         namespace=namespace,
         body={
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": duration_s},
+            "metadata": {
+                "generateName": "fencer-token-",
+                "labels": {TOKENS: "true"},
+                "annotations": {MADE_FOR: made_for},
+            },
+            "immutable": True,
         },
+    )
+
+
+def _asked_for(connection: Connection, namespace: str, duration_s: int, secret: Answer) -> Answer:
+    name, uid = secret.required("metadata", "name"), secret.required("metadata", "uid")
+    bound = {"apiVersion": "v1", "kind": "Secret", "name": name, "uid": uid}
+    try:
+        return connection.write(
+            f"create a token for {namespace}/{ACCOUNT}",
+            lambda apis: apis.core.create_namespaced_service_account_token,
+            name=ACCOUNT,
+            namespace=namespace,
+            body={
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": duration_s, "boundObjectRef": bound},
+            },
+        )
+    except ClusterError:
+        with suppress(ClusterError):  # that there is no token is the news
+            _delete(connection, namespace, name)
+        raise
+
+
+def _delete(connection: Connection, namespace: str, secret: str) -> None:
+    connection.write(
+        f"delete secret {namespace}/{secret}",
+        lambda apis: apis.core.delete_namespaced_secret,
+        name=secret,
+        namespace=namespace,
     )
 
 

@@ -10,6 +10,9 @@ from fencer.errors import ClusterProtocol
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 """Source: k8s.io/apimachinery pkg/util/validation, IsDNS1123Subdomain; here without its rules about dots."""
 
+TOKENS = "fencer.dev/token"
+"""Label of the Secrets that tokens of fencer's account are bound to."""
+
 
 def refuse_odd_names(*names: str) -> None:
     """Names become parts of a URL, where ``..`` and the like would lead elsewhere."""

@@ -1,4 +1,4 @@
-"""The rights fencer needs, and nothing more. ``config/kubernetes/rbac.yaml`` grants exactly these."""
+"""The rights fencer needs, and nothing more. The manifests in ``config/kubernetes`` grant exactly these."""
 
 from __future__ import annotations
 
@@ -73,7 +73,6 @@ RIGHTS = (
     Right("patch", "pods/status"),
     Right("delete", "pods"),
     Right("list", "volumeattachments", "storage.k8s.io"),
-    Right("delete", "volumeattachments", "storage.k8s.io"),
     Right("create", "events", namespace="default"),
     Right("get", "secrets", namespace="fencer", name="fencer-key"),
     Right("create", "secrets", namespace="fencer"),
@@ -91,4 +90,9 @@ PLAN_RIGHTS = (
 """What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to whom it is bound."""
 
 DRAIN_RIGHTS = (Right("create", "pods/eviction"),)
-"""What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; the agent works without it."""
+"""What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; ``drain.yaml`` grants it. The agent works
+without it."""
+
+ATTACHMENT_RIGHTS = (Right("delete", "volumeattachments", "storage.k8s.io"),)
+"""What releases at once the volumes of a Node that was deleted amid its fence: ``attachments.yaml`` grants
+it. Without it Kubernetes does so after six minutes."""

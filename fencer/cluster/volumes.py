@@ -7,7 +7,7 @@ from fencer.cluster.client import Connection
 from fencer.cluster.lists import Lists
 from fencer.cluster.names import refuse_odd_names
 from fencer.core.model import AttachmentView, PodView
-from fencer.errors import ClusterNotFound
+from fencer.errors import ClusterDenied, ClusterNotFound
 from fencer.ports import Attachments
 
 
@@ -37,6 +37,13 @@ def delete_attachment(api: Connection, attachment: AttachmentView) -> None:
         )
     except ClusterNotFound:
         return
+    except ClusterDenied as error:
+        if "ValidatingAdmissionPolicy" in str(error):  # we have the right, and may not here
+            raise
+        raise ClusterDenied(
+            f"{error}. Kubernetes releases its volume by itself, after six minutes; "
+            "`fencer setup kubernetes --attachments | kubectl apply -f -` grants this"
+        ) from error
 
 
 def volumes(api: Connection, pod: PodView) -> frozenset[str]:

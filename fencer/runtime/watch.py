@@ -10,7 +10,13 @@ from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.systemd import notify
 
 
-def watch(agent: Agent, world: World, poll_s: float, stopped: Callable[[], bool]) -> None:
+def watch(
+    agent: Agent,
+    world: World,
+    poll_s: float,
+    stopped: Callable[[], bool],
+    beside: Callable[[], None] = lambda: None,
+) -> None:
     """Run passes until `stopped` says so.
 
     Args:
@@ -18,12 +24,14 @@ def watch(agent: Agent, world: World, poll_s: float, stopped: Callable[[], bool]
         world: For clock, reporter and wake-ups.
         poll_s: Seconds between passes that nothing asks to come sooner.
         stopped: Asked after every pass.
+        beside: Called before every pass: for what has nothing to do with nodes.
     """
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
     troubles: dict[str, str] = {}
     while not stopped():
         _still_alive()
+        beside()
         wait_s = _one_pass(agent, world, poll_s, troubles)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))

@@ -12,6 +12,8 @@ from fencer.errors import ConfigError
 
 RBAC = "kubernetes/rbac.yaml"
 ADMISSION_POLICY = "kubernetes/admission-policy.yaml"
+DRAIN = "kubernetes/drain.yaml"
+ATTACHMENTS = "kubernetes/attachments.yaml"
 HOOK = "proxmox/fencer-hook"
 
 _FOLDERS = (Path(__file__).parent / "files", Path(__file__).parents[2] / "config")
@@ -19,7 +21,7 @@ _FOLDERS = (Path(__file__).parent / "files", Path(__file__).parents[2] / "config
 
 
 def packaged(name: str) -> bytes:
-    """Return one of the files that come with fencer: `RBAC`, `ADMISSION_POLICY` or `HOOK`.
+    """Return one of the files that come with fencer: named above.
 
     Raises:
         ConfigError: the installation is not whole.

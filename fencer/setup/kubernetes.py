@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from dataclasses import dataclass, replace
 
+from fencer.cluster.names import TOKENS
 from fencer.core.standing import NOTES
 from fencer.errors import ConfigError
-from fencer.setup.files import ADMISSION_POLICY, RBAC, packaged
+from fencer.setup.files import ADMISSION_POLICY, ATTACHMENTS, DRAIN, RBAC, packaged
 
 NAMESPACE = "fencer"
 """The namespace in the manifest as it is packaged."""
 
+_USER = "system:serviceaccount:{}:fencer"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMESPACE_ITSELF = re.compile(rf"(?m)^kind: Namespace\nmetadata:\n  name: {NAMESPACE}$")
 _OBJECT = re.compile(
@@ -22,35 +25,60 @@ _KEY = f"v1 Secret fencer-key {NAMESPACE}"
 _IN_NAMESPACE = re.compile(rf"(?m)^( +namespace: ){NAMESPACE}$")
 
 
-def manifest(namespace: str = NAMESPACE) -> str:
-    """Return ``config/kubernetes/rbac.yaml`` with the account in another namespace.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of the manifests is wanted.
+
+    Attributes:
+        account: The account, its rights and what it reads.
+        policy: The admission policy, for Kubernetes 1.30 or newer.
+        drain: The right to evict pods.
+        attachments: The right to delete attachments of nodes that are gone.
+    """
+
+    account: bool = True
+    policy: bool = True
+    drain: bool = False
+    attachments: bool = False
+
+    def takes(self, document: str) -> bool:
+        """Whether an object, as it stands in a manifest, is wanted."""
+        return self.policy if "\nkind: ValidatingAdmissionPolicy" in f"\n{document}" else self.account
+
+
+ALL = Wanted(drain=True, attachments=True)
+POLICIES = replace(ALL, account=False)
+
+
+def manifest(namespace: str = NAMESPACE, wanted: Wanted = ALL) -> str:
+    """Return the manifests of ``config/kubernetes``, with the account in another namespace.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
     refuse_no_name(namespace)
-    text = packaged(RBAC).decode()
+    files = {
+        RBAC: wanted.account,
+        ADMISSION_POLICY: wanted.policy,
+        DRAIN: wanted.drain,
+        ATTACHMENTS: wanted.attachments,
+    }
+    texts = [packaged(name).decode() for name, is_wanted in files.items() if is_wanted]
+    documents = [one.rstrip("\n") for text in texts for one in text.split("\n---\n") if wanted.takes(one)]
+    return _moved("\n---\n".join([*documents, ""]).removesuffix("---\n"), namespace)
+
+
+def _moved(text: str, namespace: str) -> str:
     if namespace != NAMESPACE:  # the key stays where it is: the agents of a cluster need not share an account
         text = _NAMESPACE_ITSELF.sub(
             rf"\g<0>\n---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}", text
         )
     text = _IN_NAMESPACE.sub(rf"\g<1>{namespace}", text)
+    text = text.replace(f"'{_USER.format(NAMESPACE)}'", f"'{_USER.format(namespace)}'")
     return text.replace(f"kubectl -n {NAMESPACE} ", f"kubectl -n {namespace} ")
 
 
-def admission_policy(namespace: str = NAMESPACE) -> str:
-    """Return ``config/kubernetes/admission-policy.yaml`` for the account in another namespace.
-
-    Raises:
-        ConfigError: this cannot be a namespace's name.
-    """
-    refuse_no_name(namespace)
-    account = "system:serviceaccount:{}:fencer"
-    text = packaged(ADMISSION_POLICY).decode()
-    return text.replace(f"'{account.format(NAMESPACE)}'", f"'{account.format(namespace)}'")
-
-
-def removal(namespace: str, looked: str) -> str:
+def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
     """Return, for ``kubectl delete``, what names every object that `manifest` makes, and the key.
 
     Another namespace than fencer's own is left: whoever named it may have more in it.
@@ -58,11 +86,12 @@ def removal(namespace: str, looked: str) -> str:
     Args:
         namespace: The account's.
         looked: Where was looked before, and that nothing stands there.
+        policy: The admission policy goes as well: Kubernetes 1.30 or newer.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
-    objects = [*_objects(manifest(namespace)), _KEY]
+    objects = [*_objects(manifest(namespace, replace(ALL, policy=policy))), _KEY]
     last = f"v1 Namespace {NAMESPACE}"
     named = [one for one in objects if not one.startswith("v1 Namespace ")]
     head = [
@@ -75,17 +104,23 @@ def removal(namespace: str, looked: str) -> str:
     if namespace != NAMESPACE:
         goes = f"kubectl delete namespace {namespace}"
         head.append(f"# The namespace {namespace} stays; if nothing else is in it: {goes}")
+        head.append(f"# Or the Secrets alone that tokens were bound to: {revoking(namespace)}")
     return "\n".join([*head, *map(_document, [*named, last]), ""])
 
 
+def revoking(namespace: str, secret: str = "") -> str:
+    """Return the command that ends tokens at once: of one Secret, or of all of them."""
+    return f"kubectl -n {namespace} delete secret {secret or f'-l {TOKENS}'}"
+
+
 def policy_removal(namespace: str) -> str:
-    """Return, for ``kubectl delete``, what names every object that `admission_policy` makes.
+    """Return, for ``kubectl delete``, what names every admission policy that `manifest` makes.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
     head = "# Takes back the admission policy: kubectl delete --ignore-not-found -f -"
-    return "\n".join([head, *map(_document, _objects(admission_policy(namespace))), ""])
+    return "\n".join([head, *map(_document, _objects(manifest(namespace, POLICIES))), ""])
 
 
 def _objects(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
 from fencer.config import secret_files
-from fencer.config.settings import Config, KubernetesSettings, LibvirtEndpoint
+from fencer.config.settings import Config, HookSettings, KubernetesSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ConfigError
-from fencer.ports import Asker, Clock, Cluster, ClusterInfo, Evictor, Hypervisor, Surveyor
+from fencer.ports import Account, Asker, Clock, Cluster, ClusterInfo, Evictor, Hypervisor, Surveyor
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape, Simulation
@@ -29,6 +29,20 @@ from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet
 
 PATH = Path("/etc/fencer/config.yaml")
+
+
+@dataclass
+class OwnAccount:
+    """What the lab's fencer is in its cluster."""
+
+    missing: Sequence[str] = ()
+    ends: datetime | None = None
+
+    def missing_attachment_rights(self) -> Sequence[str]:
+        return self.missing
+
+    def token_ends(self) -> datetime | None:
+        return self.ends
 
 
 class Lab(Wiring):
@@ -71,6 +85,8 @@ class Lab(Wiring):
         """Whether the configuration takes a kubeconfig that does not verify its server."""
         self.exposed: dict[Path, Sequence[secret_files.Finding]] = {}
         """File with credentials → what is wrong with it."""
+        self.own = OwnAccount()
+        self.hook = HookSettings()
         self.rested_s = 0.0
         self._person_there = person_there
 
@@ -119,7 +135,7 @@ class Lab(Wiring):
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
         kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
-        return Config(self.policy, kubernetes, endpoints, journal=self.journal)
+        return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
 
     def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
         return self.exposed.get(path, ())
@@ -137,6 +153,9 @@ class Lab(Wiring):
 
     def evictor(self, _config: Config) -> Evictor:
         return self.simulation.cluster
+
+    def account(self, _config: Config) -> Account:
+        return self.own
 
     def surveyor(self, _config: Config) -> Surveyor:
         return self.simulation.surveyor

@@ -12,7 +12,7 @@ from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.cli.trials import binding_findings
 from fencer.config import secret_files
-from fencer.config.settings import PowerWitness
+from fencer.config.settings import HookSettings, PowerWitness, PreStop
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, PowerState, Taint
 from fencer.core.policy import Mode, Policy
@@ -162,8 +162,61 @@ def test_an_account_elsewhere_is_told_the_command_for_its_own_namespace():
     lab = Otherwise(identity=in_ops, missing_rights=lambda: ["patch nodes"])
     lab.simulation.cluster.missing = {"create pods/eviction"}
     rows, _, _ = findings(lab)
-    command = "fencer setup kubernetes --namespace ops | kubectl apply -f -"
-    assert (rows["kubernetes"]["try"], rows["evictions"]["try"]) == ([command], [command])
+    command = "fencer setup kubernetes --namespace ops{} | kubectl apply -f -"
+    assert rows["kubernetes"]["try"] == [command.format("")]
+    assert rows["evictions"]["try"] == [command.format(" --drain")]
+
+
+def test_roles_of_their_own_that_are_not_there_are_no_fault_of_an_agent():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    lab.own.missing = ["delete volumeattachments"]
+    rows, told, code = findings(lab)
+    assert (rows["evictions"]["level"], rows["attachments"]["level"]) == ("note", "note")
+    assert rows["evictions"]["note"] == "drain and shutdown cannot evict: may not create pods/eviction"
+    assert rows["attachments"]["note"].endswith("are released by Kubernetes, after six minutes")
+    assert rows["attachments"]["try"] == ["fencer setup kubernetes --attachments | kubectl apply -f -"]
+    assert (told["ready"], code) == (True, 0)
+
+
+def test_a_hook_that_drains_needs_the_role_for_it():
+    lab = Lab()
+    lab.hook = HookSettings(PreStop.DRAIN)
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    rows, _, _ = findings(lab)
+    assert rows["evictions"]["level"] == "warn"
+    assert "`hook: {pre_stop: drain}` cannot evict" in rows["evictions"]["note"]
+
+
+@pytest.mark.parametrize(
+    ("left", "level", "note"),
+    [
+        (timedelta(days=15), "ok", ""),
+        (
+            timedelta(days=13),
+            "warn",
+            "it ends in 13 days: then this fencer can neither fence nor lift a fence",
+        ),
+        (
+            timedelta(hours=5),
+            "warn",
+            "it ends in 5 hours: then this fencer can neither fence nor lift a fence",
+        ),
+        (timedelta(hours=-1), "warn", "it ended 1 hour ago: the API server lets nobody in with it"),
+    ],
+)
+def test_a_token_that_ends_soon_is_a_warning_with_the_command_that_makes_another(left, level, note):
+    lab = Lab()
+    lab.own.ends = lab.wall() + left
+    rows, _, _ = findings(lab)
+    assert (rows["token"]["level"], rows["token"]["note"]) == (level, note)
+    command = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
+    assert rows["token"]["try"] == ([command] if level == "warn" else [])
+
+
+def test_who_has_no_token_is_told_nothing_of_one():
+    rows, _, _ = findings(Lab())
+    assert "token" not in rows
 
 
 @pytest.mark.parametrize(

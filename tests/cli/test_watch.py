@@ -5,10 +5,12 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from fencer.cli.account import TokenReminder
 from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop
@@ -18,7 +20,7 @@ from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
-from tests.cli.lab import Lab, Otherwise, in_ops
+from tests.cli.lab import PATH, Lab, Otherwise, in_ops
 
 
 def watched(lab, *words, for_s):
@@ -126,6 +128,26 @@ def test_an_armed_agent_goes_on_without_the_right_to_look_at_volumes_and_names_i
     assert "may not get persistentvolumeclaims: a pod that tolerates the fence and has a volume" in said
     assert "`fencer setup kubernetes | kubectl apply -f -` grants it" in said
     assert "rights are missing" not in said
+
+
+def test_a_token_that_ends_soon_is_told_at_the_start():
+    lab = Lab()
+    lab.own.ends = lab.wall() + timedelta(days=13)
+    words = [line for line in watched(lab, for_s=30).splitlines() if "the token" in line]
+    assert len(words) == 1
+    assert "the token for Kubernetes: it ends in 13 days: then this fencer can neither fence" in words[0]
+    assert "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace" in words[0]
+
+
+def test_it_is_looked_at_once_a_day():
+    """An agent may run for longer than a token is good."""
+    lab, now_s, told = Lab(), [0.0], []
+    reminder = TokenReminder(lab, lab.load(PATH), lambda: now_s[0], told.append)
+    for day in (0.0, 0.5, 1.0, 1.5, 2.0):
+        now_s[0] = day * 86400
+        lab.own.ends = lab.wall() + (timedelta(days=60) if day < 1 else timedelta(days=1))
+        reminder.look()
+    assert len(told) == 2
 
 
 def test_missing_rights_of_an_account_elsewhere_are_granted_where_it_is():

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import DRAIN_RIGHTS, RIGHTS, VOLUME_RIGHTS
+from fencer.cluster.rights import ATTACHMENT_RIGHTS, DRAIN_RIGHTS, RIGHTS, VOLUME_RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.standin import Behaviour, StandIn
 from tests.support.backstage import ApiBackstage
@@ -20,6 +20,7 @@ from tests.support.controlplane import ControlPlane
 
 MANIFESTS = Path(__file__).parents[2] / "config" / "kubernetes"
 RBAC = MANIFESTS / "rbac.yaml"
+ROLES = (MANIFESTS / "drain.yaml", MANIFESTS / "attachments.yaml")
 ACCOUNT = "system:serviceaccount:fencer:fencer"
 
 
@@ -87,8 +88,9 @@ def backstage(bare_api) -> ApiBackstage:
 def token(bare_api: ControlPlane) -> str:
     """The token of the service account, as an administrator would make it from the manifest."""
     backstage = ApiBackstage(bare_api)
-    apply(backstage, RBAC)
-    backstage.wait_for_rights((*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS), ACCOUNT)
+    for manifest in (RBAC, *ROLES):
+        apply(backstage, manifest, policies=False)
+    backstage.wait_for_rights((*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS, *ATTACHMENT_RIGHTS), ACCOUNT)
     made = backstage.send(
         "POST",
         "/api/v1/namespaces/fencer/serviceaccounts/fencer/token",
@@ -105,13 +107,20 @@ def account(bare_api: ControlPlane, token: str, tmp_path_factory) -> KubernetesC
     return KubernetesCluster(ClusterSettings(kubeconfig=str(path)))
 
 
-def apply(backstage: ApiBackstage, manifest: Path) -> None:
-    """Make every object of a manifest."""
+def apply(backstage: ApiBackstage, manifest: Path, *, policies: bool) -> None:
+    """Make every admission policy of a manifest, or everything else."""
     for document in yaml.safe_load_all(manifest.read_text()):
+        if is_policy(document) is not policies:
+            continue
         path, name = collection_of(document), document["metadata"]["name"]
         known = backstage.send("GET", f"{path}?fieldSelector=metadata.name%3D{name}")["items"]
         if document["kind"] != "Namespace" or not known:  # other tests need it, too
             backstage.send("POST", path, document)
+
+
+def is_policy(document: dict[str, Any]) -> bool:
+    """Tell a policy and its binding from what grants something."""
+    return str(document["kind"]).startswith("ValidatingAdmissionPolicy")
 
 
 def collection_of(document: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.core.model import NodeView, PodView
+from fencer.core.model import AttachmentView, NodeView, PodView
 from fencer.errors import (
     ClusterConflict,
     ClusterDenied,
@@ -479,7 +479,8 @@ def test_clearing_is_bound_to_uid_and_version_in_both_requests(stand_in, lead_to
     patch, delete = server.requests
     assert (patch.method, delete.method) == ("PATCH", "DELETE")
     sent = json.loads(patch.body)
-    assert sent["metadata"] == {"uid": "uid-1", "resourceVersion": "7"}
+    labels = {"fencer.dev/clearing": "true"}
+    assert sent["metadata"] == {"uid": "uid-1", "resourceVersion": "7", "labels": labels}
     assert sent["status"]["phase"] == "Failed"
     assert json.loads(delete.body) == {
         "gracePeriodSeconds": 0,
@@ -494,7 +495,57 @@ def test_a_pod_whose_failing_was_answered_with_nonsense_is_not_deleted(stand_in,
     assert [method for method, _ in server.asked] == ["PATCH"]
 
 
-def test_a_finished_pod_is_only_deleted(stand_in, lead_to):
-    server = stand_in(answer({"kind": "Pod"}))
+FAILED_POD = {"metadata": {"namespace": "default", "name": "db-0", "uid": "uid-1", "resourceVersion": "8"}}
+
+
+def test_a_finished_pod_is_labelled_and_deleted_and_not_failed(stand_in, lead_to):
+    server = stand_in(answer(FAILED_POD))
     lead_to(server.url).clear(PodView("default", "db-0", "uid-1", "7", "Succeeded"), "guest stopped")
-    assert [method for method, _ in server.asked] == ["DELETE"]
+    patch, delete = server.requests
+    assert (patch.method, delete.method) == ("PATCH", "DELETE")
+    assert "status" not in json.loads(patch.body)
+
+
+def not_seen_yet(policy):
+    words = (
+        f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: fencer may not clear"
+    )
+    return status(403, reason="Forbidden", name="db-0", message=words)
+
+
+def test_a_policy_that_does_not_see_the_taint_yet_is_asked_again(stand_in, lead_to, pauses):
+    denied = not_seen_yet("fencer-clearing")
+    server = stand_in(in_turn(denied, denied, answer(FAILED_POD), denied, answer({"kind": "Pod"})))
+    assert lead_to(server.url).clear(POD, "guest stopped").gone
+    assert [request.method for request in server.requests] == ["PATCH"] * 3 + ["DELETE"] * 2
+    assert pauses == [0.1, 0.2, 0.1]
+
+
+def test_one_that_never_sees_it_is_told(stand_in, lead_to, pauses):
+    server = stand_in(not_seen_yet("fencer-clearing"))
+    with pytest.raises(ClusterDenied, match="'fencer-clearing'"):
+        lead_to(server.url).clear(POD, "guest stopped")
+    assert {request.method for request in server.requests} == {"PATCH"}
+    assert sum(pauses) < 5
+
+
+def test_any_other_refusal_is_final(stand_in, lead_to, pauses):
+    server = stand_in(not_seen_yet("fencer-pods"))
+    with pytest.raises(ClusterDenied):
+        lead_to(server.url).clear(POD, "guest stopped")
+    assert (len(server.requests), pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ('User "x" cannot delete resource "volumeattachments"', "fencer setup kubernetes --attachments"),
+        ("ValidatingAdmissionPolicy 'fencer-attachments' with binding 'x' denied request", "denied request"),
+    ],
+)
+def test_an_attachment_that_may_not_be_deleted_is_told_with_what_grants_it(stand_in, lead_to, words, told):
+    server = stand_in(status(403, reason="Forbidden", message=words))
+    with pytest.raises(ClusterDenied) as caught:
+        lead_to(server.url).delete_attachment(AttachmentView("va-1", "uid-1", "pv-1", "k8s-1", attached=True))
+    assert str(caught.value).count(told) == 1
+    assert ("--attachments" in str(caught.value)) is ("User" in words)

@@ -9,12 +9,13 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, VOLUME_RIGHTS, Right
+from fencer.cluster.patches import CLEARING
+from fencer.cluster.rights import ATTACHMENT_RIGHTS, DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, VOLUME_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterUnreachable
-from tests.cluster.conftest import ACCOUNT, RBAC, collection_of
+from tests.cluster.conftest import ACCOUNT, RBAC, ROLES, collection_of
 from tests.support import wait_until
 
 USER = "fencer-under-test"
@@ -128,7 +129,8 @@ def test_a_pod_is_failed_then_deleted_with_grace_0_both_bound_to_what_was_read(
     assert cluster.clear(pod, "guest stopped").gone
     fail, delete = written(bare_api, name, 2)
     assert (fail["verb"], fail["objectRef"]["subresource"]) == ("patch", "status")
-    assert fail["requestObject"]["metadata"] == {"uid": pod.uid, "resourceVersion": pod.version}
+    guard = {"uid": pod.uid, "resourceVersion": pod.version}
+    assert fail["requestObject"]["metadata"] == {**guard, "labels": {CLEARING: "true"}}
     assert delete["verb"] == "delete"
     options = delete["requestObject"]
     assert options["gracePeriodSeconds"] == 0
@@ -318,7 +320,7 @@ def test_the_manifest_grants_nothing_more(backstage, token, verb, group, resourc
 def granted(*roles):
     """What the manifest's roles of these names grant: verb, resource, group, namespace, object."""
     found = set()
-    for document in yaml.safe_load_all(RBAC.read_text()):
+    for document in documents():
         for rule in document.get("rules", []) if document["metadata"]["name"] in roles else []:
             found |= {
                 (verb, resource, group, document["metadata"].get("namespace", ""), name)
@@ -335,9 +337,22 @@ def asked(*rights):
 
 
 def test_the_roles_that_the_manifest_binds_and_the_list_of_rights_are_the_same():
-    documents = list(yaml.safe_load_all(RBAC.read_text()))
-    bound = {document["roleRef"]["name"] for document in documents if "roleRef" in document}
-    assert granted(*bound) == asked(*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS)
+    bound = {document["roleRef"]["name"] for document in documents(RBAC) if "roleRef" in document}
+    assert granted(*bound) == asked(*RIGHTS, *VOLUME_RIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("role", "rights"), [("fencer-drain", DRAIN_RIGHTS), ("fencer-attachments", ATTACHMENT_RIGHTS)]
+)
+def test_what_only_some_need_is_a_role_of_its_own_with_a_binding_of_its_own(role, rights):
+    bindings = [one for one in documents(*ROLES) if one.get("roleRef", {}).get("name") == role]
+    assert [(one["kind"], one["metadata"]["name"]) for one in bindings] == [("ClusterRoleBinding", role)]
+    assert granted(role) == asked(*rights)
+
+
+def documents(*manifests):
+    """The objects of some manifests; of all of them, where none is named."""
+    return [one for path in manifests or (RBAC, *ROLES) for one in yaml.safe_load_all(path.read_text())]
 
 
 def test_the_manifests_role_for_plans_is_what_a_plan_reads():

@@ -18,7 +18,6 @@ from tests.e2e.lab import Lab
 from tests.support import LateError, wait_until
 
 ACCOUNT = "system:serviceaccount:fencer:fencer"
-ADMISSION_POLICY = Path(__file__).parents[2] / "config" / "kubernetes" / "admission-policy.yaml"
 _COLLECTIONS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
@@ -259,11 +258,10 @@ class Operator:
 
     def _grant(self) -> None:
         """Make fencer's account as the README says, and narrow it by the admission policy."""
-        printed = self.run("setup", "kubernetes")
-        for manifest in (printed.stdout, ADMISSION_POLICY.read_text()):
-            for part in yaml.safe_load_all(manifest):
-                namespace = part["metadata"].get("namespace", "")
-                self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
+        printed = self.run("setup", "kubernetes", "--drain", "--attachments")
+        for part in yaml.safe_load_all(printed.stdout):
+            namespace = part["metadata"].get("namespace", "")
+            self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
         admins, own = str(self.lab.cluster.kubeconfig()), str(self._kubeconfig)
         words = ("setup", "kubernetes", "--kubeconfig", admins, "--output", own, "--replace")
 

@@ -1,6 +1,8 @@
 """``fencer setup kubernetes``: the manifest, and a kubeconfig that a real API server lets in."""
 
+import re
 import stat
+from datetime import UTC, datetime
 
 import pytest
 import yaml
@@ -9,10 +11,13 @@ from click.testing import CliRunner
 from fencer.cli.main import cli
 from fencer.cluster.account import leads_here
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.own import KubernetesAccount
 from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ClusterDenied
 from fencer.setup.kubernetes import policy_removal, removal
 from tests.cluster.conftest import RBAC, collection_of
+from tests.support import wait_until
 from tests.support.backstage import ApiBackstage
 
 ADMINS = "/nowhere/admin"
@@ -25,14 +30,31 @@ def run(*words):
     return result
 
 
-def test_what_is_printed_is_the_file_in_config():
-    assert run().output == RBAC.read_text()
-    assert run("--print", "--output", "/nowhere").output == RBAC.read_text()
+POLICY = RBAC.with_name("admission-policy.yaml")
+FILES = {"--drain": RBAC.with_name("drain.yaml"), "--attachments": RBAC.with_name("attachments.yaml")}
+
+
+def test_what_is_printed_are_the_files_in_config_with_the_policy_by_default():
+    printed = f"{RBAC.read_text()}---\n{POLICY.read_text()}"
+    assert run().output == printed
+    assert run("--print", "--output", "/nowhere").output == printed
+
+
+def test_the_policy_can_be_left_out_for_an_older_kubernetes():
+    assert run("--no-admission-policy").output == RBAC.read_text()
+    assert "ValidatingAdmissionPolicy" not in run("--no-admission-policy", "--drain", "--attachments").output
+    assert "ValidatingAdmissionPolicy" not in removal("fencer", "looked", policy=False)
+
+
+@pytest.mark.parametrize("option", FILES)
+def test_a_role_of_its_own_is_printed_where_it_is_asked_for(option):
+    assert run(option).output == f"{run().output}---\n{FILES[option].read_text()}"
+    assert option.replace("--", "fencer-") not in [name for _, _, name, _ in identities(run().output)]
 
 
 def test_the_admission_policy_is_about_the_same_account():
-    assert run("--admission-policy").output == (RBAC.parent / "admission-policy.yaml").read_text()
-    moved = run("--admission-policy", "--namespace", "guards").output
+    assert run("--admission-policy").output == POLICY.read_text()
+    moved = run("--admission-policy", "--attachments", "--namespace", "guards").output
     conditions = [
         condition["expression"]
         for document in yaml.safe_load_all(moved)
@@ -46,8 +68,9 @@ def test_the_admission_policy_is_about_the_same_account():
 
 def test_another_namespace_moves_the_account_and_nothing_else():
     """Not the key: all agents of a cluster share it, whatever account each has."""
-    objects = list(yaml.safe_load_all(run("--namespace", "guards").output))
-    before = list(yaml.safe_load_all(RBAC.read_text()))
+    more = ("--no-admission-policy", "--drain", "--attachments")
+    objects = list(yaml.safe_load_all(run("--namespace", "guards", *more).output))
+    before = list(yaml.safe_load_all(run(*more).output))
     added = objects.pop(1)
     assert (added["kind"], added["metadata"]["name"]) == ("Namespace", "guards")
     for now, then in zip(objects, before, strict=True):
@@ -105,7 +128,7 @@ def test_a_kubeconfig_that_trusts_anybody_gets_no_token(bare_api, tmp_path):
 def applied(bare_api, namespace):
     """Make every object of the manifest, under names of its own where other tests have the usual ones."""
     backstage = ApiBackstage(bare_api)
-    for document in yaml.safe_load_all(run("--namespace", namespace).output):
+    for document in yaml.safe_load_all(run("--namespace", namespace, "--no-admission-policy").output):
         path, kind, metadata = collection_of(document), document["kind"], document["metadata"]
         if kind not in {"Namespace", "ServiceAccount"}:
             metadata["name"] = metadata["name"].replace("fencer", namespace)
@@ -125,6 +148,10 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "its token is good until 20" in result.output
+    good_s = (
+        KubernetesAccount(ClusterSettings(str(file)), print).token_ends() - datetime.now(UTC)
+    ).total_seconds()
+    assert 89 * 86400 < good_s <= 90 * 86400
     cluster = KubernetesCluster(ClusterSettings(str(file)))
     assert cluster.identity().user == "system:serviceaccount:guards:fencer"
     assert cluster.missing_rights() == []
@@ -135,6 +162,35 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert run(*words, "--replace", "--hours", "1").exit_code == 0
     assert yaml.safe_load(file.read_text())["users"][0]["user"]["token"] != token
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_deleting_its_secret_ends_one_token_and_no_other(bare_api, tmp_path):
+    """The command that does it is told, and with --replace the one for the token before."""
+    applied(bare_api, "jailers")
+    files = [tmp_path / "one", tmp_path / "other"]
+    admin = ("--kubeconfig", bare_api.kubeconfig())
+    told = [run("--namespace", "jailers", "--output", file, *admin).output for file in files]
+    (secret,) = re.findall(r"kubectl -n jailers delete secret (\S+) ends it at once", told[0])
+    backstage = ApiBackstage(bare_api)
+    kept = backstage.send("GET", f"/api/v1/namespaces/jailers/secrets/{secret}")
+    assert kept["metadata"]["annotations"]["fencer.dev/made-for"].endswith(f":{files[0]}")
+    assert "data" not in kept
+    first, other = (KubernetesCluster(ClusterSettings(str(file))) for file in files)
+    assert first.identity().user == other.identity().user == "system:serviceaccount:jailers:fencer"
+    backstage.send("DELETE", f"/api/v1/namespaces/jailers/secrets/{secret}")
+    wait_until(lambda: is_denied(first), "end of the token")  # the API server believes a token for 10 s
+    assert other.identity().user == "system:serviceaccount:jailers:fencer"
+    again = run("--namespace", "jailers", "--output", files[1], *admin, "--replace").output
+    (before,) = re.findall(r"nobody uses it: kubectl -n jailers delete secret (\S+)", again)
+    assert before in told[1]
+
+
+def is_denied(cluster):
+    try:
+        cluster.identity()
+    except ClusterDenied:
+        return True
+    return False
 
 
 def copied_from_elsewhere(bare_api, folder):
@@ -209,6 +265,8 @@ def test_a_server_that_the_token_does_not_reach_leaves_no_file(bare_api, tmp_pat
     result = run(*words, "--server", "https://127.0.0.1:1")
     assert result.exit_code == 3
     assert not file.exists()
+    secrets = ApiBackstage(bare_api).send("GET", "/api/v1/namespaces/faraway/secrets")["items"]
+    assert secrets == []  # nobody has that token: it was revoked
 
 
 def identities(text):
@@ -221,7 +279,7 @@ def identities(text):
 
 @pytest.mark.parametrize("namespace", ["fencer", "guards"])
 def test_what_is_taken_back_is_what_was_made_and_the_key(namespace):
-    made = identities(run("--namespace", namespace).output)
+    made = identities(run("--namespace", namespace, *FILES).output)
     gone = identities(removal(namespace, "looked"))
     key = ("v1", "Secret", "fencer-key", "fencer")
     kept = {("v1", "Namespace", "guards", None)}
@@ -232,9 +290,11 @@ def test_what_is_taken_back_is_what_was_made_and_the_key(namespace):
 
 def test_a_namespace_that_may_hold_more_is_named_and_left():
     assert "# The namespace guards stays" in removal("guards", "looked")
+    assert "kubectl -n guards delete secret -l fencer.dev/token\n" in removal("guards", "looked")
     assert "stays" not in removal("fencer", "looked")
 
 
 def test_every_object_of_the_admission_policy_is_taken_back():
-    assert identities(policy_removal("fencer")) == identities(run("--admission-policy").output)
+    made = identities(run("--admission-policy", *FILES).output)
+    assert identities(policy_removal("fencer")) == [one for one in made if one[1].startswith("Validating")]
     assert identities(policy_removal("fencer"))

@@ -1,0 +1,134 @@
+"""What people are told of fencer's own account: which roles it lacks, and when its token ends."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from fencer.cli.findings import Finding, Level, granting
+from fencer.cli.wire import Wiring
+from fencer.config.settings import Config, PreStop
+from fencer.core.text import count, printable
+from fencer.errors import FencerError
+from fencer.ports import Asker
+from fencer.runtime.observe import API
+
+HOUR_S, DAY_S = 3600.0, 86400.0
+TOKEN_SOON_S = 14 * DAY_S
+"""Time for people: a token is good for 90 days, and somebody may be on holiday for two weeks."""
+
+
+def account_findings(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+    """Tell what an agent can do without, and what follows where it has to.
+
+    Args:
+        wiring: Builds what is asked.
+        config: What is wanted.
+        asker: Holds calls to their deadline.
+        user: Who we are.
+    """
+    yield from _evictions(wiring, config, asker, user)
+    yield from _attachments(wiring, config, asker, user)
+    try:
+        ends = wiring.account(config).token_ends()
+    except FencerError as error:
+        yield Finding("token", "", Level.WARN, f"when it ends is not known: {error}")
+        return
+    if ends is not None:
+        text = token_warning(ends, wiring.wall())
+        tries = (renewing(config),) if text else ()
+        about = f"until {ends:%Y-%m-%d %H:%M} UTC"
+        yield Finding("token", about, Level.WARN if text else Level.OK, text, tries)
+
+
+def token_warning(ends: datetime, wall: datetime) -> str:
+    """Say that a token ends soon; empty: it does not.
+
+    Args:
+        ends: When it ends.
+        wall: The time of day here.
+    """
+    left_s = (ends - wall).total_seconds()
+    if left_s > TOKEN_SOON_S:
+        return ""
+    if left_s <= 0:
+        return f"it ended {_long(-left_s)} ago: the API server lets nobody in with it"
+    return f"it ends in {_long(left_s)}: then this fencer can neither fence nor lift a fence"
+
+
+def renewing(config: Config) -> str:
+    """Return the command that makes another token."""
+    file = shlex.quote(printable(str(config.kubernetes.kubeconfig)))
+    return f"fencer setup kubernetes --kubeconfig ADMINS --output {file} --replace"
+
+
+class TokenReminder:
+    """Says once a day that the token ends soon.
+
+    Args:
+        wiring: Builds what is asked.
+        config: Which token, and what to try.
+        now_s: A monotonic clock, in seconds.
+        say: Tells people.
+    """
+
+    def __init__(
+        self, wiring: Wiring, config: Config, now_s: Callable[[], float], say: Callable[[str], None]
+    ) -> None:
+        self._wiring, self._config, self._now_s, self._say = wiring, config, now_s, say
+        self._next_s = now_s()
+
+    def look(self) -> None:
+        """Look, if a day has passed; what cannot be read is told by whoever asks the cluster."""
+        if self._now_s() < self._next_s:
+            return
+        self._next_s = self._now_s() + DAY_S
+        try:
+            ends = self._wiring.account(self._config).token_ends()
+        except FencerError:
+            return
+        text = "" if ends is None else token_warning(ends, self._wiring.wall())
+        if text:
+            self._say(f"the token for Kubernetes: {text}. Another: `{renewing(self._config)}`")
+
+
+def _evictions(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+    """Judge whether drains may evict; of an agent only one kind of hook needs that."""
+    try:
+        evictor = wiring.evictor(config)
+        missing = asker.ask(API, evictor.missing_drain_rights, config.policy.call_deadline_s)
+    except FencerError as error:
+        yield Finding("evictions", "", Level.WARN, f"whether drains may evict is not known: {error}")
+        return
+    if missing:
+        hook = config.hook.pre_stop is PreStop.DRAIN
+        who = (
+            "`fencer drain`, `fencer shutdown` and `hook: {pre_stop: drain}`"
+            if hook
+            else "drain and shutdown"
+        )
+        text = f"{who} cannot evict: may not {', '.join(missing)}"
+        yield Finding("evictions", "", Level.WARN if hook else Level.NOTE, text, (granting(user, "--drain"),))
+
+
+def _attachments(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+    """Judge what becomes of the volumes of a node that is deleted amid its fence."""
+    try:
+        account = wiring.account(config)
+        missing = asker.ask(API, account.missing_attachment_rights, config.policy.call_deadline_s)
+    except FencerError as error:
+        text = f"whether attachments may be deleted is not known: {error}"
+        yield Finding("attachments", "", Level.NOTE, text)
+        return
+    if missing:
+        text = (
+            f"may not {', '.join(missing)}: the volumes of a node that is deleted while it is fenced are "
+            "released by Kubernetes, after six minutes"
+        )
+        yield Finding("attachments", "", Level.NOTE, text, (granting(user, "--attachments"),))
+
+
+def _long(seconds: float) -> str:
+    days = seconds / DAY_S
+    return count(round(days), "day") if days >= 2 else count(round(seconds / HOUR_S), "hour")  # noqa: PLR2004

@@ -1,0 +1,43 @@
+"""What a service account's token says of itself: when it ends, and the Secret whose deletion ends it.
+
+It is read and not verified: it is our own, and only the API server may judge it. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from fencer.cluster.fields import mapping, text
+from fencer.errors import ClusterProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token says.
+
+    Attributes:
+        ends: When it is good no longer. None: it does not say.
+        secret: Name of the Secret that it is bound to. Empty: it is bound to none.
+    """
+
+    ends: datetime | None
+    secret: str
+
+
+def claims_of(token: str) -> Claims | None:
+    """Read a token; None: it is no JSON Web Token.
+
+    Source: RFC 7519; Kubernetes, "Managing Service Accounts", bound service account tokens.
+    """
+    try:
+        _, payload, _ = token.split(".")
+        data: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        ends = mapping(data).get("exp")
+        secret = text(mapping(data, "kubernetes.io"), "secret", "name")
+        return Claims(datetime.fromtimestamp(ends, UTC) if ends is not None else None, secret)
+    except (ValueError, TypeError, OverflowError, OSError, RecursionError, ClusterProtocol):
+        return None

@@ -1,0 +1,882 @@
+"""Everything that fencer's account may try, and what becomes of it: the table of docs/security.md.
+
+Each row is tried against a real API server.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.core import annotations as keys
+from fencer.core.model import Binding, Cordon, FenceMark, GuestRef
+from tests.cluster.guard import CLEARING, FAILED, SECRETS, send
+from tests.support import wait_until
+from tests.support.backstage import ATTACHMENTS, CLAIMS, LEASES, MERGE, NODES, PODS, ApiBackstage
+from tests.support.controlplane import ControlPlane, Response
+
+EVENTS = "/api/v1/namespaces/default/events"
+GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
+MARK = FenceMark("i-1", "2026-11-20T10:41:12Z", "boot-1", GUEST, "fencer@pve2")
+CORDON = Cordon("drain", "boot-1", "2026-11-20T10:55:00Z")
+DEDICATED = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+OURS = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+    "timeAdded": MARK.fenced_at_utc,
+}
+"""The taint of a fence at the time of `MARK`."""
+ADMINS = {name: value for name, value in OURS.items() if name != "timeAdded"}
+"""The same taint as `kubectl taint` sets it."""
+FORGED = '{"fencedAt":"2026-11-20T10:41:12Z"}'
+"""A mark that names that time, and says nothing else."""
+NO_GRACE = {"gracePeriodSeconds": 0}
+
+_numbers = itertools.count(1)
+
+
+class Scene:
+    """A node of its own with a pod and others' taint, label and annotation; and fencer's account.
+
+    Args:
+        api: A real API server with the policies in force.
+        account: The adapter as fencer's account: what fencer itself would write.
+    """
+
+    def __init__(self, api: ControlPlane, account: KubernetesCluster) -> None:
+        self.api, self.account, self.admin = api, account, ApiBackstage(api)
+        self.node = f"attacked-{next(_numbers)}"
+        self.pod = f"{self.node}-pod"
+        self.before: dict[str, Any] = {}
+        self.admin.make_node(self.node)
+        notes = {"labels": {"zone": "a"}, "annotations": {"example.com/theirs": "1"}}
+        self.set({"metadata": notes, "spec": {"taints": [DEDICATED]}})
+        self.admin.make_pod(self.node, self.pod)
+
+    # -- the scene, set by others --------------------------------------------------------------------------
+
+    def set(self, body: Mapping[str, Any]) -> None:
+        """Change the node as an administrator."""
+        self.admin.send("PATCH", f"{NODES}/{self.node}", body)
+
+    def set_pod(self, body: Mapping[str, Any]) -> None:
+        """Change the pod's status as its kubelet."""
+        self.admin.send("PATCH", f"{PODS}/{self.pod}/status", body)
+
+    def fenced(self) -> None:
+        """Let fencer fence the node, and the policy see it."""
+        self.account.taint(self.account.fact(self.node).node, MARK)
+        path = f"{PODS}/{self.pod}/status?dryRun=All"
+        wait_until(lambda: self.send("PATCH", path, FAILED).status == 200, "the policy to see the taint")
+
+    def lifted(self) -> None:
+        """Let an administrator lift that fence, and the policy see it."""
+        self.set({"metadata": {"annotations": {keys.MARK: None}}, "spec": {"taints": [DEDICATED]}})
+        path = f"{PODS}/{self.pod}/status?dryRun=All"
+        wait_until(lambda: self.send("PATCH", path, FAILED).status == 403, "the policy to see it lifted")
+
+    def attachment(self) -> str:
+        """Attach a volume to the node."""
+        self.admin.make_attachment(self.node, f"{self.node}-va", f"{self.node}-pv", attached=True)
+        return f"{ATTACHMENTS}/{self.node}-va"
+
+    # -- what the account tries ----------------------------------------------------------------------------
+
+    def send(self, method: str, path: str, body: Any = None, kind: str = MERGE) -> Response:
+        """Ask the API server as fencer's account, and remember how things stood before."""
+        self.before = self.state()
+        return send(self.api, method, path, body, kind=kind)
+
+    def patch(self, body: Mapping[str, Any]) -> Response:
+        """Patch the node as fencer's account."""
+        return self.send("PATCH", f"{NODES}/{self.node}", body)
+
+    def note(self, **notes: str | None) -> Response:
+        """Write fencer's annotations on the node."""
+        return self.patch({"metadata": {"annotations": {_KEYS[key]: text for key, text in notes.items()}}})
+
+    def taint(self, *taints: Mapping[str, Any], **notes: str | None) -> Response:
+        """Set the node's taints and fencer's annotations in one write."""
+        annotations = {_KEYS[key]: text for key, text in notes.items()}
+        return self.patch({"metadata": {"annotations": annotations}, "spec": {"taints": list(taints)}})
+
+    def fail(self, body: Mapping[str, Any] = FAILED) -> Response:
+        """Patch the pod's status as fencer's account."""
+        return self.send("PATCH", f"{PODS}/{self.pod}/status", body)
+
+    def delete(self, **options: Any) -> Response:
+        """Delete the pod as fencer's account: by its UID, unless the options say otherwise."""
+        uid = self.admin.send("GET", f"{PODS}/{self.pod}")["metadata"]["uid"]
+        body = {**NO_GRACE, "preconditions": {"uid": uid}, **options}
+        return self.send("DELETE", f"{PODS}/{self.pod}", body)
+
+    def evict(self, **options: Any) -> Response:
+        """Evict the pod as fencer's account: by its UID, unless the options say otherwise."""
+        uid = self.admin.send("GET", f"{PODS}/{self.pod}")["metadata"]["uid"]
+        body = {
+            "metadata": {"name": self.pod, "namespace": "default"},
+            "deleteOptions": {"preconditions": {"uid": uid}, **options},
+        }
+        return self.send("POST", f"{PODS}/{self.pod}/eviction", body)
+
+    def secret(self, **body: Any) -> Response:
+        """Make a Secret as fencer's account, as a dry run: that the real key is made is not this test's."""
+        return self.send("POST", f"{SECRETS}?dryRun=All", body)
+
+    # -- what there is to be harmed ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the node, the pod and the attachment without what the API server counts."""
+        paths = (f"{NODES}/{self.node}", f"{PODS}/{self.pod}", f"{ATTACHMENTS}/{self.node}-va")
+        found = {path: self.api.request("GET", path).body for path in paths}
+        for one in found.values():
+            one["metadata"].pop("resourceVersion", None)
+        return found
+
+
+_KEYS = {
+    "mark": keys.MARK,
+    "cordon": keys.CORDON,
+    "applied_by": keys.APPLIED_BY,
+    "exclude": keys.EXCLUDE,
+    "binding": keys.BINDING,
+    "doubts": keys.DOUBTS,
+    "incident": keys.INCIDENT,
+    "later": "fencer.dev/later",
+}
+
+RBAC = "RBAC"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that the account may try.
+
+    Attributes:
+        right: Verb and resource, as `fencer.cluster.rights.Right` tells them.
+        tried: What, in words.
+        attempt: Tries it.
+        why: Why it is allowed; empty: it is refused.
+        by: What refuses it: RBAC, or the name of an admission policy.
+        words: Part of what the policy says.
+    """
+
+    right: str
+    tried: str
+    attempt: Callable[[Scene], Any]
+    why: str = ""
+    by: str = ""
+    words: str = ""
+
+
+def allowed(right: str, tried: str, attempt: Callable[[Scene], Any], why: str) -> Row:
+    """Make a row of what goes through."""
+    return Row(right, tried, attempt, why=why)
+
+
+def refused(right: str, tried: str, attempt: Callable[[Scene], Any], by: str, words: str = "") -> Row:
+    """Make a row of what does not."""
+    return Row(right, tried, attempt, by=by, words=words)
+
+
+def table() -> str:
+    """Make the table of docs/security.md."""
+    lines = ["| right | what is tried | answer |", "| --- | --- | --- |"]
+    for row in ROWS:
+        answer = (
+            f"allowed: {row.why}" if row.why else f"refused by {row.by if row.by == RBAC else f'`{row.by}`'}"
+        )
+        lines.append(f"| {row.right} | {row.tried} | {answer} |")
+    return "\n".join(lines)
+
+
+# -- steps of more than one write -------------------------------------------------------------------------
+
+
+def _admins_taint(change: Callable[[Scene], Response]) -> Callable[[Scene], Response]:
+    """Try something of a node that an administrator tainted."""
+
+    def attempt(scene: Scene) -> Response:
+        scene.set({"spec": {"taints": [DEDICATED, ADMINS]}})
+        return change(scene)
+
+    return attempt
+
+
+def _admins_cordon(change: Callable[[Scene], Response], **notes: str) -> Callable[[Scene], Response]:
+    """Try something of a node that an administrator cordoned, perhaps with a note from before."""
+
+    def attempt(scene: Scene) -> Response:
+        old = {_KEYS[key]: text for key, text in notes.items()}
+        scene.set({"metadata": {"annotations": old}, "spec": {"unschedulable": True}})
+        return change(scene)
+
+    return attempt
+
+
+def _of_fenced(change: Callable[[Scene], Response]) -> Callable[[Scene], Response]:
+    """Try something of a node that fencer has fenced."""
+
+    def attempt(scene: Scene) -> Response:
+        scene.fenced()
+        return change(scene)
+
+    return attempt
+
+
+def _cordoned(change: Callable[[Scene], Any]) -> Callable[[Scene], Any]:
+    """Try something of a node that fencer has cordoned."""
+
+    def attempt(scene: Scene) -> Any:
+        scene.account.cordon(scene.account.fact(scene.node).node, CORDON)
+        return change(scene)
+
+    return attempt
+
+
+def _recorded_as_cordoner(scene: Scene) -> Response:
+    """Have the API server's own record say that fencer set an administrator's cordon."""
+    fields = scene.admin.send("GET", f"{NODES}/{scene.node}")["metadata"]["managedFields"]
+    for entry in fields:
+        if "f:unschedulable" in entry["fieldsV1"].get("f:spec", {}):
+            entry["manager"] = "fencer"
+    return scene.patch({"metadata": {"managedFields": fields}})
+
+
+def _owned_as_cordoner(scene: Scene) -> Response:
+    """The same by server-side apply, under fencer's name."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": scene.node},
+        "spec": {"unschedulable": True},
+    }
+    path = f"{NODES}/{scene.node}?fieldManager=fencer&force=true"
+    return scene.send("PATCH", path, body, kind="application/apply-patch+yaml")
+
+
+def _cleared_before(scene: Scene) -> Response:
+    scene.fenced()
+    scene.fail()
+    scene.lifted()
+    return scene.delete()
+
+
+def _mirror(scene: Scene) -> Response:
+    scene.fenced()
+    scene.pod = f"{scene.node}-mirror"
+    scene.admin.make_pod(scene.node, scene.pod, mirror=True)
+    scene.admin.send("PATCH", f"{PODS}/{scene.pod}", {"metadata": {"labels": {CLEARING: "true"}}})
+    scene.set_pod({"status": {"phase": "Failed"}})
+    return scene.delete()
+
+
+def _unbound(scene: Scene) -> Response:
+    scene.pod = f"{scene.node}-unbound"
+    spec = {"containers": [{"name": "main", "image": "none"}]}
+    scene.admin.send("POST", PODS, {"metadata": {"name": scene.pod}, "spec": spec})
+    return scene.fail()
+
+
+def _gone(scene: Scene) -> None:
+    """A node that is deleted amid its fence, and what is left of it."""
+    path = scene.attachment()
+    (pod,) = scene.account.pods(scene.node)
+    (item,) = scene.account.attachments().of(scene.node)
+    scene.admin.drop_node(scene.node)
+    assert scene.account.clear(pod, "guest stopped").gone
+    scene.account.delete_attachment(item)
+    assert scene.api.request("GET", path).status == 404
+
+
+def _fence_and_back(scene: Scene) -> None:
+    """All that fencer writes of a fence, from the binding to the end of the cordon after it."""
+    account, name = scene.account, scene.node
+    account.bind(account.fact(name).node, Binding(GUEST, ("boot-1",)))
+    account.claim(account.fact(name).node, "i-1", "fencer")
+    account.record_doubts(account.fact(name).node, ())
+    scene.fenced()
+    (pod,) = account.pods(name)
+    assert account.clear(pod, "guest stopped").gone
+    account.untaint(account.fact(name).node, Cordon("unfence", "boot-2", "2026-11-20T10:55:00Z"))
+    account.uncordon(account.fact(name).node)
+    after = account.fact(name).node
+    assert (after.mark, after.cordon, after.unschedulable) == (None, None, False)
+    assert [taint.key for taint in after.taints] == ["dedicated"]
+
+
+def _drain_and_back(scene: Scene) -> None:
+    account = scene.account
+    account.cordon(account.fact(scene.node).node, Cordon("hook", "boot-1", "2026-11-20T10:56:00Z"))
+    account.cordon(account.fact(scene.node).node, CORDON)  # a drain takes over what the agent would lift
+    account.uncordon(account.fact(scene.node).node)
+    assert account.fact(scene.node).node.cordon is None
+
+
+def _forgotten(scene: Scene) -> None:
+    scene.fenced()
+    scene.set({"spec": {"taints": [DEDICATED, ADMINS]}})
+    scene.account.forget_mark(scene.account.fact(scene.node).node)
+    assert scene.account.fact(scene.node).node.mark is None
+
+
+def _finished(scene: Scene) -> Response:
+    scene.fenced()
+    scene.set_pod({"status": {"phase": "Succeeded"}})
+    scene.admin.send("DELETE", f"{PODS}/{scene.pod}", {"gracePeriodSeconds": 30})
+    (pod,) = scene.account.pods(scene.node)
+    assert scene.account.clear(pod, "guest stopped").gone
+    return Response(200, {})
+
+
+def _finished_elsewhere(scene: Scene) -> Response:
+    scene.set_pod({"status": {"phase": "Succeeded"}})
+    return scene.delete()
+
+
+def _event(node: str) -> dict[str, Any]:
+    return {
+        "metadata": {"generateName": "forged-", "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node},
+        "type": "Normal",
+        "reason": "Forged",
+    }
+
+
+def _key_is_there(scene: Scene) -> Response:
+    """Ask for the key's making: the answer that it is there comes from behind the policy."""
+    answer = scene.secret(metadata={"name": "fencer-key"})
+    return Response(200, {}) if answer.status == 409 else answer
+
+
+KEY = f"{SECRETS}/fencer-key"
+NODES_BY = "fencer-nodes"
+FORCED = "an agent has to, and no policy sees a hypervisor"
+
+ROWS = (
+    # -- nodes
+    allowed("get nodes", "read a node", lambda s: s.send("GET", f"{NODES}/{s.node}"), "live readings"),
+    allowed(
+        "list nodes", "read all nodes", lambda s: s.send("GET", NODES), "every pass looks at all of them"
+    ),
+    refused(
+        "create nodes", "make a node", lambda s: s.send("POST", NODES, {"metadata": {"name": "evil"}}), RBAC
+    ),
+    refused("delete nodes", "delete a node", lambda s: s.send("DELETE", f"{NODES}/{s.node}"), RBAC),
+    refused(
+        "patch nodes/status",
+        "say that a node is ready",
+        lambda s: s.send("PATCH", f"{NODES}/{s.node}/status", {"status": {"phase": "Running"}}),
+        RBAC,
+    ),
+    allowed(
+        "patch nodes", "fence a node and lift it: all that fencer writes", _fence_and_back, "what it is for"
+    ),
+    allowed(
+        "patch nodes",
+        "fence a node that is Ready, whose guest runs, by a mark that is forged",
+        lambda s: s.taint(DEDICATED, OURS, mark=FORGED),
+        f"a person may fence a node that is Ready; {FORCED}",
+    ),
+    allowed("patch nodes", "cordon and uncordon: all that a drain writes", _drain_and_back, "drains"),
+    allowed(
+        "patch nodes",
+        "forget the mark of a fence that an administrator took off",
+        _forgotten,
+        "the node has booted anew",
+    ),
+    allowed(
+        "patch nodes",
+        "rewrite who a guest is, doubts, claims",
+        lambda s: s.note(binding="forged", doubts="forged", incident="forged"),
+        "an agent has to; it believes what the key in the Secret signed",
+    ),
+    refused(
+        "patch nodes",
+        "add the taint without a mark",
+        lambda s: s.taint(DEDICATED, OURS),
+        NODES_BY,
+        "any taint",
+    ),
+    refused(
+        "patch nodes",
+        "add the taint beside a mark that names no time",
+        lambda s: s.taint(DEDICATED, OURS, mark="{}"),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "add the taint beside a mark of another time",
+        lambda s: s.taint(DEDICATED, {**OURS, "timeAdded": "2026-11-20T10:41:13Z"}, mark=FORGED),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "write the mark alone, so that an administrator's taint would look like fencer's",
+        _admins_taint(lambda s: s.note(mark=FORGED)),
+        NODES_BY,
+        "may not write its mark",
+    ),
+    refused(
+        "patch nodes",
+        "write the mark and its time onto an administrator's taint",
+        _admins_taint(lambda s: s.taint(DEDICATED, OURS, mark=FORGED)),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "write the mark alone",
+        lambda s: s.note(mark=FORGED),
+        NODES_BY,
+        "may not write its mark",
+    ),
+    refused(
+        "patch nodes",
+        "say alone that fencer applied the taint",
+        lambda s: s.note(applied_by="fencer"),
+        NODES_BY,
+        "may not write its mark",
+    ),
+    refused(
+        "patch nodes",
+        "change the mark of a fence",
+        _of_fenced(lambda s: s.note(mark='{"fencedAt":"2026-11-20T10:41:12Z","by":"me"}')),
+        NODES_BY,
+        "may not write its mark",
+    ),
+    refused(
+        "patch nodes",
+        "replace a fence by another one",
+        _of_fenced(
+            lambda s: s.taint(
+                DEDICATED,
+                {**OURS, "timeAdded": "2027-11-20T10:41:12Z"},
+                mark=FORGED.replace("2026", "2027"),
+            )
+        ),
+        NODES_BY,
+        "may not write its mark",
+    ),
+    refused(
+        "patch nodes",
+        "take the mark off and leave the taint, for nobody to lift",
+        _of_fenced(lambda s: s.note(mark=None)),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "lift the fence and leave the mark, as if a person had lifted it",
+        _of_fenced(lambda s: s.taint(DEDICATED)),
+        NODES_BY,
+        "leave the mark",
+    ),
+    refused(
+        "patch nodes",
+        "change the value of fencer's taint",
+        _of_fenced(lambda s: s.taint(DEDICATED, {**OURS, "value": "maintenance"})),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "lift an administrator's out-of-service taint",
+        _admins_taint(lambda s: s.taint(DEDICATED)),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "change the value of an administrator's out-of-service taint",
+        _admins_taint(lambda s: s.taint(DEDICATED, {**ADMINS, "value": "maintenance"})),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "change its effect",
+        _admins_taint(lambda s: s.taint(DEDICATED, {**ADMINS, "effect": "NoSchedule"})),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "add the taint with another effect",
+        lambda s: s.taint(DEDICATED, {**OURS, "effect": "NoSchedule"}, mark=FORGED),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused("patch nodes", "take any other taint off", lambda s: s.taint(), NODES_BY, "any taint but"),
+    refused(
+        "patch nodes",
+        "add any other taint",
+        lambda s: s.taint(DEDICATED, {"key": "evil", "effect": "NoExecute"}),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
+        "cordon without a note",
+        lambda s: s.patch({"spec": {"unschedulable": True}}),
+        NODES_BY,
+        "without saying so",
+    ),
+    refused("patch nodes", "write the note alone", lambda s: s.note(cordon="{}"), NODES_BY, "as it sets it"),
+    refused(
+        "patch nodes",
+        "write the note onto an administrator's cordon",
+        _admins_cordon(lambda s: s.note(cordon="{}")),
+        NODES_BY,
+        "as it sets it",
+    ),
+    refused(
+        "patch nodes",
+        "lift an administrator's cordon",
+        _admins_cordon(lambda s: s.patch({"spec": {"unschedulable": None}})),
+        NODES_BY,
+        "lift a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "lift one where a note of fencer's was left from before",
+        _admins_cordon(lambda s: s.patch({"spec": {"unschedulable": None}}), cordon="{}"),
+        NODES_BY,
+        "lift a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "have itself recorded as who set it, in metadata.managedFields",
+        _admins_cordon(_recorded_as_cordoner, cordon="{}"),
+        NODES_BY,
+        "recorded as who set a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "the same by server-side apply in fencer's name",
+        _admins_cordon(_owned_as_cordoner, cordon="{}"),
+        NODES_BY,
+        "recorded as who set a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "take the note off a cordon that stays, for nobody to lift",
+        _cordoned(lambda s: s.note(cordon=None)),
+        NODES_BY,
+        "take the word off",
+    ),
+    refused(
+        "patch nodes", "take over fencer.dev/exclude", lambda s: s.note(exclude="true"), NODES_BY, "exclude"
+    ),
+    refused(
+        "patch nodes",
+        "any other fencer.dev/ annotation",
+        lambda s: s.note(later="1"),
+        NODES_BY,
+        "fencer.dev/later",
+    ),
+    refused(
+        "patch nodes",
+        "change an annotation of others",
+        lambda s: s.patch({"metadata": {"annotations": {"example.com/theirs": "2"}}}),
+        NODES_BY,
+        "annotation example.com/theirs",
+    ),
+    refused(
+        "patch nodes",
+        "change labels, the role of a control plane among them",
+        lambda s: s.patch({"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}),
+        NODES_BY,
+        "metadata.labels",
+    ),
+    refused(
+        "patch nodes",
+        "change finalizers",
+        lambda s: s.patch({"metadata": {"finalizers": ["example.com/hold"]}}),
+        NODES_BY,
+        "metadata.finalizers",
+    ),
+    refused(
+        "patch nodes",
+        "change owners",
+        lambda s: s.patch(
+            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}}
+        ),
+        NODES_BY,
+        "metadata.ownerReferences",
+    ),
+    refused(
+        "patch nodes",
+        "change spec.providerID",
+        lambda s: s.patch({"spec": {"providerID": "proxmox://home/666"}}),
+        NODES_BY,
+        "spec.providerID",
+    ),
+    refused(
+        "patch nodes",
+        "change spec.podCIDR",
+        lambda s: s.patch({"spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"]}}),
+        NODES_BY,
+        "spec.podCIDR",
+    ),
+    # -- pods
+    allowed("get pods", "read a pod", lambda s: s.send("GET", f"{PODS}/{s.pod}"), "is it the same pod still"),
+    allowed("list pods", "read all pods", lambda s: s.send("GET", PODS), "what a fence clears"),
+    refused(
+        "create pods", "make a pod", lambda s: s.send("POST", PODS, {"metadata": {"name": "evil"}}), RBAC
+    ),
+    refused("patch pods", "change a pod", lambda s: s.send("PATCH", f"{PODS}/{s.pod}", FAILED), RBAC),
+    refused("deletecollection pods", "delete many pods", lambda s: s.send("DELETE", PODS), RBAC),
+    refused(
+        "create pods/exec", "run a command", lambda s: s.send("POST", f"{PODS}/{s.pod}/exec?command=id"), RBAC
+    ),
+    allowed(
+        "patch pods/status, delete pods",
+        "fail and delete a pod of a fenced node, one that has finished, too",
+        _finished,
+        "clearing",
+    ),
+    allowed(
+        "patch pods/status, delete pods",
+        "the same, and its attachment, of a node whose object was deleted",
+        _gone,
+        "a Node may be deleted amid its fence; its attachments need a role of their own",
+    ),
+    refused(
+        "patch pods/status", "fail a pod of a node that is not fenced", lambda s: s.fail(), "fencer-clearing"
+    ),
+    refused(
+        "patch pods/status",
+        "fail it without the label that the policy asks by",
+        lambda s: s.fail({"status": {"phase": "Failed"}}),
+        "fencer-pod-status",
+        "without saying that it clears it",
+    ),
+    refused(
+        "patch pods/status",
+        "fail a pod of a node that an administrator tainted",
+        _admins_taint(lambda s: s.fail()),
+        "fencer-clearing",
+        "does not carry its taint",
+    ),
+    *(
+        refused(
+            "patch pods/status",
+            tried,
+            _of_fenced(lambda s, body=body: s.fail({**FAILED, **body})),
+            "fencer-pod-status",
+            words,
+        )
+        for tried, body, words in (
+            (
+                "say that a pod has succeeded",
+                {"status": {"phase": "Succeeded"}},
+                "to Failed and to nothing else",
+            ),
+            ("say something of it", {"status": {"phase": "Failed", "message": "x"}}, "status.message"),
+            (
+                "change its address",
+                {"status": {"phase": "Failed", "podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]}},
+                "status.podIP",
+            ),
+            (
+                "change its conditions",
+                {"status": {"phase": "Failed", "conditions": [{"type": "Ready", "status": "True"}]}},
+                "any condition of a pod but DisruptionTarget",
+            ),
+            (
+                "change its labels",
+                {"metadata": {"labels": {CLEARING: "true", "app": "stolen"}}},
+                "metadata.labels of a pod: app",
+            ),
+            (
+                "change its annotations",
+                {"metadata": {"labels": {CLEARING: "true"}, "annotations": {"a": "b"}}},
+                "metadata.annotations",
+            ),
+            (
+                "change its finalizers",
+                {"metadata": {"labels": {CLEARING: "true"}, "finalizers": ["example.com/hold"]}},
+                "metadata.finalizers",
+            ),
+        )
+    ),
+    refused(
+        "patch pods/status",
+        "fail a pod that is bound to no node",
+        _unbound,
+        "fencer-pod-status",
+        "bound to no node",
+    ),
+    refused(
+        "delete pods",
+        "delete a pod that runs",
+        _of_fenced(lambda s: s.delete()),
+        "fencer-pods",
+        "before its phase",
+    ),
+    refused(
+        "delete pods",
+        "delete a finished pod of a node that is not fenced",
+        _finished_elsewhere,
+        "fencer-pods",
+        "without saying that it clears it",
+    ),
+    refused(
+        "delete pods",
+        "delete a pod of a node whose fence was lifted",
+        _cleared_before,
+        "fencer-clearing",
+        "does not carry its taint",
+    ),
+    refused("delete pods", "delete a mirror pod", _mirror, "fencer-pods", "a mirror pod"),
+    refused(
+        "delete pods",
+        "delete whichever pod has the name",
+        _of_fenced(lambda s: (s.fail(), s.delete(preconditions={}))[1]),
+        "fencer-pods",
+        "without naming the UID",
+    ),
+    # -- evictions: fencer-drain
+    allowed(
+        "create pods/eviction",
+        "evict any pod, as far as budgets allow, with what grace its spec gives",
+        lambda s: s.evict(),
+        "drains: the role `fencer-drain`",
+    ),
+    refused(
+        "create pods/eviction",
+        "evict it without grace, while it runs on",
+        lambda s: s.evict(**NO_GRACE),
+        "fencer-evictions",
+        "without grace",
+    ),
+    refused(
+        "create pods/eviction",
+        "evict whichever pod has the name",
+        lambda s: s.evict(preconditions={}),
+        "fencer-evictions",
+        "without naming the UID",
+    ),
+    # -- volumes: fencer-attachments
+    allowed(
+        "list volumeattachments",
+        "read all attachments",
+        lambda s: s.send("GET", ATTACHMENTS),
+        "is a fence over",
+    ),
+    refused(
+        "delete volumeattachments",
+        "delete the attachment of a node that is there, fenced or not",
+        _of_fenced(lambda s: s.send("DELETE", s.attachment())),
+        "fencer-attachments",
+        "which is there",
+    ),
+    refused("patch volumeattachments", "change one", lambda s: s.send("PATCH", s.attachment(), {}), RBAC),
+    allowed(
+        "get persistentvolumeclaims",
+        "read a claim that it can name",
+        lambda s: (s.admin.make_claim(s.node), s.send("GET", f"{CLAIMS}/{s.node}"))[1],
+        "which volumes a pod keeps",
+    ),
+    refused("list persistentvolumeclaims", "read all claims", lambda s: s.send("GET", CLAIMS), RBAC),
+    # -- leases, namespaces, events, the key
+    allowed(
+        "list leases in kube-node-lease", "read all of them", lambda s: s.send("GET", LEASES), "who is heard"
+    ),
+    allowed(
+        "get leases in kube-node-lease",
+        "read one",
+        lambda s: (s.admin.renew_lease(s.node), s.send("GET", f"{LEASES}/{s.node}"))[1],
+        "who is heard",
+    ),
+    refused(
+        "patch leases in kube-node-lease",
+        "renew one, as if its kubelet lived",
+        lambda s: s.send("PATCH", f"{LEASES}/{s.node}", {}),
+        RBAC,
+    ),
+    allowed(
+        "get namespaces kube-system",
+        "read it",
+        lambda s: s.send("GET", "/api/v1/namespaces/kube-system"),
+        "which cluster this is, and the pause",
+    ),
+    refused(
+        "get namespaces", "read another one", lambda s: s.send("GET", "/api/v1/namespaces/default"), RBAC
+    ),
+    refused(
+        "patch namespaces",
+        "lift the pause",
+        lambda s: s.send("PATCH", "/api/v1/namespaces/kube-system", {}),
+        RBAC,
+    ),
+    allowed(
+        "create events in default",
+        "leave an Event, about whatever and in whoever's name",
+        lambda s: s.send("POST", EVENTS, _event(s.node)),
+        "what people are told; nobody acts upon an Event",
+    ),
+    refused("list events in default", "read Events", lambda s: s.send("GET", EVENTS), RBAC),
+    allowed(
+        "get secrets fencer-key in fencer",
+        "read the key, and sign in fencer's name",
+        lambda s: (
+            s.account.bind(s.account.fact(s.node).node, Binding(GUEST, ("boot-1",))),
+            s.send("GET", KEY),
+        )[1],
+        "agents sign what they write; after a theft make another key",
+    ),
+    refused(
+        "get secrets in fencer", "read another Secret", lambda s: s.send("GET", f"{SECRETS}/other"), RBAC
+    ),
+    refused("list secrets in fencer", "read all of them", lambda s: s.send("GET", SECRETS), RBAC),
+    refused("patch secrets in fencer", "change the key", lambda s: s.send("PATCH", KEY, {}), RBAC),
+    refused("delete secrets in fencer", "delete the key", lambda s: s.send("DELETE", KEY), RBAC),
+    refused(
+        "create secrets in fencer",
+        "make any Secret but the key",
+        lambda s: s.secret(metadata={"name": "other"}),
+        "fencer-secrets",
+        "any Secret but fencer-key",
+    ),
+    refused(
+        "create secrets in fencer",
+        "have Kubernetes make it a token of any account of that namespace",
+        lambda s: s.secret(
+            metadata={"name": "fencer-key", "annotations": {"kubernetes.io/service-account.name": "fencer"}},
+            type="kubernetes.io/service-account-token",
+        ),
+        "fencer-secrets",
+        "made into a token",
+    ),
+    allowed(
+        "create secrets in fencer", "make the key where there is none", _key_is_there, "the first agent does"
+    ),
+    refused(
+        "create serviceaccounts/token in fencer",
+        "make itself another token",
+        lambda s: s.send("POST", "/api/v1/namespaces/fencer/serviceaccounts/fencer/token", {}),
+        RBAC,
+    ),
+    refused(
+        "create clusterrolebindings",
+        "give itself more rights",
+        lambda s: s.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {}),
+        RBAC,
+    ),
+    refused(
+        "delete validatingadmissionpolicies",
+        "take the policy away",
+        lambda s: s.send(
+            "DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/fencer-nodes"
+        ),
+        RBAC,
+    ),
+)
