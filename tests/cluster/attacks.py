@@ -326,8 +326,8 @@ def _forgotten(scene: Scene) -> None:
 
 def _finished(scene: Scene) -> Response:
     scene.fenced()
-    scene.set_pod({"status": {"phase": "Succeeded"}})
     scene.admin.send("DELETE", f"{PODS}/{scene.pod}", {"gracePeriodSeconds": 30})
+    scene.set_pod({"status": {"phase": "Succeeded"}})
     (pod,) = scene.account.pods(scene.node)
     assert scene.account.clear(pod, "guest stopped").gone
     return Response(200, {})

@@ -98,6 +98,7 @@ def test_a_finished_pod_and_one_with_finalizers_are_cleared(guarded, account, no
     backstage.make_pod(node, f"{node}-done")
     backstage.send("PATCH", f"{PODS}/{node}-done/status", {"status": {"phase": "Succeeded"}})
     backstage.make_pod(node, f"{node}-held", finalizers=["example.com/hold"])
+    account.taint(account.fact(node).node, MARK)
     cleared = {each.pod.name: each for each in (account.clear(pod, "off") for pod in account.pods(node))}
     assert cleared[f"{node}-done"].gone
     assert "example.com/hold" in cleared[f"{node}-held"].note

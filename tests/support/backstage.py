@@ -32,7 +32,10 @@ class ApiBackstage:
         self, name: str, *, ready: bool | None = True, boot_id: str = "boot-1", taints: Sequence[Taint] = ()
     ) -> None:
         spec = {"taints": [_taint(taint) for taint in taints]}
-        made = self.send("POST", NODES, {"metadata": {"name": name}, "spec": spec})
+        # As a kubelet makes it: of an object that is made without any field the API server never records who
+        # writes which. Source: apimachinery pkg/util/managedfields/internal/skipnonapplied.go.
+        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
+        made = self.send("POST", f"{NODES}?fieldManager=kubelet", {"metadata": metadata, "spec": spec})
         # All of nodeInfo's fields are required together.
         rest = "machineID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion"
         info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
