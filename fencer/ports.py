@@ -322,7 +322,7 @@ class Cleared:
 
 
 class Cluster(Protocol):
-    """The Kubernetes API, reduced to what fencer reads and writes. Only a refused write is sent again."""
+    """The Kubernetes API, reduced to what fencer reads and writes. No method retries a write."""
 
     def identity(self) -> ClusterInfo:
         """Ask which cluster this is, who we are, and whether fencing is paused.

@@ -50,7 +50,8 @@ grace_option: Decorator = click.option(
     type=click.IntRange(min=-1),
     default=-1,
     metavar="SECONDS",
-    help="How long each pod may take to end; -1: as its own spec says. As kubectl's.",
+    help="How long each pod may take to end; -1: as its own spec says. As kubectl's, but that the admission "
+    "policy refuses fencer's account 0: such a pod may run on.",
 )
 parallel_option: Decorator = click.option(
     "--parallel",

@@ -151,6 +151,9 @@ def kubernetes(  # noqa: PLR0913 - one for each option
         )
         say_file(removal(namespace, looked, policy=only != "account"))
         return
+    if (drain or attachments) and (only == "policy" or (output is not None and not only)):
+        alone = "--admission-policy" if only else "--output"
+        raise click.UsageError(f"{alone} prints no role: --drain and --attachments go with the manifest.")
     wanted = Wanted(only != "policy", only != "account", drain, attachments)
     text = manifest(namespace, wanted)
     if output is None or only:

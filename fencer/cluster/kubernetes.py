@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from fencer.cluster import parse, patches, volumes
 from fencer.cluster.answers import Answer, NoSuchPath
-from fencer.cluster.clearing import Clearing
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
 from fencer.cluster.key import ClusterKey
@@ -17,7 +16,7 @@ from fencer.cluster.names import NAME, refuse_odd_names
 from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
-from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol
+from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
 
 LEASES = "kube-node-lease"
@@ -40,7 +39,6 @@ class KubernetesCluster:
     ) -> None:
         self._api = Connection(settings, sleep)
         self._lists = Lists(self._api, page)
-        self._clearing = Clearing(self._api, sleep)
         self._key = ClusterKey(self._api)
 
     # -- who and what -------------------------------------------------------------------------------------
@@ -200,8 +198,55 @@ class KubernetesCluster:
     # -- pods ---------------------------------------------------------------------------------------------
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        """See `Cluster.clear`."""
-        return self._clearing.clear(pod, why)
+        """See `Cluster.clear`. A mirror pod is not sent anywhere: its kubelet owns it."""
+        if pod.mirror:
+            return Cleared(pod, gone=False, note="a mirror pod: only its kubelet can end it")
+        refuse_odd_names(pod.namespace, pod.name)
+        try:
+            failed = pod if pod.finished else self._fail(pod, why)
+            self._api.write(
+                f"delete pod {pod}",
+                lambda apis: apis.core.delete_namespaced_pod,
+                name=pod.name,
+                namespace=pod.namespace,
+                body=patches.delete_pod(failed),
+            )
+        except ClusterNotFound:
+            return Cleared(pod, gone=True)
+        except ClusterConflict:
+            if self._is_gone(pod):
+                return Cleared(pod, gone=True)
+            raise
+        # The delete was bound to this very version, so these are all the finalizers there are.
+        note = f"held by finalizers: {', '.join(failed.finalizers)}" if failed.finalizers else ""
+        return Cleared(pod, gone=not note, note=note)
+
+    def _fail(self, pod: PodView, why: str) -> PodView:
+        """Set the phase to Failed; return the pod as it is now, whose version the deletion needs."""
+        answer = self._api.write(
+            f"fail pod {pod}",
+            lambda apis: apis.core.patch_namespaced_pod_status,
+            name=pod.name,
+            namespace=pod.namespace,
+            body=patches.fail_pod(pod, why, _now_utc()),
+        )
+        try:
+            return parse.name_in_error(parse.pod, answer.body)
+        except ClusterProtocol as error:
+            raise ClusterUnreachable(f"fail pod {pod}: the outcome is unknown: {error}") from error
+
+    def _is_gone(self, pod: PodView) -> bool:
+        """Whether there is no pod any more with this name and this UID."""
+        try:
+            answer = self._api.read(
+                f"get pod {pod}",
+                lambda apis: apis.core.read_namespaced_pod,
+                name=pod.name,
+                namespace=pod.namespace,
+            )
+        except ClusterNotFound:
+            return True
+        return parse.name_in_error(parse.pod, answer.body).uid != pod.uid
 
     # -- attachments --------------------------------------------------------------------------------------
 

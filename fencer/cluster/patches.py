@@ -22,8 +22,6 @@ Notes = Mapping[str, str | None]
 NO_EXECUTE = "NoExecute"
 EVENTS_NAMESPACE = "default"
 """Where Events about objects without a namespace belong. Source: kubernetes validation of Events."""
-CLEARING = "fencer.dev/clearing"
-"""Label of a pod that fencer clears: the admission policy asks about Nodes for no other pod's sake."""
 _APPLIED_BY = "fencer"
 _MESSAGE_LIMIT = 1024
 """Characters. Source: events.k8s.io/v1 NoteLengthLimit; core/v1 takes more, but shares the storage."""
@@ -81,8 +79,6 @@ def uncordon(node: NodeView) -> Body:
 def fail_pod(pod: PodView, why: str, now_utc: str) -> Body:
     """Set a pod's phase to Failed, with the condition that tells its controller not to blame the pod.
 
-    One that is finished already only gets the label.
-
     Source: kubernetes pkg/controller/podgc (phase before deletion); Jobs read the condition
     (podFailurePolicy).
     """
@@ -93,9 +89,8 @@ def fail_pod(pod: PodView, why: str, now_utc: str) -> Body:
         "message": why,
         "lastTransitionTime": now_utc,
     }
-    labels = {CLEARING: "true"}
-    body: Body = {"metadata": {"uid": pod.uid, "resourceVersion": pod.version, "labels": labels}}
-    return body if pod.finished else {**body, "status": {"phase": "Failed", "conditions": [condition]}}
+    guard = {"uid": pod.uid, "resourceVersion": pod.version}
+    return {"metadata": guard, "status": {"phase": "Failed", "conditions": [condition]}}
 
 
 def delete_pod(pod: PodView) -> Body:

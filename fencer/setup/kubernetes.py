@@ -33,7 +33,7 @@ class Wanted:
         account: The account, its rights and what it reads.
         policy: The admission policy, for Kubernetes 1.30 or newer.
         drain: The right to evict pods.
-        attachments: The right to delete attachments of nodes that are gone.
+        attachments: The right to delete attachments.
     """
 
     account: bool = True
@@ -41,13 +41,9 @@ class Wanted:
     drain: bool = False
     attachments: bool = False
 
-    def takes(self, document: str) -> bool:
-        """Whether an object, as it stands in a manifest, is wanted."""
-        return self.policy if "\nkind: ValidatingAdmissionPolicy" in f"\n{document}" else self.account
-
 
 ALL = Wanted(drain=True, attachments=True)
-POLICIES = replace(ALL, account=False)
+POLICY = Wanted(account=False)
 
 
 def manifest(namespace: str = NAMESPACE, wanted: Wanted = ALL) -> str:
@@ -64,8 +60,7 @@ def manifest(namespace: str = NAMESPACE, wanted: Wanted = ALL) -> str:
         ATTACHMENTS: wanted.attachments,
     }
     texts = [packaged(name).decode() for name, is_wanted in files.items() if is_wanted]
-    documents = [one.rstrip("\n") for text in texts for one in text.split("\n---\n") if wanted.takes(one)]
-    return _moved("\n---\n".join([*documents, ""]).removesuffix("---\n"), namespace)
+    return _moved("---\n".join(texts), namespace)
 
 
 def _moved(text: str, namespace: str) -> str:
@@ -114,13 +109,13 @@ def revoking(namespace: str, secret: str = "") -> str:
 
 
 def policy_removal(namespace: str) -> str:
-    """Return, for ``kubectl delete``, what names every admission policy that `manifest` makes.
+    """Return, for ``kubectl delete``, what names every object of the admission policy.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
     head = "# Takes back the admission policy: kubectl delete --ignore-not-found -f -"
-    return "\n".join([head, *map(_document, _objects(manifest(namespace, POLICIES))), ""])
+    return "\n".join([head, *map(_document, _objects(manifest(namespace, POLICY))), ""])
 
 
 def _objects(text: str) -> list[str]:

@@ -89,7 +89,7 @@ def token(bare_api: ControlPlane) -> str:
     """The token of the service account, as an administrator would make it from the manifest."""
     backstage = ApiBackstage(bare_api)
     for manifest in (RBAC, *ROLES):
-        apply(backstage, manifest, policies=False)
+        apply(backstage, manifest)
     backstage.wait_for_rights((*RIGHTS, *VOLUME_RIGHTS, *DRAIN_RIGHTS, *ATTACHMENT_RIGHTS), ACCOUNT)
     made = backstage.send(
         "POST",
@@ -107,20 +107,13 @@ def account(bare_api: ControlPlane, token: str, tmp_path_factory) -> KubernetesC
     return KubernetesCluster(ClusterSettings(kubeconfig=str(path)))
 
 
-def apply(backstage: ApiBackstage, manifest: Path, *, policies: bool) -> None:
-    """Make every admission policy of a manifest, or everything else."""
+def apply(backstage: ApiBackstage, manifest: Path) -> None:
+    """Make every object of a manifest."""
     for document in yaml.safe_load_all(manifest.read_text()):
-        if is_policy(document) is not policies:
-            continue
         path, name = collection_of(document), document["metadata"]["name"]
         known = backstage.send("GET", f"{path}?fieldSelector=metadata.name%3D{name}")["items"]
         if document["kind"] != "Namespace" or not known:  # other tests need it, too
             backstage.send("POST", path, document)
-
-
-def is_policy(document: dict[str, Any]) -> bool:
-    """Tell a policy and its binding from what grants something."""
-    return str(document["kind"]).startswith("ValidatingAdmissionPolicy")
 
 
 def collection_of(document: dict[str, Any]) -> str:

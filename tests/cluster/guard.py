@@ -8,16 +8,15 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.conftest import ACCOUNT, MANIFESTS, ROLES, apply, collection_of, is_policy
+from tests.cluster.conftest import ACCOUNT, MANIFESTS, apply, collection_of
 from tests.support import wait_until
-from tests.support.backstage import ATTACHMENTS, MERGE, NODES, PODS, ApiBackstage
+from tests.support.backstage import MERGE, NODES, PODS, ApiBackstage
 from tests.support.controlplane import ControlPlane, Response
 
 POLICY = MANIFESTS / "admission-policy.yaml"
 GROUPS = ("system:serviceaccounts", "system:serviceaccounts:fencer", "system:authenticated")
 SECRETS = "/api/v1/namespaces/fencer/secrets"
-CLEARING = "fencer.dev/clearing"
-FAILED = {"metadata": {"labels": {CLEARING: "true"}}, "status": {"phase": "Failed"}}
+FAILED = {"status": {"phase": "Failed"}}
 
 # Until a policy is in force its probe passes, so each is a dry run. For a DELETE it has to be in the body,
 # whose options win over the query's; and a deletion that changes nothing of one under way meets no policy.
@@ -27,10 +26,8 @@ PROBES = {
     "fencer-nodes": ("PATCH", f"{NODES}/probe?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
     "fencer-pod-status": ("PATCH", f"{PODS}/probe/status?dryRun=All", {"status": {"phase": "Unknown"}}),
     "fencer-pods": ("DELETE", f"{PODS}/probe", {"dryRun": ["All"]}),
-    "fencer-clearing": ("PATCH", f"{PODS}/probe/status?dryRun=All", FAILED),
     "fencer-evictions": ("POST", f"{PODS}/probe/eviction?dryRun=All", {"metadata": {"name": "probe"}}),
     "fencer-secrets": ("POST", f"{SECRETS}?dryRun=All", {"metadata": {"name": "probe"}}),
-    "fencer-attachments": ("DELETE", f"{ATTACHMENTS}/probe", {"dryRun": ["All"]}),
 }
 
 
@@ -67,20 +64,15 @@ def kubelet_sends(api: ControlPlane, node: str, body: Any, part: str = "") -> Re
 def policies_in_force(api: ControlPlane) -> Iterator[None]:
     """Have every admission policy refuse what it should, for a while."""
     backstage = ApiBackstage(api)
-    manifests = (POLICY, *ROLES)
-    for manifest in manifests:
-        apply(backstage, manifest, policies=True)
+    apply(backstage, POLICY)
     backstage.make_node("probe")
     backstage.make_pod("probe", "probe")
-    backstage.make_attachment("probe", "probe", "probe", attached=True)
     wait_until(lambda: _refusing(api) == {*PROBES, "fencer-kubelets"}, "refusal of each policy")
     yield
-    for document in (one for manifest in manifests for one in yaml.safe_load_all(manifest.read_text())):
-        if is_policy(document):
-            backstage.send("DELETE", f"{collection_of(document)}/{document['metadata']['name']}")
+    for document in yaml.safe_load_all(POLICY.read_text()):
+        backstage.send("DELETE", f"{collection_of(document)}/{document['metadata']['name']}")
     # They are read anew once a second: what other modules write shall not meet them.
     wait_until(lambda: not _refusing(api), "end of the policies")
-    backstage.send("DELETE", f"{ATTACHMENTS}/probe")
     backstage.drop_pod("probe")
     backstage.drop_node("probe")
 

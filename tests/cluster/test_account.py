@@ -6,11 +6,10 @@ import re
 
 import pytest
 
-from fencer.cluster.patches import CLEARING as LABEL
 from fencer.core import annotations as keys
 from tests.cluster.attacks import RBAC, ROWS, Scene
 from tests.cluster.conftest import MANIFESTS
-from tests.cluster.guard import CLEARING, policies_in_force, send
+from tests.cluster.guard import policies_in_force, send
 from tests.support.controlplane import Response
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
@@ -28,7 +27,7 @@ def scene(guarded, account):
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.why], ids=lambda row: f"{row.right}: {row.tried}")
-def test_what_fencer_needs_goes_through(scene, row):
+def test_what_the_table_allows_goes_through(scene, row):
     answer = row.attempt(scene)
     assert not isinstance(answer, Response) or answer.status < 300, answer
 
@@ -76,11 +75,10 @@ def granted(api, space, account):
     }
 
 
-def test_the_policy_knows_every_annotation_and_label_that_fencer_writes():
+def test_the_policy_knows_every_annotation_that_fencer_writes():
     """One that is new has to be written there as well, or the policy refuses the fence that it comes with."""
     text = (MANIFESTS / "admission-policy.yaml").read_text()
     written = {keys.BINDING, keys.DOUBTS, keys.INCIDENT, keys.MARK, keys.CORDON, keys.APPLIED_BY}
     constants = {value for name, value in vars(keys).items() if name.isupper() and isinstance(value, str)}
     assert constants - written == {keys.EXCLUDE, keys.PAUSE}  # people's, and only read
     assert all(f"'{key}'" in text for key in written)
-    assert LABEL == CLEARING

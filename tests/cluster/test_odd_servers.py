@@ -479,8 +479,7 @@ def test_clearing_is_bound_to_uid_and_version_in_both_requests(stand_in, lead_to
     patch, delete = server.requests
     assert (patch.method, delete.method) == ("PATCH", "DELETE")
     sent = json.loads(patch.body)
-    labels = {"fencer.dev/clearing": "true"}
-    assert sent["metadata"] == {"uid": "uid-1", "resourceVersion": "7", "labels": labels}
+    assert sent["metadata"] == {"uid": "uid-1", "resourceVersion": "7"}
     assert sent["status"]["phase"] == "Failed"
     assert json.loads(delete.body) == {
         "gracePeriodSeconds": 0,
@@ -495,52 +494,17 @@ def test_a_pod_whose_failing_was_answered_with_nonsense_is_not_deleted(stand_in,
     assert [method for method, _ in server.asked] == ["PATCH"]
 
 
-FAILED_POD = {"metadata": {"namespace": "default", "name": "db-0", "uid": "uid-1", "resourceVersion": "8"}}
-
-
-def test_a_finished_pod_is_labelled_and_deleted_and_not_failed(stand_in, lead_to):
-    server = stand_in(answer(FAILED_POD))
+def test_a_finished_pod_is_only_deleted(stand_in, lead_to):
+    server = stand_in(answer({"kind": "Pod"}))
     lead_to(server.url).clear(PodView("default", "db-0", "uid-1", "7", "Succeeded"), "guest stopped")
-    patch, delete = server.requests
-    assert (patch.method, delete.method) == ("PATCH", "DELETE")
-    assert "status" not in json.loads(patch.body)
-
-
-def not_seen_yet(policy):
-    words = (
-        f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: fencer may not clear"
-    )
-    return status(403, reason="Forbidden", name="db-0", message=words)
-
-
-def test_a_policy_that_does_not_see_the_taint_yet_is_asked_again(stand_in, lead_to, pauses):
-    denied = not_seen_yet("fencer-clearing")
-    server = stand_in(in_turn(denied, denied, answer(FAILED_POD), denied, answer({"kind": "Pod"})))
-    assert lead_to(server.url).clear(POD, "guest stopped").gone
-    assert [request.method for request in server.requests] == ["PATCH"] * 3 + ["DELETE"] * 2
-    assert pauses == [0.1, 0.2, 0.1]
-
-
-def test_one_that_never_sees_it_is_told(stand_in, lead_to, pauses):
-    server = stand_in(not_seen_yet("fencer-clearing"))
-    with pytest.raises(ClusterDenied, match="'fencer-clearing'"):
-        lead_to(server.url).clear(POD, "guest stopped")
-    assert {request.method for request in server.requests} == {"PATCH"}
-    assert sum(pauses) < 5
-
-
-def test_any_other_refusal_is_final(stand_in, lead_to, pauses):
-    server = stand_in(not_seen_yet("fencer-pods"))
-    with pytest.raises(ClusterDenied):
-        lead_to(server.url).clear(POD, "guest stopped")
-    assert (len(server.requests), pauses) == (1, [])
+    assert [method for method, _ in server.asked] == ["DELETE"]
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ('User "x" cannot delete resource "volumeattachments"', "fencer setup kubernetes --attachments"),
-        ("ValidatingAdmissionPolicy 'fencer-attachments' with binding 'x' denied request", "denied request"),
+        ("ValidatingAdmissionPolicy 'of-somebody-else' with binding 'x' denied request", "denied request"),
     ],
 )
 def test_an_attachment_that_may_not_be_deleted_is_told_with_what_grants_it(stand_in, lead_to, words, told):

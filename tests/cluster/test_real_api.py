@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.patches import CLEARING
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, VOLUME_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
@@ -130,7 +129,7 @@ def test_a_pod_is_failed_then_deleted_with_grace_0_both_bound_to_what_was_read(
     fail, delete = written(bare_api, name, 2)
     assert (fail["verb"], fail["objectRef"]["subresource"]) == ("patch", "status")
     guard = {"uid": pod.uid, "resourceVersion": pod.version}
-    assert fail["requestObject"]["metadata"] == {**guard, "labels": {CLEARING: "true"}}
+    assert fail["requestObject"]["metadata"] == guard
     assert delete["verb"] == "delete"
     options = delete["requestObject"]
     assert options["gracePeriodSeconds"] == 0

@@ -52,9 +52,17 @@ def test_a_role_of_its_own_is_printed_where_it_is_asked_for(option):
     assert option.replace("--", "fencer-") not in [name for _, _, name, _ in identities(run().output)]
 
 
+@pytest.mark.parametrize("words", [("--admission-policy",), ("--output", "/nowhere/kubeconfig")])
+@pytest.mark.parametrize("option", FILES)
+def test_a_role_is_not_passed_over_where_it_is_not_printed(option, words):
+    refused = run(*words, option)
+    assert refused.exit_code == 2
+    assert f"{words[0]} prints no role" in refused.output
+
+
 def test_the_admission_policy_is_about_the_same_account():
     assert run("--admission-policy").output == POLICY.read_text()
-    moved = run("--admission-policy", "--attachments", "--namespace", "guards").output
+    moved = run("--admission-policy", "--namespace", "guards").output
     conditions = [
         condition["expression"]
         for document in yaml.safe_load_all(moved)
@@ -295,6 +303,5 @@ def test_a_namespace_that_may_hold_more_is_named_and_left():
 
 
 def test_every_object_of_the_admission_policy_is_taken_back():
-    made = identities(run("--admission-policy", *FILES).output)
-    assert identities(policy_removal("fencer")) == [one for one in made if one[1].startswith("Validating")]
+    assert identities(policy_removal("fencer")) == identities(run("--admission-policy").output)
     assert identities(policy_removal("fencer"))
