@@ -11,7 +11,7 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import Config, PreStop
 from fencer.core.text import count, printable
 from fencer.errors import FencerError
-from fencer.ports import Asker
+from fencer.ports import Asker, ClusterInfo
 from fencer.runtime.observe import API
 
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -19,17 +19,17 @@ TOKEN_SOON_S = 14 * DAY_S
 """Time for people: a token is good for 90 days, and somebody may be on holiday for two weeks."""
 
 
-def account_findings(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+def account_findings(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo) -> Iterator[Finding]:
     """Tell what an agent can do without, and what follows where it has to.
 
     Args:
         wiring: Builds what is asked.
         config: What is wanted.
         asker: Holds calls to their deadline.
-        user: Who we are.
+        info: Who we are, and in which Kubernetes.
     """
-    yield from _evictions(wiring, config, asker, user)
-    yield from _attachments(wiring, config, asker, user)
+    yield from _evictions(wiring, config, asker, info)
+    yield from _attachments(wiring, config, asker, info)
     try:
         ends = wiring.account(config).token_ends()
     except FencerError as error:
@@ -93,7 +93,7 @@ class TokenReminder:
             self._say(f"the token for Kubernetes: {text}. Another: `{renewing(self._config)}`")
 
 
-def _evictions(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+def _evictions(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo) -> Iterator[Finding]:
     """Judge whether drains may evict; of an agent only one kind of hook needs that."""
     try:
         evictor = wiring.evictor(config)
@@ -109,10 +109,11 @@ def _evictions(wiring: Wiring, config: Config, asker: Asker, user: str) -> Itera
             else "drain and shutdown"
         )
         text = f"{who} cannot evict: may not {', '.join(missing)}"
-        yield Finding("evictions", "", Level.WARN if hook else Level.NOTE, text, (granting(user, "--drain"),))
+        command = granting(info.user, "--drain", version=info.version)
+        yield Finding("evictions", "", Level.WARN if hook else Level.NOTE, text, (command,))
 
 
-def _attachments(wiring: Wiring, config: Config, asker: Asker, user: str) -> Iterator[Finding]:
+def _attachments(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo) -> Iterator[Finding]:
     """Judge what becomes of the volumes of a node that is deleted amid its fence."""
     try:
         account = wiring.account(config)
@@ -126,7 +127,8 @@ def _attachments(wiring: Wiring, config: Config, asker: Asker, user: str) -> Ite
             f"may not {', '.join(missing)}: the volumes of a node that is deleted while it is fenced are "
             "released by Kubernetes, after six minutes"
         )
-        yield Finding("attachments", "", Level.NOTE, text, (granting(user, "--attachments"),))
+        command = granting(info.user, "--attachments", version=info.version)
+        yield Finding("attachments", "", Level.NOTE, text, (command,))
 
 
 def _long(seconds: float) -> str:

@@ -36,7 +36,7 @@ from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import count
 from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerError
-from fencer.ports import Asker, Clock, Cluster, EndpointInfo, Hypervisor, StopSettings
+from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
 
@@ -53,7 +53,7 @@ class Inspection:
     clock: Clock
     asker: Asker
     cluster: Cluster | None = None
-    user: str = ""
+    info: ClusterInfo | None = None
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     answering: set[str] = field(default_factory=set)
     infos: dict[str, EndpointInfo] = field(default_factory=dict)
@@ -65,8 +65,8 @@ class Inspection:
         yield from self._ways()
         yield from self._journal()
         yield from self._cluster()
-        if self.cluster is not None:
-            yield from account_findings(self.wiring, self.config, self.asker, self.user)
+        if self.info is not None:
+            yield from account_findings(self.wiring, self.config, self.asker, self.info)
         yield from self._endpoints()
         yield from self._nodes()
 
@@ -113,9 +113,9 @@ class Inspection:
             tries = (f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes",)
             yield Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
             return
-        self.cluster, self.user = cluster, info.user
+        self.cluster, self.info = cluster, info
         yield cluster_finding(info, missing)
-        yield from volume_rights_findings(lesser, info.user)
+        yield from volume_rights_findings(lesser, info)
 
     def _endpoints(self) -> Iterator[Finding]:
         unbuilt: dict[str, FencerError] = {}

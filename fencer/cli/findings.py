@@ -26,6 +26,8 @@ CLOCK_S = 3.0
 TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
+POLICIES_KNOWN = (1, 30)
+"""ValidatingAdmissionPolicy, as admissionregistration.k8s.io/v1. Source: KEP-3488."""
 
 _ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
 
@@ -69,7 +71,7 @@ def cluster_finding(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         return Finding("kubernetes", about, Level.FAIL, text, ("upgrade to 1.26 or newer",))
     if missing:
         text = f"{note}; may not {', '.join(missing)}"
-        return Finding("kubernetes", about, Level.FAIL, text, (granting(info.user),))
+        return Finding("kubernetes", about, Level.FAIL, text, (granting(info.user, version=info.version),))
     if version is None:
         return Finding("kubernetes", about, Level.WARN, f"{note}; a version that cannot be read")
     if version < TAINT_CLEARS:
@@ -94,14 +96,14 @@ def without_key(name: str) -> str:
 WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
 
 
-def volume_rights_findings(missing: Sequence[str], user: str) -> Iterator[Finding]:
+def volume_rights_findings(missing: Sequence[str], info: ClusterInfo) -> Iterator[Finding]:
     """Judge whether the volumes of a pod can be told; fences are begun without it."""
     if missing:
         text = f"may not {', '.join(missing)}: {WITHOUT_VOLUME_RIGHTS}"
-        yield Finding("volumes", "", Level.WARN, text, (granting(user),))
+        yield Finding("volumes", "", Level.WARN, text, (granting(info.user, version=info.version),))
 
 
-def granting(user: str, *roles: str) -> str:
+def granting(user: str, *roles: str, version: str = "") -> str:
     """Return the command that grants fencer's rights to a user, and takes them from no other account.
 
     The manifest binds one account: applied for another namespace, it would leave this one without any right.
@@ -109,10 +111,13 @@ def granting(user: str, *roles: str) -> str:
     Args:
         user: Who we are.
         roles: Options that grant more: ``--drain``.
+        version: Of Kubernetes, like ``v1.36.2``; empty: not known.
     """
     account = _ACCOUNT.fullmatch(user)
     elsewhere = ["--namespace", account[1]] if account and account[1] != "fencer" else []
-    return " ".join(["fencer setup kubernetes", *elsewhere, *roles, "| kubectl apply -f -"])
+    known = _version(version)
+    older = ["--no-admission-policy"] if known is not None and known < POLICIES_KNOWN else []
+    return " ".join(["fencer setup kubernetes", *elsewhere, *older, *roles, "| kubectl apply -f -"])
 
 
 def known_nodes(seen: Pass) -> list[Observation]:

@@ -23,7 +23,7 @@ from fencer.config.settings import Config, PreStop
 from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
-from fencer.ports import Clock, Reporter
+from fencer.ports import Clock, ClusterInfo, Reporter
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import LogReporter, set_up
@@ -206,10 +206,11 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
         mode.value,
         ", ".join(parts.hypervisors),
     )
-    _name_lesser_rights(parts, agent, identity.user)
+    _name_lesser_rights(parts, agent, identity)
     if not missing:
         return True
-    text = f"rights are missing: {', '.join(missing)}; `{granting(identity.user)}` grants them"
+    grants = granting(identity.user, version=identity.version)
+    text = f"rights are missing: {', '.join(missing)}; `{grants}` grants them"
     if mode is Mode.ARMED:
         log.error("not armed: %s", text)
         return False
@@ -217,13 +218,12 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
     return True
 
 
-def _name_lesser_rights(parts: Parts, agent: Agent, user: str) -> None:
+def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> None:
     """Warn of what an agent can do without: one that was upgraded before its rights has to go on fencing."""
     missing = agent.observer.api(parts.cluster.missing_volume_rights)
     if missing:
-        log.warning(
-            "may not %s: %s; `%s` grants it", ", ".join(missing), WITHOUT_VOLUME_RIGHTS, granting(user)
-        )
+        grants = granting(identity.user, version=identity.version)
+        log.warning("may not %s: %s; `%s` grants it", ", ".join(missing), WITHOUT_VOLUME_RIGHTS, grants)
 
 
 class Stop:

@@ -167,6 +167,21 @@ def test_an_account_elsewhere_is_told_the_command_for_its_own_namespace():
     assert rows["evictions"]["try"] == [command.format(" --drain")]
 
 
+@pytest.mark.parametrize(
+    ("version", "option"), [("v1.29.15+k3s1", "--no-admission-policy "), ("v1.30.0", ""), ("odd", "")]
+)
+def test_before_there_were_admission_policies_the_command_prints_none(version, option):
+    """Kubectl would fail by a kind that such a server does not know."""
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", version, "(not told)")
+    lab = Otherwise(identity=lambda: info, missing_rights=lambda: ["patch nodes"])
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    lab.own.missing = ["delete volumeattachments"]
+    rows, _, _ = findings(lab)
+    command = f"fencer setup kubernetes {option}{{}}| kubectl apply -f -"
+    told = [rows[name]["try"] for name in ("kubernetes", "evictions", "attachments")]
+    assert told == [[command.format(role)] for role in ("", "--drain ", "--attachments ")]
+
+
 def test_roles_of_their_own_that_are_not_there_are_no_fault_of_an_agent():
     lab = Lab()
     lab.simulation.cluster.missing = {"create pods/eviction"}
