@@ -33,8 +33,8 @@ PAGE = 100
 
 NARROWEST = 24
 """Columns that the last cell of a table needs; with less it goes below the others."""
-_COLOUR = re.compile(r"(\x1b\[(?:0|1|3[1-3]|90)m)")
-"""What click makes of bold and of the colours above."""
+_COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
+"""What click makes of bold, and of its colours."""
 BELOW = 6
 """How far it is indented there."""
 
