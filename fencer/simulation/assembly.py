@@ -162,11 +162,13 @@ class Simulation:
 
     def heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and was heard a moment ago."""
-        machine, node = self._machines.get(guest.name), self.api.nodes.get(guest.node)
-        if machine is None or node is None or not guest.running() or not guest.nic_up:
-            return False
-        lately = self.clock.now_s() - node.renewed_s < HEARD_S
-        return lately and not machine.kubelet.stopped
+        node = self.api.nodes.get(guest.node)
+        return node is not None and self.clock.now_s() - node.renewed_s < HEARD_S and self.can_be_heard(guest)
+
+    def can_be_heard(self, guest: Guest) -> bool:
+        """Whether a guest's kubelet works, and nothing cuts it off."""
+        machine = self._machines.get(guest.name)
+        return machine is not None and guest.running() and guest.nic_up and not machine.kubelet.stopped
 
     def guest(self, name: str) -> Guest:
         """Return a guest by name."""

@@ -171,8 +171,9 @@ def _hazards(stage: Stage) -> Iterator[str]:
 def _revenants(stage: Stage) -> list[str]:
     """Name the nodes whose guest runs on with memory that was gone, under a fence, and alone with its UUID.
 
-    Otherwise it may be told from a copy only later. Nor where nobody answers fencer, or somebody has forged
-    its mark: it says so then, and leaves that node to a person.
+    Otherwise it may be told from a copy only later. Nor where nobody answers fencer; where somebody has
+    forged its mark, which it says, leaving that node to a person; and where neither hypervisor nor kubelet
+    tells.
     """
     simulation = stage.simulation
     troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
@@ -188,6 +189,7 @@ def _revenants(stage: Stage) -> list[str]:
         and guest.node in simulation.api.nodes
         and simulation.api.nodes[guest.node].out_of_service
         and guest.node not in forged
+        and (stage.scenario.shape.tells_cold or simulation.can_be_heard(guest))
     ]
 
 
