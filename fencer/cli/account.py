@@ -71,12 +71,19 @@ class TokenReminder:
         config: Which token, and what to try.
         now_s: A monotonic clock, in seconds.
         say: Tells people.
+        ask: Holds a call to its deadline: a plugin for credentials that hangs keeps nobody from fencing.
     """
 
     def __init__(
-        self, wiring: Wiring, config: Config, now_s: Callable[[], float], say: Callable[[str], None]
+        self,
+        wiring: Wiring,
+        config: Config,
+        now_s: Callable[[], float],
+        say: Callable[[str], None],
+        ask: Callable[[Callable[[], datetime | None]], datetime | None],
     ) -> None:
         self._wiring, self._config, self._now_s, self._say = wiring, config, now_s, say
+        self._ask = ask
         self._next_s = now_s()
 
     def look(self) -> None:
@@ -85,7 +92,7 @@ class TokenReminder:
             return
         self._next_s = self._now_s() + DAY_S
         try:
-            ends = self._wiring.account(self._config).token_ends()
+            ends = self._ask(lambda: self._wiring.account(self._config).token_ends())
         except FencerError:
             return
         text = "" if ends is None else token_warning(ends, self._wiring.wall())

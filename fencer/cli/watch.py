@@ -88,6 +88,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     parts.config,
                     parts.clock.now_s,
                     lambda text: world.reporter.said(text, warning=True),
+                    agent.observer.api,
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
                 log.info("told to stop: stopped after the present pass")

@@ -15,7 +15,7 @@ from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
-from fencer.errors import HypervisorUnreachable
+from fencer.errors import ClusterUnreachable, HypervisorUnreachable
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
 from fencer.simulation.asker import InlineAsker
@@ -142,12 +142,26 @@ def test_a_token_that_ends_soon_is_told_at_the_start():
 def test_it_is_looked_at_once_a_day():
     """An agent may run for longer than a token is good."""
     lab, now_s, told = Lab(), [0.0], []
-    reminder = TokenReminder(lab, lab.load(PATH), lambda: now_s[0], told.append)
+    reminder = TokenReminder(lab, lab.load(PATH), lambda: now_s[0], told.append, lambda call: call())
     for day in (0.0, 0.5, 1.0, 1.5, 2.0):
         now_s[0] = day * 86400
         lab.own.ends = lab.wall() + (timedelta(days=60) if day < 1 else timedelta(days=1))
         reminder.look()
     assert len(told) == 2
+
+
+def test_credentials_that_do_not_come_keep_nobody_from_fencing():
+    """A plugin hangs: it is asked under a deadline, and again a day later."""
+    lab, told, asked = Lab(), [], []
+
+    def late(call):
+        asked.append(call)
+        raise ClusterUnreachable("no answer within 10 s")
+
+    reminder = TokenReminder(lab, lab.load(PATH), lambda: 0.0, told.append, late)
+    reminder.look()
+    reminder.look()
+    assert (len(asked), told) == (1, [])
 
 
 def test_missing_rights_of_an_account_elsewhere_are_granted_where_it_is():
