@@ -38,6 +38,8 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
         )
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except RecursionError as error:  # of the YAML reader, which goes down with what it reads
+        raise ConfigError(f"{path}: no kubeconfig: nested too deep") from error
     except broken as error:
         raise ConfigError(f"{path or 'in_cluster'}: no usable kubeconfig: {error}") from error
 

@@ -32,7 +32,20 @@ def test_in_cluster_outside_of_one(monkeypatch):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "just words", "[]", "clusters: 5", "a: b", "current-context: x\ncontexts: [1]\n", "\x00", "{}"],
+    [
+        *(
+            "",
+            "{",
+            "just words",
+            "[]",
+            "clusters: 5",
+            "a: b",
+            "current-context: x\ncontexts: [1]\n",
+            "\x00",
+            "{}",
+        ),
+        *("[" * 2000, "- " * 2000),
+    ],
 )
 def test_a_broken_kubeconfig_is_named(tmp_path, text):
     file = tmp_path / "kubeconfig"
