@@ -45,7 +45,8 @@ class _Strand:
     """One line of execution. The first is whoever made the clock, and needs no thread of its own."""
 
     def __init__(self) -> None:
-        self.turn = threading.Semaphore(0)
+        self.turn = threading.Lock()  # held until somebody gives the turn to this strand
+        self.turn.acquire()
         self.waits: list[_Wait] = []
         self.woken = False
 

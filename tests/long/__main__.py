@@ -25,7 +25,7 @@ from tests.long.steps import STEPS
 
 
 def main(words: Sequence[str]) -> int:
-    """Run what the words ask for. Exit code 1: something failed."""
+    """Run what the words ask for. Exit code 1: something failed; 130: it was interrupted."""
     asked = _parse(words)
     if asked.list:
         width = max(map(len, STEPS))
@@ -42,15 +42,21 @@ def main(words: Sequence[str]) -> int:
 
 
 def _do(asked: argparse.Namespace) -> int:
-    """Run what was asked for. Exit code 1: something failed."""
+    """Run what was asked for. Exit code 1: something failed; 130: it was interrupted."""
     if asked.repeat is not None:
         site = Site(asked.folder, "repeat", asked.seed)
         say(f"output: {site.log}")
         return 0 if repeat(site, asked.repeat, asked.what, say) else 1
-    ended = [run(STEPS[name], asked.folder, asked.seed) for name in asked.what or STEPS]
+    ended: list[Ended] = []
+    for name in asked.what or STEPS:
+        ended.append(run(STEPS[name], asked.folder, asked.seed))
+        if ended[-1].outcome is Outcome.INTERRUPTED:
+            break
     told = f"{table(ended)}\nseed {asked.seed}; all output: {asked.folder}"
     (asked.folder / "table.txt").write_text(f"{told}\n")
     say(f"\n{told}")
+    if ended[-1].outcome is Outcome.INTERRUPTED:
+        return 130
     # Whoever names a step, or requires all that is real, is not content with less.
     wanted = {Outcome.FAILED, Outcome.LEFT_OUT} if asked.what or _required() else {Outcome.FAILED}
     return 1 if any(step.outcome in wanted for step in ended) else 0
@@ -67,6 +73,8 @@ def run(step: Step, folder: Path, seed: int) -> Ended:
         outcome, note = Outcome.FAILED, str(failed)
     except LeftOut as why:
         outcome, note = Outcome.LEFT_OUT, str(why)
+    except KeyboardInterrupt:
+        outcome, note = Outcome.INTERRUPTED, "nothing is shown by it, nor by what was to come after it"
     say(f"{step.name}: {outcome.value}: {note}")
     return Ended(step.name, outcome, note, (time.monotonic() - began_s) / 60)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -28,9 +29,9 @@ def fuzz(site: Site) -> str:
     """Draw other input in each round; what fails stays in `.hypothesis`, and is tried first the next time.
 
     Raises:
-        StepFailed: a reader stumbled; the log has the smallest input that makes it.
+        StepFailed: a reader stumbled; the log has the smallest input that makes it. Or no time was named.
     """
-    until_s = time.monotonic() + 60 * float(os.environ.get(MINUTES) or 60)
+    until_s = time.monotonic() + 60 * _minutes(os.environ.get(MINUTES) or "60")
     rounds = 0
     while rounds == 0 or time.monotonic() < until_s:
         seed = f"--hypothesis-seed={site.seed * 100_000 + rounds}"
@@ -42,3 +43,13 @@ def fuzz(site: Site) -> str:
             raise StepFailed(f"round {rounds + 1}, {seed}: {site.last_line()}")
         rounds += 1
     return f"{rounds} rounds of {EXAMPLES} examples for each target: {site.last_line()}"
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 <= minutes < math.inf:
+        raise StepFailed(f"{MINUTES}={text}: for how many minutes? A number, like 5")
+    return minutes

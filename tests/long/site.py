@@ -20,7 +20,7 @@ def required() -> Mapping[str, str]:
 
 
 class Site:
-    """The files of one step, anew each time.
+    """The files of one step, anew each time; what was said the last time is kept beside it, until the next.
 
     Attributes:
         folder: For whatever it keeps.
@@ -34,6 +34,8 @@ class Site:
         self.seed = seed
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
+        if self.log.exists():
+            self.log.replace(results / f"{name}.before.log")
         self.log.write_bytes(b"")
 
     def run(

@@ -15,6 +15,7 @@ class Outcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     LEFT_OUT = "left out"
+    INTERRUPTED = "interrupted"
 
 
 class StepFailed(Exception):

@@ -49,7 +49,7 @@ _STEPS = (
         )
         for part in PARTS
     ),
-    Step("fuzz", "readers under input that was right once, for an hour", fuzz),
+    Step("fuzz", "readers under input that was right once, for an hour or FENCER_FUZZ_MINUTES", fuzz),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )

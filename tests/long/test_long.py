@@ -7,6 +7,7 @@ import pytest
 
 from tests.long import __main__ as long
 from tests.long import numbers
+from tests.long.fuzz import fuzz
 from tests.long.parts import Part, do
 from tests.long.site import Site
 from tests.long.step import Ended, LeftOut, Outcome, Step, StepFailed, table
@@ -47,6 +48,37 @@ def test_all_steps_are_run_and_told_in_a_table(steps, tmp_path, capsys):
     assert "left out: no root here" in told
     assert "passed: seed 5" in told
     assert (tmp_path / "table.txt").read_text() in told
+
+
+def test_whoever_interrupts_is_told_what_was_run_and_nothing_more_is(monkeypatch, tmp_path, capsys):
+    def interrupted(_site):
+        raise KeyboardInterrupt
+
+    steps = [
+        Step("good", "", lambda _: "ok"),
+        Step("long", "", interrupted),
+        Step("never", "", lambda _: "ok"),
+    ]
+    monkeypatch.setattr(long, "STEPS", {step.name: step for step in steps})
+    assert long.main(["--folder", str(tmp_path)]) == 130
+    told = capsys.readouterr().out
+    assert "passed: ok" in told
+    assert "interrupted: nothing is shown by it" in told
+    assert "never" not in told
+
+
+@pytest.mark.parametrize("minutes", ["abc", "-1", "nan", "inf", "1h"])
+def test_a_time_to_fuzz_that_is_none_is_named(site, monkeypatch, minutes):
+    monkeypatch.setenv("FENCER_FUZZ_MINUTES", minutes)
+    with pytest.raises(StepFailed, match=f"FENCER_FUZZ_MINUTES={minutes}: for how many minutes"):
+        fuzz(site)
+
+
+def test_what_was_said_the_last_time_is_kept(tmp_path):
+    Site(tmp_path, "some", 7).run(*python("print('the find')"))
+    again = Site(tmp_path, "some", 7)
+    assert "the find" in (tmp_path / "some.before.log").read_text()
+    assert again.log.read_text() == ""
 
 
 def test_some_steps_are_run_by_their_names(steps, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from typing import Any
 
@@ -21,5 +22,6 @@ def _licences(package: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while uv still works: no traceback
     json.dump(licensed(json.load(sys.stdin)), sys.stdout, indent=2)
     sys.stdout.write("\n")
