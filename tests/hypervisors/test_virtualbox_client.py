@@ -80,6 +80,7 @@ def states(hypervisor) -> dict[str, PowerState]:
 # -- one machine of many --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -92,6 +93,7 @@ def test_a_machine_that_hangs_is_unknown_and_the_others_are_read(vbox, opened):
     wait_until(lambda: in_the_end(lambda: states(hypervisor)) == expected, "readings of all the others")
 
 
+@pytest.mark.slow
 def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened, clock):
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("frozen")
@@ -117,6 +119,7 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     )
 
 
+@pytest.mark.slow
 def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
     for number in range(12):
         vbox.add(f"frozen-{number}")
@@ -216,6 +219,7 @@ def test_a_machine_that_vanishes_in_the_midst_of_a_look_keeps_the_record_of_its_
     assert (evidence.power_state, evidence.end_recorded) == (PowerState.ABSENT, True)
 
 
+@pytest.mark.slow
 def test_a_log_that_hangs_is_no_answer(vbox, opened):
     hypervisor, machine = opened(read_s=BUSY_S), vbox.add("k8s-1", "poweroff")
     vbox.trouble(f"showvminfo {machine.id} --log", hang=True)
@@ -365,6 +369,7 @@ def test_it_describes_itself(vbox, hypervisor):
 # -- power ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
     hypervisor, machine = opened(off_s=BUSY_S * 2.5), vbox.add("frozen")  # else it may not even have begun
     vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)

@@ -6,6 +6,7 @@ between, and lets nothing of it count; and a live reading may take as long as on
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def refused(policy, state):
     return Reason.ABSENCE_UNPROVEN if state == "delete" else None
 
 
+@pytest.mark.slow
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # whole incidents take too long to shrink
 @given(
     policy=admitted(),

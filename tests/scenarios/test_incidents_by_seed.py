@@ -1,7 +1,7 @@
-"""A thousand worlds by chance under the two-writer invariant, with the real agents in all their recipes.
+"""Five hundred worlds by chance under the two-writer invariant, with the real agents in all their recipes.
 
 A seed that fails tells its whole story, and the command that tells it again; with ``--shrink``, as small as
-it can be. Others than the usual thousand, on all processors and with a table:
+it can be. Others than the usual ones, on all processors and with a table:
 ``./dev worlds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
 """
 
@@ -24,7 +24,7 @@ from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty
 from tests.support import amounts
 
-SEEDS = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-999")
+SEEDS = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-499")
 BATCH = 50
 
 judged = cache(judge)
@@ -72,6 +72,7 @@ def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again()
     assert "To see this again: ./dev world " in report
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_shrinks_to_what_it_takes_and_goes_wrong_in_the_same_way():
     seed = failing(without("off", "held"))
     whole, small = (
@@ -95,6 +96,7 @@ def test_what_is_left_of_a_seed_is_played_by_its_command(capsys):
     assert f"{script[0].what.value} {script[0].target}" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rungs",
     [
@@ -109,6 +111,7 @@ def test_the_worlds_catch_a_weakened_agent_by_chance_alone(rungs):
     assert any(judge(seed, "careful", without(*rungs)).wrong for seed in range(150))
 
 
+@pytest.mark.slow
 def test_a_lie_that_a_kubelet_gives_away_is_believed_under_no_recipe():
     """One that takes the hypervisor's word at once, and does not listen, is caught by chance alone."""
     lies = {What.LIE_STOPPED, What.ALL_STOPPED}
@@ -133,6 +136,7 @@ def test_many_worlds_are_played_and_counted(capsys):
     assert "| all | 8 |" in told
 
 
+@pytest.mark.slow
 def test_whoever_interrupts_is_told_how_much_was_played_and_that_nothing_is_shown_by_it():
     words = [sys.executable, "-m", "tests.scenarios.seeds", "0-9999", "--processes", "1"]
     heeding = ["env", "--default-signal=INT", *words]  # whoever runs tests in the background ignores it

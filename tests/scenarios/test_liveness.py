@@ -25,6 +25,7 @@ def many(nodes, dead, answer_s, what=What.CRASH):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "dead", "answer_s", "what"),
     [

@@ -102,6 +102,7 @@ def test_it_says_when_an_armed_one_would_act_and_touches_nothing(first):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_there_is_something_to_be_said_in_enough_of_them():
     """Else nothing was shown."""
     said = [played(seed, Mode.OBSERVE)[0] for seed in range(20)]

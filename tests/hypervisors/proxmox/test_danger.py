@@ -551,6 +551,7 @@ def test_a_recovery_by_ha_explains_the_move(home):
     assert home.read(conf).power_state is PowerState.RUNNING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["disarmed", "never guarded", "forgotten"])
 def test_a_recovery_without_a_watchdog_proves_nothing(home, how):
     """HA was disarmed; or the agent of the host never had started it; or nobody says which guest it is."""

@@ -213,6 +213,7 @@ def test_a_guest_that_runs_unlocked_again_is_watched_anew(home):
 # -- who hears of it --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_node_that_waits_for_such_a_lock_is_told_of_once(home):
     conf = home.guest()
     agent = Watch(home.pve, home.hypervisor, [conf])

@@ -83,7 +83,7 @@ def test_the_reboot_of_another_host_makes_old_statistics_no_newer(home: Home) ->
     assert believed_at(home, conf, alone, 500) == []
 
 
-@pytest.mark.parametrize("ahead_s", [90, 600, 3600])
+@pytest.mark.parametrize("ahead_s", [90, *(pytest.param(s, marks=pytest.mark.slow) for s in (600, 3600))])
 def test_a_clock_that_is_ahead_makes_old_words_no_newer(home: Home, ahead_s: int) -> None:
     home.guest("managed", host="pve2", ha="started")
     conf = stopped(home)
