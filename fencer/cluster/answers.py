@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fencer.bounded import MOST_PARSED_BYTES, parsed_bytes
 from fencer.cluster.fields import expect, required, shown, text
 from fencer.cluster.parse import moment
 from fencer.errors import (
@@ -74,7 +75,7 @@ class Garbled(ClusterProtocol):
 
 
 class TooMuch(Garbled):
-    """An answer of any status that is larger than we read. A list asks for shorter pages then."""
+    """An answer that is larger than we read, whatever its status. A list asks for shorter pages then."""
 
 
 class NoSuchPath(ClusterProtocol):
@@ -99,8 +100,11 @@ def read_object(raw: bytes, place: str) -> dict[str, Any]:
         place: Server and request, for the error's text.
 
     Raises:
+        TooMuch: it would take too much memory.
         Garbled: it is something else: empty, HTML, cut off, a list.
     """
+    if (takes := parsed_bytes(raw)) > MOST_PARSED_BYTES:
+        raise TooMuch(f"{place}: the answer is too large: it would take some {takes >> 20} MiB of memory")
     try:
         return expect(json.loads(raw), dict, "the answer")
     except (ValueError, RecursionError, ClusterProtocol) as error:

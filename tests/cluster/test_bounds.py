@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 
 import pytest
 
@@ -32,6 +33,8 @@ FRAMES = {
     "announced": (f"Content-Length: {1 << 50}\r\n", b""),
     "in one chunk": ("Transfer-Encoding: chunked\r\n", b"FFFFFFFFFFFF\r\n"),
 }
+FREE_BYTES = 300 << 20
+"""Of the 512 MB of the unit, when all else is there."""
 WORDY = {"metadata": {"name": "k8s-1"}, "note": "x" * 300}
 
 
@@ -151,6 +154,44 @@ def test_a_page_that_is_too_large_is_asked_for_in_shorter_ones(stand_in, lead_to
     found = lead_to(stand_in(behave).url).pods("k8s-1")
     assert [pod.name for pod in found] == [f"db-{number}" for number in range(40)]
     assert asked == [500, 62, 7, 7, 7, 7, 7, 7]
+
+
+FAT = {
+    "preferences": {"affinity": [{"weight": 1, "preference": {}}] * 260_000},
+    "an annotation that is four bytes wide": {
+        "note": "\U0001f600" * 64_000,
+        "env": [{"name": "a"}] * 280_000,
+    },
+}
+"""Specs that anybody may write who may make pods; as protobuf they have 1.5 MiB, as etcd takes them."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAT)
+def test_pods_that_a_tenant_makes_fat_are_read_one_at_a_time(stand_in, lead_to, kind):
+    """A page of all of them would take more than the unit may."""
+    pods = [{**pod, "spec": FAT[kind]} for pod in _pods(8, 1)]
+    texts = [json.dumps(pod, separators=(",", ":"), ensure_ascii=False).encode() for pod in pods]
+
+    def behave(request: Request, connection, end) -> None:
+        fields = dict(part.partition("=")[::2] for part in request.target.partition("?")[2].split("&"))
+        begin = int(fields.get("continue", "0"))
+        after = min(begin + int(fields["limit"]), len(pods))
+        more = {"continue": str(after)} if after < len(pods) else {}
+        head = json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": more})
+        answer(b'%s, "items": [%s]}' % (head[:-1].encode(), b",".join(texts[begin:after])))(
+            request, connection, end
+        )
+
+    cluster = lead_to(stand_in(behave).url)
+    tracemalloc.start()
+    try:
+        found = cluster.pods("k8s-1")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [pod.name for pod in found] == [f"db-{number}" for number in range(8)]
+    assert peak < FREE_BYTES
 
 
 def test_a_single_object_that_is_too_large_is_named(stand_in, lead_to):
