@@ -14,6 +14,7 @@ import click
 
 from fencer.cli.account import account_findings
 from fencer.cli.admissions import power_findings
+from fencer.cli.confinement import admission_finding
 from fencer.cli.findings import (
     ANYBODY,
     Finding,
@@ -143,6 +144,8 @@ class Inspection:
             tries = again if isinstance(error, ClusterUnreachable) else ()
             yield Finding("nodes", "", Level.FAIL, str(error), tries)
             return
+        if self.info is not None and seen.scene.nodes:
+            yield admission_finding(self.wiring, self.config, self.asker, self.info, min(seen.scene.nodes))
         known = known_nodes(seen)
         yield guests_finding(self.config, self.answering, seen)
         tried = [one for one in known if guest_of(one).endpoint in self.answering]
