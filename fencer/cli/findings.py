@@ -91,7 +91,8 @@ def without_key(name: str) -> str:
     Args:
         name: ``kubernetes``, or the endpoint's.
     """
-    return f"take `{KEY}: true` out of {name}, and do what `fencer config check` says then"
+    command = "fencer check" if name == "kubernetes" else "fencer config check"  # that reads no kubeconfig
+    return f"take `{KEY}: true` out of {name}, and do what `{command}` says then"
 
 
 WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
