@@ -150,6 +150,9 @@ class Lab(Wiring):
     def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
         return self.exposed.get(path, ())
 
+    def secrets(self, config: Config) -> tuple[Path, ...]:
+        return config.secrets
+
     def clock(self) -> Clock:
         return self.simulation.clock
 

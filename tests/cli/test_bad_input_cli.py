@@ -211,6 +211,28 @@ def test_check_names_what_makes_a_missing_token_and_each_trouble_once(fencer, tm
     assert "Not ready to be armed: secrets, transport, kubernetes, home." in done.out
 
 
+@pytest.mark.parametrize("key", ["client-key", "tokenFile"])
+def test_check_and_watch_name_a_secret_beside_the_kubeconfig_that_is_not_ours_alone(
+    fencer, tmp_path, config, kubeconfig, key
+):
+    beside = tmp_path / "beside"
+    beside.write_text("secret")
+    beside.chmod(0o644)
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1", {key: "beside"})
+    done = fencer("check", config=config)
+    assert f"{beside}: can be read by everybody (mode 0644)" in secrets_row(done)
+    assert "secret" not in secrets_row(done).removeprefix("secrets")
+    assert f"{beside}: can be read by everybody" in fencer("watch", "--once", config=config).err
+
+
+def test_check_counts_what_the_kubeconfig_names(fencer, tmp_path, config, kubeconfig):
+    beside = tmp_path / "beside"
+    beside.write_text("secret")
+    beside.chmod(0o600)
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1", {"tokenFile": str(beside)})
+    assert secrets_row(fencer("check", config=config)).split()[1:3] == ["2", "files"]
+
+
 def proxmox_with(token):
     return {
         "name": "home",
