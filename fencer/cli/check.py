@@ -185,8 +185,9 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
     try:
         config = wiring.load(path)
     except ConfigError as error:
+        why = "see below" if form == "table" else "; ".join(str(error).splitlines())
         wrong = Finding(
-            "config", str(path), Level.FAIL, "see below", (f"mend it, then: fencer config check -c {path}",)
+            "config", str(path), Level.FAIL, why, (f"mend it, then: fencer config check -c {path}",)
         )
         _show(path, [wrong], None, form)
         complain(str(error))

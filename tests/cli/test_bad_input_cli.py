@@ -158,6 +158,16 @@ def test_check_refuses_it_too_and_names_what_is_wrong(fencer, tmp_path):
     assert "Not ready to be armed: config." in done.out
 
 
+def test_check_tells_a_program_what_is_wrong_where_it_reads(fencer, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{GOOD}polcy: {{}}\nmood: good\n")
+    done = fencer("check", "-o", "json", config=path)
+    [row] = json.loads(done.out)["findings"]
+    assert f"{path}:4: polcy: unknown key; did you mean policy?" in row["note"]
+    assert f"{path}:5: mood: unknown key" in row["note"]
+    done.refuses(2, f"{path}:4: polcy: unknown key")
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, lambda _path: None], ids=["a folder", "nothing"])
 def test_a_path_that_leads_to_no_file_is_told(fencer, tmp_path, make):
     make(tmp_path / "config.yaml")
