@@ -250,7 +250,7 @@ def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:
 
 
 def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
-    return Agent(world, parts.policy, parts.rules, f"{wiring.person()}, by hand")
+    return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
 def _reporters(parts: Parts, way: Way, *, act: bool) -> Iterator[Reporter]:
