@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fencer.cli.account import renewing
 from fencer.cli.findings import POLICYS_ACCOUNT, Finding, Level, granting, knows_policies
 from fencer.cli.wire import Wiring
 from fencer.config.settings import Config
@@ -36,16 +35,18 @@ def admission_finding(wiring: Wiring, config: Config, asker: Asker, info: Cluste
         "the admission policy does not hold for this account: whoever has its credentials may also relabel "
         "nodes, and lift the taints and cordons of others"
     )
-    return Finding("admission", "", Level.WARN, text, _ways(config, info))
+    return Finding("admission", "", Level.WARN, text, _ways(info))
 
 
-def _ways(config: Config, info: ClusterInfo) -> tuple[str, ...]:
+def _ways(info: ClusterInfo) -> tuple[str, ...]:
     """Name what makes it hold: the policy itself, or an account that it names."""
     policy = granting(info.user, "--admission-policy", version=info.version)
     if POLICYS_ACCOUNT.fullmatch(info.user):
         return (policy,)
     return (
-        f"{renewing(config)}   (an account of fencer's own, which the policy names)",
-        f"{policy}   (with '{info.user}' in each of its matchConditions instead of "
+        # Never onto the kubeconfig that is in use: it may be the administrator's only one.
+        "fencer setup kubernetes --kubeconfig ADMINS --output FILE   (an account of its own, which the "
+        "policy names; then `kubeconfig: FILE` in the configuration)",
+        f"{policy}   (with '{info.user}' in its matchConditions instead of "
         "'system:serviceaccount:fencer:fencer', if nobody but fencer is that user)",
     )
