@@ -63,7 +63,9 @@ def test_what_is_odd_names_nothing_and_its_reader_says_why(tmp_path, odd):
     assert named(tmp_path, **odd) == ()
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"7", b"\x00", b"[" * 100000])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"7", b"\x00", pytest.param(b"[" * 2000, marks=pytest.mark.slow, id="deep")]
+)
 def test_what_is_no_kubeconfig_names_nothing(tmp_path, text):
     file = tmp_path / "kubeconfig"
     file.write_bytes(text)
