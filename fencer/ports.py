@@ -543,6 +543,21 @@ class Account(Protocol):
         """
         ...
 
+    def confined(self, node: str) -> bool:
+        """Tell whether the admission policy holds for us: try a label, as a dry run that writes nothing.
+
+        Args:
+            node: Any that is there.
+
+        Returns:
+            False: we may set it.
+
+        Raises:
+            ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol: that is not known; also
+                where somebody else than the policy refused.
+        """
+        ...
+
     def token_ends(self) -> datetime | None:
         """Tell when our token ends; None: we have none, or it does not say. Asks nobody.
 

@@ -14,8 +14,9 @@ import click
 
 from fencer.cli.account import account_findings
 from fencer.cli.admissions import power_findings
+from fencer.cli.confinement import admission_finding
+from fencer.cli.exposure import secret_findings, transport_findings
 from fencer.cli.findings import (
-    ANYBODY,
     Finding,
     Level,
     cluster_finding,
@@ -23,7 +24,6 @@ from fencer.cli.findings import (
     known_nodes,
     node_findings,
     volume_rights_findings,
-    without_key,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -31,7 +31,7 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain,
 from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
 from fencer.cli.wire import Quiet, Wiring, log_plainly
-from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint
+from fencer.config.settings import Config, Endpoint, LibvirtEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import count
@@ -61,8 +61,8 @@ class Inspection:
     def findings(self) -> Iterator[Finding]:
         """Look, row by row."""
         yield Finding("config", str(self.path), Level.OK, f"mode {self.config.policy.mode.value}")
-        yield from self._secrets()
-        yield from self._ways()
+        yield from secret_findings(self.wiring, self.config)
+        yield from transport_findings(self.config)
         yield from self._journal()
         yield from self._cluster()
         if self.info is not None:
@@ -74,23 +74,6 @@ class Inspection:
         """Give connections back."""
         for hypervisor in self.hypervisors.values():
             hypervisor.close()
-
-    def _secrets(self) -> Iterator[Finding]:
-        """Name files with credentials that we cannot read, or that others can."""
-        wrong = [(path, one) for path in self.config.secrets for one in self.wiring.inspect_secret(path)]
-        for path, one in wrong:
-            level = Level.FAIL if one.serious else Level.WARN
-            fix = _makes(self.config, path) or one.fix if one.missing else one.fix
-            yield Finding("secrets", path.name, level, one.text, (fix,))
-        if not wrong:
-            yield Finding(
-                "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
-            )
-
-    def _ways(self) -> Iterator[Finding]:
-        """Name what is taken although nobody can know who answers."""
-        for name, why in self.config.unauthenticated.items():
-            yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
 
     def _journal(self) -> Iterator[Finding]:
         file = self.config.journal
@@ -143,6 +126,8 @@ class Inspection:
             tries = again if isinstance(error, ClusterUnreachable) else ()
             yield Finding("nodes", "", Level.FAIL, str(error), tries)
             return
+        if self.info is not None and seen.scene.nodes:
+            yield admission_finding(self.wiring, self.config, self.asker, self.info, min(seen.scene.nodes))
         known = known_nodes(seen)
         yield guests_finding(self.config, self.answering, seen)
         tried = [one for one in known if guest_of(one).endpoint in self.answering]
@@ -200,8 +185,9 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
     try:
         config = wiring.load(path)
     except ConfigError as error:
+        why = "see below" if form == "table" else "; ".join(str(error).splitlines())
         wrong = Finding(
-            "config", str(path), Level.FAIL, "see below", (f"mend it, then: fencer config check -c {path}",)
+            "config", str(path), Level.FAIL, why, (f"mend it, then: fencer config check -c {path}",)
         )
         _show(path, [wrong], None, form)
         complain(str(error))
@@ -234,18 +220,6 @@ def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerErr
         return Finding(endpoint.name, about, Level.OK, answer.detail)
     level = Level.FAIL if answer.problems else Level.WARN
     return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
-
-
-def _makes(config: Config, path: Path) -> str | None:
-    """Name the command that makes a file with credentials; None: it is not fencer's to make."""
-    file = shlex.quote(str(path))
-    if path == config.kubernetes.kubeconfig:
-        return f"fencer setup kubernetes --kubeconfig ADMINS --output {file}"
-    for one in config.endpoints:
-        if isinstance(one, ProxmoxEndpoint) and path == one.token_file:
-            command = f"fencer setup proxmox --token-id {shlex.quote(one.token_id)} --token-file {file}"
-            return f"{command}   (prints what makes it, for root on a host of {one.name})"
-    return None
 
 
 def _tries(endpoint: Endpoint) -> tuple[str, ...]:

@@ -8,12 +8,14 @@ from pathlib import Path
 import click
 
 from fencer.cli.errand import consent, refuse_without_person
+from fencer.cli.findings import granting
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
     emptydir_option,
     force_option,
+    give_up,
     grace_option,
     host_option,
     introduce,
@@ -81,6 +83,7 @@ def drain(  # noqa: PLR0913 - one for each option
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)
+        refuse_without_right(tools, options.filters)
         plan = list(drain_plan(tools, options.filters))
         if dry_run:
             for line in plan:
@@ -137,6 +140,24 @@ def refuse_barred(tools: Tools, filters: Filters) -> None:
             say(line)
         tell(f"refused: {count(len(barred), 'pod')} would be lost or lose data. Nothing was changed.")
         raise click.exceptions.Exit(1)
+
+
+def refuse_without_right(tools: Tools, filters: Filters) -> None:
+    """Refuse, before anything is changed, where pods have to go and we may not evict.
+
+    Raises:
+        click.exceptions.Exit: refused.
+        ClusterError: the cluster did not tell.
+    """
+    evictor, ask = tools.world.evictor, tools.looker.observer.api
+    if evictor is None or not any(of_lot(_pods(tools, name), filters, {Lot.EVICT}) for name in tools.names):
+        return
+    missing = ask(evictor.missing_drain_rights)
+    if missing:
+        who = ask(tools.parts.cluster.identity)
+        command = granting(who.user, "--drain", version=who.version)
+        text = f"refused: fencer's account cannot evict: may not {', '.join(missing)}. Nothing was changed."
+        give_up([text, f"try: {command}"])
 
 
 def _pods(tools: Tools, name: str) -> Sequence[PodView]:

@@ -138,7 +138,7 @@ def errand(
         if by_guest:
             name, guest = node_of_guest(parts, node)
             word = replace(word, guest=f"{guest.endpoint}/{guest.id}")
-        yield Errand(parts, name, intent, word, f"{wiring.person()}, by hand", Progress(wiring.wall))
+        yield Errand(parts, name, intent, word, f"{wiring.person()} (by hand)", Progress(wiring.wall))
 
 
 def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool) -> None:

@@ -29,7 +29,8 @@ TAINT_CLEARS_GATED = (1, 24)
 POLICIES_KNOWN = (1, 30)
 """ValidatingAdmissionPolicy, as admissionregistration.k8s.io/v1. Source: KEP-3488."""
 
-_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
+POLICYS_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
+"""Whom `fencer setup kubernetes` makes, binds its roles to, and names in the admission policy."""
 
 
 class Level(StrEnum):
@@ -90,7 +91,8 @@ def without_key(name: str) -> str:
     Args:
         name: ``kubernetes``, or the endpoint's.
     """
-    return f"take `{KEY}: true` out of {name}, and do what `fencer config check` says then"
+    command = "fencer check" if name == "kubernetes" else "fencer config check"  # that reads no kubeconfig
+    return f"take `{KEY}: true` out of {name}, and do what `{command}` says then"
 
 
 WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
@@ -103,21 +105,26 @@ def volume_rights_findings(missing: Sequence[str], info: ClusterInfo) -> Iterato
         yield Finding("volumes", "", Level.WARN, text, (granting(info.user, version=info.version),))
 
 
-def granting(user: str, *roles: str, version: str = "") -> str:
+def granting(user: str, *options: str, version: str = "") -> str:
     """Return the command that grants fencer's rights to a user, and takes them from no other account.
 
     The manifest binds one account: applied for another namespace, it would leave this one without any right.
 
     Args:
         user: Who we are.
-        roles: Options that grant more: ``--drain``.
+        options: What to print: ``--drain`` grants more, ``--admission-policy`` is that alone.
         version: Of Kubernetes, like ``v1.36.2``; empty: not known.
     """
-    account = _ACCOUNT.fullmatch(user)
+    account = POLICYS_ACCOUNT.fullmatch(user)
     elsewhere = ["--namespace", account[1]] if account and account[1] != "fencer" else []
+    older = [] if knows_policies(version) else ["--no-admission-policy"]
+    return " ".join(["fencer setup kubernetes", *elsewhere, *older, *options, "| kubectl apply -f -"])
+
+
+def knows_policies(version: str) -> bool:
+    """Tell whether a Kubernetes knows admission policies; a version that cannot be read counts as new."""
     known = _version(version)
-    older = ["--no-admission-policy"] if known is not None and known < POLICIES_KNOWN else []
-    return " ".join(["fencer setup kubernetes", *elsewhere, *older, *roles, "| kubectl apply -f -"])
+    return known is None or known >= POLICIES_KNOWN
 
 
 def known_nodes(seen: Pass) -> list[Observation]:

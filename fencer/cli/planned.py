@@ -44,14 +44,24 @@ force_option: Decorator = click.option(
 emptydir_option: Decorator = click.option(
     "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
 )
+NO_GRACE = "0 is refused: such a pod may run on"
+
+
+def _some_grace(_context: click.Context, _option: click.Parameter, grace_s: int) -> int:
+    """Refuse what the admission policy refuses fencer's account, before anything is cordoned."""
+    if grace_s == 0:
+        raise click.BadParameter(f"{NO_GRACE} while its eviction looks done. 1 is the least.")
+    return grace_s
+
+
 grace_option: Decorator = click.option(
     "--grace-period",
     "grace_s",
     type=click.IntRange(min=-1),
     default=-1,
     metavar="SECONDS",
-    help="How long each pod may take to end; -1: as its own spec says. As kubectl's, but that the admission "
-    "policy refuses fencer's account 0: such a pod may run on.",
+    callback=_some_grace,
+    help=f"How long each pod may take to end; -1: as its own spec says. As kubectl's, but that {NO_GRACE}.",
 )
 parallel_option: Decorator = click.option(
     "--parallel",
@@ -240,7 +250,7 @@ def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:
 
 
 def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
-    return Agent(world, parts.policy, parts.rules, f"{wiring.person()}, by hand")
+    return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
 def _reporters(parts: Parts, way: Way, *, act: bool) -> Iterator[Reporter]:

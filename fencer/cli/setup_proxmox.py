@@ -65,6 +65,9 @@ def proxmox(  # noqa: PLR0913 - one for each option
     from fencer.setup.proxmox import Account, parts_of, pveum_lines, removal_lines  # noqa: PLC0415 - as others
 
     refuse_unprintable("--token-file", str(token_file))
+    if not token_file.is_absolute():
+        shown = repr(str(token_file))
+        raise ConfigError(f"--token-file: {shown} is no absolute path: root will be in another folder then")
     account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
     if remove:
         parts_of(token_id)  # a wrong name is said before anybody is asked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.drain import drain_options, drain_plan, refuse_barred, standing
+from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
@@ -99,6 +99,8 @@ def shutdown(  # noqa: PLR0913 - one for each option
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
         introduce(tools)
         _refuse_beforehand(tools)
+        if options.drain is not None:
+            refuse_without_right(tools, options.drain.filters)
         plan = list(_plan(tools, options, who))
         if options.drain is not None:
             refuse_barred(tools, options.drain.filters)

@@ -167,7 +167,7 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
     """
     for name, why in config.unauthenticated.items():
         log.warning("%s: %s: %s; %s", name, why, ANYBODY, without_key(name))
-    for path in config.secrets:
+    for path in wiring.secrets(config):
         for found in wiring.inspect_secret(path):
             log.warning("credentials: %s; %s", found.text, found.fix)
 

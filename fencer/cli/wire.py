@@ -72,6 +72,14 @@ class Wiring:
         """Return what is wrong with a file that holds credentials."""
         return secret_files.inspect_secret(path)
 
+    def secrets(self, config: Config) -> tuple[Path, ...]:
+        """Return the files that hold credentials: what the configuration names, and its kubeconfig."""
+        from fencer.cluster.credentials import files_with_secrets  # noqa: PLC0415 - the client is heavy
+
+        written = config.kubernetes
+        beside = files_with_secrets(ClusterSettings(str(written.kubeconfig), written.context))
+        return tuple(dict.fromkeys((*config.secrets, *beside)))
+
     def clock(self) -> Clock:
         """Build the clock."""
         return SystemClock()

@@ -44,6 +44,43 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
         raise ConfigError(f"{path or 'in_cluster'}: no usable kubeconfig: {error}") from error
 
 
+def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
+    """Name the files that a kubeconfig keeps its user's key and token in; empty: they are in itself.
+
+    Of a kubeconfig that cannot be used none is named: whoever loads it says what is wrong.
+
+    Source: kubernetes/config/kube_config.py, FileOrData: what stands in the kubeconfig itself is taken before
+    a file, and paths begin where it is.
+    """
+    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_apis
+
+    path = Path(settings.kubeconfig or "")
+    try:
+        if not path.is_file():  # nobody writes to a pipe
+            return ()
+        user = _user(_content(str(path), kube_config.yaml), settings)
+        return tuple(
+            path.absolute().parent / user[file]
+            for file, inside in _SECRETS.items()
+            if inside not in user and user.get(file)
+        )
+    except (ConfigError, OSError, RecursionError, ValueError, TypeError, KeyError, AttributeError):
+        return ()
+
+
+_SECRETS = {"client-key": "client-key-data", "tokenFile": "token"}
+"""What names a file, and what stands for it in the kubeconfig itself."""
+
+
+def _user(kubeconfig: dict[str, Any], settings: ClusterSettings) -> dict[str, Any]:
+    """Return the user of the context that is meant; empty: it has none."""
+    _require_context(kubeconfig, settings)
+    contexts = {item["name"]: item["context"] for item in kubeconfig["contexts"]}
+    users = {item["name"]: item["user"] for item in kubeconfig.get("users") or []}
+    name = contexts[settings.context or kubeconfig.get("current-context")].get("user")
+    return users[name] or {} if name else {}
+
+
 def _content(path: str, yaml: Any) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_bytes())

@@ -1,4 +1,4 @@
-"""Our own account: when its token ends, and which rights beyond the agent's it has."""
+"""Our own account: when its token ends, which rights beyond the agent's it has, and what confines it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Callable
 from datetime import datetime
 
 from fencer.cluster.client import Connection, build_apis
+from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tokens import Claims, claims_of
+from fencer.errors import ClusterDenied
 
 _BEARER = "Bearer "
+_NEVER_SET = "fencer.dev/check"
+_POLICYS_WORDS = "fencer may not change metadata.labels of a node"
+"""Source: ``config/kubernetes/admission-policy.yaml``, fencer-nodes."""
 
 
 class KubernetesAccount:
@@ -31,6 +36,23 @@ class KubernetesAccount:
     def missing_attachment_rights(self) -> list[str]:
         """See `Account.missing_attachment_rights`."""
         return [str(right) for right in ATTACHMENT_RIGHTS if not granted(self._api, right)]
+
+    def confined(self, node: str) -> bool:
+        """See `Account.confined`. Told by the policy's own words: it may have been given another name."""
+        refuse_odd_names(node)
+        try:
+            self._api.read(
+                f"try the admission policy on node {node}",
+                lambda apis: apis.core.patch_node,
+                name=node,
+                body={"metadata": {"labels": {_NEVER_SET: "dry-run"}}},
+                dry_run="All",
+            )
+        except ClusterDenied as error:
+            if _POLICYS_WORDS in str(error):
+                return True
+            raise
+        return False
 
     def token_ends(self) -> datetime | None:
         """See `Account.token_ends`. The kubeconfig is read anew: the token in it may have been replaced."""

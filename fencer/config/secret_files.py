@@ -49,12 +49,27 @@ def inspect_secret(path: Path) -> tuple[Finding, ...]:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (Finding(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
     try:
-        return tuple(_findings(os.fstat(descriptor), shown, quoted))
+        return tuple(_findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path)))
     finally:
         os.close(descriptor)
 
 
-def _findings(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
+SYSTEMDS = Path("/run/credentials")
+"""Has a folder for each unit of the system that was given credentials, while it runs."""
+
+
+def by_systemd(path: Path) -> bool:
+    """Tell whether a file was given by ``LoadCredential=``, so that its group's bits are the mask of an ACL.
+
+    Source: systemd.exec(5), Credentials: only the unit's user and root may read them, by an ACL where the
+    unit has a ``User=``; acl(5): the group's bits of the mode are the mask.
+    """
+    said = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""))
+    folders = [SYSTEMDS, *([said] if said.is_absolute() and said != Path("/") else [])]
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Finding]:
     if not stat.S_ISREG(status.st_mode):
         return [Finding(f"{shown}: is not a file", f"ls -ld {quoted}")]
     if status.st_size == 0:
@@ -66,6 +81,6 @@ def _findings(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
         return [Finding(f"{shown}: can be {does} by everybody ({mode})", fix)]
     if status.st_mode & stat.S_IWGRP:
         return [Finding(f"{shown}: can be written by its group ({mode})", fix)]
-    if status.st_mode & stat.S_IRGRP:
+    if status.st_mode & stat.S_IRGRP and not masked:
         return [Finding(f"{shown}: can be read by its group ({mode})", fix, serious=False)]
     return []

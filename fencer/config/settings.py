@@ -210,7 +210,7 @@ class Config:
 
     @property
     def secrets(self) -> tuple[Path, ...]:
-        """Files that hold credentials: for fencer's eyes alone."""
+        """Files that hold credentials, for fencer's eyes alone; a kubeconfig may name more of them."""
         tokens = [one.token_file for one in self.endpoints if isinstance(one, ProxmoxEndpoint)]
         witnesses = self.power_witnesses.values()
         passwords = [one.password_file for one in witnesses if one.password_file is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from fencer.config import secret_files
 from fencer.config.settings import Config, HookSettings, KubernetesSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ConfigError
+from fencer.errors import ClusterError, ConfigError
 from fencer.ports import Account, Asker, Clock, Cluster, ClusterInfo, Evictor, Hypervisor, Surveyor
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
@@ -37,9 +37,19 @@ class OwnAccount:
 
     missing: Sequence[str] = ()
     ends: datetime | None = None
+    held: bool | ClusterError = True
+    """Whether the admission policy holds for it, or why that is not told."""
+    tried: list[str] = field(default_factory=list)
+    """The nodes on which that was tried."""
 
     def missing_attachment_rights(self) -> Sequence[str]:
         return self.missing
+
+    def confined(self, node: str) -> bool:
+        self.tried.append(node)
+        if isinstance(self.held, ClusterError):
+            raise self.held
+        return self.held
 
     def token_ends(self) -> datetime | None:
         return self.ends
@@ -139,6 +149,9 @@ class Lab(Wiring):
 
     def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
         return self.exposed.get(path, ())
+
+    def secrets(self, config: Config) -> tuple[Path, ...]:
+        return config.secrets
 
     def clock(self) -> Clock:
         return self.simulation.clock

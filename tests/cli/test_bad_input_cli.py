@@ -158,6 +158,16 @@ def test_check_refuses_it_too_and_names_what_is_wrong(fencer, tmp_path):
     assert "Not ready to be armed: config." in done.out
 
 
+def test_check_tells_a_program_what_is_wrong_where_it_reads(fencer, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{GOOD}polcy: {{}}\nmood: good\n")
+    done = fencer("check", "-o", "json", config=path)
+    [row] = json.loads(done.out)["findings"]
+    assert f"{path}:4: polcy: unknown key; did you mean policy?" in row["note"]
+    assert f"{path}:5: mood: unknown key" in row["note"]
+    done.refuses(2, f"{path}:4: polcy: unknown key")
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, lambda _path: None], ids=["a folder", "nothing"])
 def test_a_path_that_leads_to_no_file_is_told(fencer, tmp_path, make):
     make(tmp_path / "config.yaml")
@@ -209,6 +219,28 @@ def test_check_names_what_makes_a_missing_token_and_each_trouble_once(fencer, tm
     done = fencer("check", config=config)
     assert f"fencer setup proxmox --token-id 'fencer@pve!agent' --token-file {token} " in done.out
     assert "Not ready to be armed: secrets, transport, kubernetes, home." in done.out
+
+
+@pytest.mark.parametrize("key", ["client-key", "tokenFile"])
+def test_check_and_watch_name_a_secret_beside_the_kubeconfig_that_is_not_ours_alone(
+    fencer, tmp_path, config, kubeconfig, key
+):
+    beside = tmp_path / "beside"
+    beside.write_text("secret")
+    beside.chmod(0o644)
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1", {key: "beside"})
+    done = fencer("check", config=config)
+    assert f"{beside}: can be read by everybody (mode 0644)" in secrets_row(done)
+    assert "secret" not in secrets_row(done).removeprefix("secrets")
+    assert f"{beside}: can be read by everybody" in fencer("watch", "--once", config=config).err
+
+
+def test_check_counts_what_the_kubeconfig_names(fencer, tmp_path, config, kubeconfig):
+    beside = tmp_path / "beside"
+    beside.write_text("secret")
+    beside.chmod(0o600)
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1", {"tokenFile": str(beside)})
+    assert secrets_row(fencer("check", config=config)).split()[1:3] == ["2", "files"]
 
 
 def proxmox_with(token):

@@ -29,7 +29,7 @@ def test_who_fenced_by_hand_is_recorded_on_the_node_in_an_event_and_in_the_journ
     lab = stopped()
     lab.journal = tmp_path / "journal.jsonl"
     lab.run("fence", "k8s-2", "--yes")
-    assert lab.simulation.cluster.fact("k8s-2").node.mark.by == "admin@desk, by hand"
+    assert lab.simulation.cluster.fact("k8s-2").node.mark.by == "admin@desk (by hand)"
     assert "TaintNode" in {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"}
     actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
     assert [action for action in actions if action] == ["TaintNode", "ClearPods"]

@@ -25,7 +25,7 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorUnreachable,
 )
-from fencer.ports import ClusterInfo, StopSettings
+from fencer.ports import ClusterInfo, Roster, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise, in_ops
@@ -108,6 +108,9 @@ def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
     told = json.loads(lab.run("check", "-o", "json").stdout)
     rows = [row for row in told["findings"] if row["what"] == "transport"]
     assert [(row["about"], row["level"]) for row in rows] == [("kubernetes", "fail"), ("lab", "fail")]
+    assert rows[0]["try"] == [
+        "take `unauthenticated: true` out of kubernetes, and do what `fencer check` says then"
+    ]
     assert rows[1]["note"].startswith(
         "qemu+tcp:// is neither encrypted nor authenticated: whoever is in between"
     )
@@ -201,6 +204,69 @@ def test_a_hook_that_drains_needs_the_role_for_it():
     rows, _, _ = findings(lab)
     assert rows["evictions"]["level"] == "warn"
     assert "`hook: {pre_stop: drain}` cannot evict" in rows["evictions"]["note"]
+
+
+def account(user, version="v1.36.2"):
+    return lambda: ClusterInfo("uid", "https://10.0.0.1:6443", version, user)
+
+
+def test_the_admission_policy_is_tried_on_one_node():
+    lab = Lab()
+    rows, _, _ = findings(lab)
+    assert (rows["admission"]["level"], rows["admission"]["note"]) == (
+        "ok",
+        "the policy holds for this account",
+    )
+    assert lab.own.tried == ["k8s-1"]
+
+
+def test_a_policy_that_is_gone_is_a_warning_with_the_command_that_installs_it_again():
+    lab = Otherwise(identity=in_ops)
+    lab.own.held = False
+    rows, told, code = findings(lab)
+    assert rows["admission"]["level"] == "warn"
+    assert rows["admission"]["note"].startswith("the admission policy does not hold for this account: ")
+    command = "fencer setup kubernetes --namespace ops --admission-policy | kubectl apply -f -"
+    assert rows["admission"]["try"] == [command]
+    assert (told["ready"], code) == (True, 0)
+
+
+@pytest.mark.parametrize("user", ["kubernetes-admin", "fencer", "system:serviceaccount:fencer:other"])
+def test_an_account_that_the_policy_does_not_name_is_told_how_it_would(user):
+    lab = Otherwise(identity=account(user))
+    lab.own.held = False
+    rows, _, _ = findings(lab)
+    own, name = rows["admission"]["try"]
+    assert own.startswith("fencer setup kubernetes --kubeconfig ADMINS --output FILE ")
+    assert "/etc/fencer/kubeconfig" not in own, "what is replaced may be the administrator's own"
+    assert "fencer setup kubernetes --admission-policy" in name
+    assert f"'{user}'" in name
+    assert "matchConditions" in name
+
+
+def test_whether_a_policy_holds_that_cannot_be_told_is_no_warning():
+    lab = Lab()
+    lab.own.held = ClusterProtocol("400: the webhook does not support dry run")
+    rows, _, code = findings(lab)
+    assert (rows["admission"]["level"], code) == ("note", 0)
+    assert rows["admission"]["note"] == (
+        "whether the policy holds for this account is not known: 400: the webhook does not support dry run"
+    )
+
+
+def test_before_there_were_admission_policies_none_is_tried_and_that_is_said():
+    lab = Otherwise(identity=account("(not told)", "v1.29.15+k3s1"))
+    rows, _, _ = findings(lab)
+    assert rows["admission"]["level"] == "note"
+    assert rows["admission"]["note"].startswith("Kubernetes before 1.30 has none")
+    assert (rows["admission"]["try"], lab.own.tried) == ([], [])
+
+
+def test_without_a_node_no_policy_can_be_tried():
+    lab = Otherwise(roster=lambda: Roster((), "2026-11-20T10:41:12Z"))
+    rows, _, _ = findings(lab)
+    assert "admission" not in rows
+    assert lab.own.tried == []
 
 
 @pytest.mark.parametrize(

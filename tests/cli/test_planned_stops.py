@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -78,6 +79,39 @@ def test_a_dry_run_writes_nothing_at_all(words, tmp_path):
     assert (dict(node(lab).annotations), node(lab).version, movable(lab)) == before
     assert lab.simulation.cluster.events == events
     assert not lab.journal.exists()
+
+
+@pytest.mark.parametrize("mode", ["--dry-run", "--yes"])
+@pytest.mark.parametrize("verb", ["drain", "shutdown"])
+def test_who_may_not_evict_is_told_so_with_the_command_before_anything_is_written(verb, mode):
+    lab = running()
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    before = (dict(node(lab).annotations), node(lab).version, movable(lab))
+    result = lab.run(verb, "k8s-2", mode)
+    assert result.exit_code == 1
+    assert (
+        "fencer's account cannot evict: may not create pods/eviction. Nothing was changed." in result.output
+    )
+    assert "fencer setup kubernetes --drain | kubectl apply -f -" in result.output
+    assert "will be evicted" not in result.output
+    assert (dict(node(lab).annotations), node(lab).version, movable(lab)) == before
+
+
+def test_who_need_not_evict_needs_no_right_to():
+    lab = running()
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    assert lab.run("shutdown", "k8s-2", "--yes", "--drain", "none").exit_code == 0
+    empty = running()
+    assert empty.run("drain", "k8s-2", "--yes").exit_code == 0
+    empty.simulation.cluster.missing = {"create pods/eviction"}
+    assert empty.run("drain", "k8s-2", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("verb", ["drain", "shutdown"])
+def test_no_grace_at_all_is_refused_as_what_it_is_a_wrong_argument(verb):
+    result = running().run(verb, "k8s-2", "--dry-run", "--grace-period", "0")
+    assert result.exit_code == 2
+    assert "0 is refused: such a pod may run on" in result.output
 
 
 def test_what_a_drain_did_is_in_the_journal_and_in_events(tmp_path):
@@ -187,9 +221,23 @@ def test_an_api_that_is_lost_on_the_way_is_waited_for():
     assert movable(lab) == []
 
 
-def test_without_the_right_to_evict_the_refusal_is_told_and_the_cordon_taken_back():
-    lab = running()
-    lab.simulation.cluster.missing.add("create pods/eviction")
+class Forgetful(Lab):
+    """A lab in which the right to evict is taken away after it was asked for."""
+
+    def evictor(self, config):
+        port = super().evictor(config)
+
+        def missing_drain_rights():
+            self.simulation.cluster.missing.add("create pods/eviction")
+            return []
+
+        methods = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return SimpleNamespace(**{**methods, "missing_drain_rights": missing_drain_rights})
+
+
+def test_where_evictions_are_refused_after_all_that_is_told_and_the_cordon_taken_back():
+    lab = Forgetful()
+    lab.passes(30, watched=True)
     result = lab.run("drain", "k8s-2", "--yes")
     assert result.exit_code == 1
     assert "fencer may not create pods/eviction" in result.output

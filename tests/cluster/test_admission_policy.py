@@ -122,7 +122,7 @@ def test_other_accounts_are_not_looked_at(guarded, node, pod):
     "key", [keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT, keys.EXCLUDE, "fencer.dev/later"]
 )
 def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
-    words = f"a kubelet may not change {key}, which is fencer's"
+    words = f"a kubelet may not change {key}: that is for fencer and its operators"
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: "forged"}}}, part) == words
     ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"metadata": {"annotations": {key: "1"}}})
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words

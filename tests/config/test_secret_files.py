@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.config.secret_files import Finding, inspect_secret
+from fencer.config.secret_files import Finding, by_systemd, inspect_secret
 
 NOBODY = 65534
 
@@ -90,3 +90,43 @@ def test_a_path_that_no_file_can_have_is_said(tmp_path, name, why):
 def test_the_secret_itself_is_never_told(secret):
     secret.chmod(0o666)
     assert "hunter2" not in repr(inspect_secret(secret))
+
+
+class TestFromSystemd:
+    """LoadCredential= beside User= lets that user in by an ACL, whose mask shows as the group's bits."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        given = tmp_path / "given"
+        given.mkdir()
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(given))
+        return given
+
+    @pytest.mark.parametrize(
+        ("mode", "words"), [(0o440, ""), (0o444, "everybody"), (0o460, "written by its group")]
+    )
+    def test_what_the_group_may_read_there_is_the_mask_of_an_acl(self, secret, folder, mode, words):
+        there = secret.rename(folder / "kubeconfig")
+        there.chmod(mode)
+        found = inspect_secret(there)
+        assert bool(found) == bool(words)
+        assert all(words in one.text for one in found)
+
+    def test_elsewhere_it_is_the_group(self, secret, folder):
+        secret.chmod(0o440)
+        (folder / "link").symlink_to(secret)
+        for path in (secret, folder / "link", folder / ".." / secret.name):
+            assert "can be read by its group (mode 0440)" in inspect_secret(path)[0].text
+
+    def test_by_hand_there_is_no_variable_and_the_place_is_systemds(self, monkeypatch):
+        monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+        assert by_systemd(Path("/run/credentials/fencer.service/kubeconfig"))
+        assert not by_systemd(Path("/run/credentials/../secrets/kubeconfig"))
+        assert not by_systemd(Path("/etc/fencer/kubeconfig"))
+
+    @pytest.mark.parametrize("said", ["", "given", "/"])
+    def test_a_variable_that_names_no_folder_of_systemds_excuses_nothing(self, secret, monkeypatch, said):
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", said)
+        monkeypatch.chdir(secret.parent)
+        secret.chmod(0o640)
+        assert inspect_secret(secret)

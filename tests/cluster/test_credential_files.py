@@ -1,0 +1,78 @@
+"""Which files with secrets a kubeconfig names: those of the user that is meant, and of nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fencer.cluster.credentials import files_with_secrets
+from fencer.cluster.settings import ClusterSettings
+
+OTHER = {"client-key": "/others.key"}
+
+
+def named(folder, user, *, context=None, current="here", users=None):
+    """What is found of a user, in a kubeconfig that has another one as well."""
+    content = {
+        "users": [{"name": "me", "user": user}, {"name": "other", "user": OTHER}] if users is None else users,
+        "contexts": [
+            {"name": "here", "context": {"user": "me"}},
+            {"name": "there", "context": {"user": "other"}},
+            {"name": "nobody's", "context": {}},
+        ],
+        "current-context": current,
+    }
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(content))
+    return files_with_secrets(ClusterSettings(str(file), context))
+
+
+def test_a_key_and_a_token_in_files_of_their_own_are_named_from_where_the_kubeconfig_is(tmp_path):
+    user = {"client-certificate": "me.crt", "client-key": "keys/me.key", "tokenFile": "/run/token"}
+    assert named(tmp_path, user) == (tmp_path / "keys/me.key", Path("/run/token"))
+
+
+def test_what_stands_in_the_kubeconfig_itself_is_taken_before_a_file(tmp_path):
+    user = {"client-key": "me.key", "client-key-data": "a2V5", "tokenFile": "/run/token", "token": "t"}
+    assert named(tmp_path, user) == ()
+
+
+def test_the_users_of_other_contexts_are_not_ours(tmp_path):
+    assert named(tmp_path, {}) == ()
+    assert named(tmp_path, {}, context="there") == (Path("/others.key"),)
+    assert named(tmp_path, OTHER, context="nobody's") == ()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"user": None},
+        {"user": {"client-key": 7}},
+        {"user": {"client-key": ""}},
+        {"user": {}, "current": "gone"},
+        {"user": {}, "users": 7},
+        {"user": {}, "users": [7]},
+        {"user": {}, "users": [{"name": "me"}]},
+        {"user": []},
+    ],
+)
+def test_what_is_odd_names_nothing_and_its_reader_says_why(tmp_path, odd):
+    assert named(tmp_path, **odd) == ()
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"7", b"\x00", pytest.param(b"[" * 2000, marks=pytest.mark.slow, id="deep")]
+)
+def test_what_is_no_kubeconfig_names_nothing(tmp_path, text):
+    file = tmp_path / "kubeconfig"
+    file.write_bytes(text)
+    assert files_with_secrets(ClusterSettings(str(file))) == ()
+
+
+@pytest.mark.parametrize("make", [lambda _path: None, os.mkfifo, Path.mkdir], ids=["gone", "pipe", "folder"])
+def test_what_is_no_file_is_not_read(tmp_path, make):
+    make(tmp_path / "odd")
+    assert files_with_secrets(ClusterSettings(str(tmp_path / "odd"))) == ()
