@@ -59,6 +59,8 @@ def _read(root: Path, path: Path, reader: Callable[[str], Any], troubles: list[s
 def _files(
     root: Path, place: Place | None, found: Sequence[Process], command: str, troubles: list[str]
 ) -> list[Path]:
+    if place is not None and place.arguments:
+        found = _as_if_started(root, place, troubles)
     named = [(process.option("config"), process.option("config-dir")) for process in found]
     if place is not None and not any(map(any, named)):
         told = {**_kubelet_arguments(root, place, troubles), **dict(_KUBELET_ARG.findall(command))}
@@ -69,6 +71,18 @@ def _files(
     for _, folder in named:
         paths += sorted((root / folder.lstrip("/")).glob("*.conf")) if folder else []
     return paths
+
+
+def _as_if_started(root: Path, place: Place, troubles: list[str]) -> list[Process]:
+    """Read the command line from a file, as kubelite does.
+
+    Source: microk8s, patch "Kubelite integration", ReadArgsFromFile.
+    """
+    path = root / place.arguments.lstrip("/")
+    lines = _read(root, path, str.splitlines, troubles) or []
+    text = " ".join(line for line in lines if not line.lstrip().startswith("#"))
+    words = re.sub("[\"']", "", text).replace("${SNAP_DATA}", str(path.parents[1].relative_to(root))).split()
+    return [Process(0, ("kubelet", *words), "")]
 
 
 def _kubelet_arguments(root: Path, place: Place, troubles: list[str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ _WITHIN_K3S = (("server",), ("agent",))
 
 @dataclass(frozen=True)
 class Process:
-    """A process that is a kubelet, or has one inside (k3s).
+    """A process that is a kubelet, or has one inside (k3s, MicroK8s).
 
     Attributes:
         pid: Its process id.
@@ -164,7 +164,7 @@ def _root_mounts(process: Path) -> list[str]:
 
 def _is_kubelet(words: tuple[str, ...]) -> bool:
     name = _name(words)
-    return name == "kubelet" or (name == "k3s" and words[1:2] in _WITHIN_K3S)
+    return name in ("kubelet", "kubelite") or (name == "k3s" and words[1:2] in _WITHIN_K3S)
 
 
 def _name(words: Sequence[str]) -> str:
