@@ -1,16 +1,15 @@
-"""Our own account: when its token ends, and which rights beyond the agent's it has."""
+"""Our own account: when what lets it in ends, and which rights beyond the agent's it has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from fencer.cluster.client import Connection, build_apis
+from fencer.cluster.renewal import credentials, sent_claims
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.cluster.tokens import Claims, claims_of
-
-_BEARER = "Bearer "
+from fencer.ports import Credential
 
 
 class KubernetesAccount:
@@ -32,10 +31,9 @@ class KubernetesAccount:
         """See `Account.missing_attachment_rights`."""
         return [str(right) for right in ATTACHMENT_RIGHTS if not granted(self._api, right)]
 
-    def token_ends(self) -> datetime | None:
-        """See `Account.token_ends`. The kubeconfig is read anew: the token in it may have been replaced."""
-        claims = _claims(self._settings)
-        return None if claims is None else claims.ends
+    def credentials(self) -> Sequence[Credential]:
+        """See `Account.credentials`. The kubeconfig is read anew: what is in it may have been replaced."""
+        return credentials(self._settings, _configuration(self._settings))
 
 
 def bound_to(settings: ClusterSettings) -> str:
@@ -44,12 +42,9 @@ def bound_to(settings: ClusterSettings) -> str:
     Raises:
         ConfigError: the kubeconfig cannot be used.
     """
-    claims = _claims(settings)
+    claims = sent_claims(_configuration(settings))
     return "" if claims is None else claims.secret
 
 
-def _claims(settings: ClusterSettings) -> Claims | None:
-    configuration = build_apis(settings, None).core.api_client.configuration
-    # Under which name it is kept depends on the client's version.
-    header = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""
-    return claims_of(header.removeprefix(_BEARER))
+def _configuration(settings: ClusterSettings) -> Any:
+    return build_apis(settings, None).core.api_client.configuration

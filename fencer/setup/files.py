@@ -102,8 +102,8 @@ def _keep_readers(path: Path, descriptor: int) -> None:
             os.fchown(descriptor, before.st_uid, before.st_gid)
         except OSError as error:
             raise ConfigError(
-                f"{printable(str(path))}: belongs to user {before.st_uid} and group {before.st_gid}, and a new "
-                f"one could not ({error.strerror}): they could not read it any more. The same again as root"
+                f"{printable(str(path))}: belongs to user {before.st_uid} and group {before.st_gid}, and a "
+                f"new one could not ({error.strerror}): they could not read it. The same again as root"
             ) from error
     if not before.st_mode & stat.S_IROTH:  # else nobody meant its group
         os.fchmod(descriptor, stat.S_IRUSR | stat.S_IWUSR | before.st_mode & stat.S_IRGRP)

@@ -25,10 +25,10 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorUnreachable,
 )
-from fencer.ports import ClusterInfo, StopSettings
+from fencer.ports import ClusterInfo, Credential, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
-from tests.cli.lab import Lab, Otherwise, in_ops
+from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 from tests.core.build import evidence, observation
 
 
@@ -225,8 +225,17 @@ def test_a_token_that_ends_soon_is_a_warning_with_the_command_that_makes_another
     lab.own.ends = lab.wall() + left
     rows, _, _ = findings(lab)
     assert (rows["token"]["level"], rows["token"]["note"]) == (level, note)
-    command = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
-    assert rows["token"]["try"] == ([command] if level == "warn" else [])
+    assert rows["token"]["try"] == ([RENEWAL] if level == "warn" else [])
+
+
+def test_a_client_certificate_is_a_row_of_its_own():
+    lab = Lab()
+    lab.own.ends = lab.wall() + timedelta(days=60)
+    lab.own.others = [Credential("certificate", lab.wall() + timedelta(days=3), RENEWAL)]
+    rows, _, _ = findings(lab)
+    assert (rows["token"]["level"], rows["certificate"]["level"]) == ("ok", "warn")
+    assert rows["certificate"]["note"].startswith("it ends in 3 days: then this fencer can neither fence")
+    assert rows["certificate"]["try"] == [RENEWAL]
 
 
 def test_who_has_no_token_is_told_nothing_of_one():

@@ -156,9 +156,9 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "its token is good until 20" in result.output
-    good_s = (
-        KubernetesAccount(ClusterSettings(str(file)), print).token_ends() - datetime.now(UTC)
-    ).total_seconds()
+    (held,) = KubernetesAccount(ClusterSettings(str(file)), print).credentials()
+    assert held.renewal.endswith(f"--output {file} --replace --server {bare_api.url} --namespace guards")
+    good_s = (held.ends - datetime.now(UTC)).total_seconds()
     assert 89 * 86400 < good_s <= 90 * 86400
     cluster = KubernetesCluster(ClusterSettings(str(file)))
     assert cluster.identity().user == "system:serviceaccount:guards:fencer"
