@@ -9,7 +9,7 @@ from fencer.cli.findings import Finding, Level, granting
 from fencer.cli.wire import Wiring
 from fencer.config.settings import Config, PreStop
 from fencer.core.text import count
-from fencer.errors import FencerError
+from fencer.errors import ConfigError, FencerError
 from fencer.ports import Asker, ClusterInfo, Credential
 from fencer.runtime.observe import API
 
@@ -83,12 +83,15 @@ class CredentialReminder:
         self._next_s = now_s()
 
     def look(self) -> None:
-        """Look, if a day has passed; what cannot be read is told by whoever asks the cluster."""
+        """Look, if a day has passed; that nobody answers is told by whoever asks the cluster."""
         if self._now_s() < self._next_s:
             return
         self._next_s = self._now_s() + DAY_S
         try:
             held = self._ask(lambda: self._wiring.account(self._config).credentials())
+        except ConfigError as error:  # the old ones still lead in; a restart would end with this
+            self._say(f"the credentials for Kubernetes cannot be read anew: {error}")
+            return
         except FencerError:
             return
         for one in held:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from fencer.cluster.certificates import LARGEST_BYTES, end_of
+from fencer.cluster.credentials import unreadable
+from fencer.cluster.parse import moment
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tokens import Claims, claims_of
+from fencer.core.pods import parse_utc
 from fencer.core.text import printable
-from fencer.errors import ConfigError
+from fencer.errors import ClusterProtocol, ConfigError
 from fencer.ports import Credential
 
 TOKEN, CERTIFICATE = "token", "certificate"
 
 _BEARER = "Bearer "
+_MINUTE = "%Y-%m-%d %H:%M"
 _ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
 _NAMESPACE = "fencer"
 
@@ -55,11 +60,11 @@ def renewing(settings: ClusterSettings, server: str, user: str) -> str:
     """Return the command that makes another token for the same account, and leads to the same server.
 
     Args:
-        settings: The kubeconfig. Without one there is no command.
+        settings: The kubeconfig. Without one of our own there is no command.
         server: URL of the API server in it. It need not be the one in the administrator's.
         user: Whose token it is; empty: not known.
     """
-    if settings.kubeconfig is None:
+    if settings.kubeconfig is None or settings.borrowed:
         return ""
     file = shlex.quote(printable(settings.kubeconfig))
     words = [f"fencer setup kubernetes --kubeconfig ADMINS --output {file} --replace"]
@@ -71,9 +76,47 @@ def renewing(settings: ClusterSettings, server: str, user: str) -> str:
     return " ".join(words)
 
 
+def why_refused(settings: ClusterSettings, configuration: Any, date: str | None) -> str:
+    """Say why an API server may have called us nobody (401), and what helps.
+
+    Args:
+        settings: Where the credentials were read.
+        configuration: The client's, with those that were refused.
+        date: The answer's header Date: the server's clock judges. Without one it is ours.
+
+    Raises:
+        ConfigError: the file with the certificate cannot be read.
+    """
+    held = credentials(settings, configuration)
+    renewal = renewing(settings, configuration.host, "")
+    if not held:
+        another = f" Another token: `{renewal}`" if renewal else ""
+        return f"Are the kubeconfig's credentials expired, or of another cluster?{another}"
+    now = _clock(date)
+    ended = [one for one in held if one.ends is not None and one.ends <= now]
+    another = f". Another token: `{held[0].renewal}`" if renewal else ""
+    return f"{_ended(ended[0]) if ended else _doubted(held)}{another}"
+
+
+def _ended(one: Credential) -> str:
+    return f"The {one.what} ended at {one.ends:{_MINUTE}} UTC"
+
+
+def _doubted(held: Sequence[Credential]) -> str:
+    until = [f"{one.what} (good until {one.ends:{_MINUTE}} UTC)" if one.ends else one.what for one in held]
+    return f"The {' or the '.join(until)} may have been revoked, or be of another cluster"
+
+
+def _clock(date: str | None) -> datetime:
+    try:
+        return parse_utc(moment(date))
+    except ClusterProtocol:
+        return datetime.now(UTC)
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as the client has it
             return file.read(LARGEST_BYTES)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigError(unreadable(path, error)) from error

@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from fencer.core.text import printable
@@ -48,6 +49,19 @@ def refuse_existing(path: Path) -> None:
         raise ConfigError(
             f"{printable(str(path))}: is there already. --replace replaces it, once all is well"
         )
+
+
+def refuse_same(path: Path, admin: Path) -> None:
+    """Make sure that an administrator keeps what got them in, whatever path leads there.
+
+    Raises:
+        ConfigError: both are one file.
+    """
+    with suppress(OSError):  # of one that is not there
+        if path.samefile(admin):
+            raise ConfigError(
+                f"{printable(str(path))}: is the administrator's kubeconfig itself: name another file"
+            )
 
 
 def require_folder_of(path: Path) -> None:

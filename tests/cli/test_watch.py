@@ -15,7 +15,7 @@ from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterUnreachable, HypervisorUnreachable
+from fencer.errors import ClusterUnreachable, ConfigError, HypervisorUnreachable
 from fencer.ports import Credential
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
@@ -158,6 +158,20 @@ def test_it_is_looked_at_once_a_day():
         lab.own.ends = lab.wall() + (timedelta(days=60) if day < 1 else timedelta(days=1))
         reminder.look()
     assert len(told) == 2
+
+
+def test_a_kubeconfig_that_cannot_be_used_any_more_is_told_while_its_token_still_leads_in():
+    """A restart would end with it."""
+
+    def broken(_call):
+        raise ConfigError("/etc/fencer/kubeconfig: cannot be read by user 998: Permission denied")
+
+    lab, told = Lab(), []
+    CredentialReminder(lab, lab.load(PATH), lambda: 0.0, told.append, broken).look()
+    assert told == [
+        "the credentials for Kubernetes cannot be read anew: /etc/fencer/kubeconfig: cannot be read by user "
+        "998: Permission denied"
+    ]
 
 
 def test_credentials_that_do_not_come_keep_nobody_from_fencing():
