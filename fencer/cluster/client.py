@@ -34,7 +34,7 @@ from fencer.cluster.credentials import load_credentials
 from fencer.cluster.fields import shown
 from fencer.cluster.renewal import why_refused
 from fencer.cluster.settings import ClusterSettings
-from fencer.cluster.tls import believe_own_ca, plainly
+from fencer.cluster.tls import believe_own_ca, plainly, warn_no_more_of
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 
 READ_TRIES = 3
@@ -289,7 +289,9 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
     if url is not None:
         _lead_to(configuration, url)
     _require_url(configuration.host, settings)
-    if not settings.unauthenticated:
+    if settings.unauthenticated:
+        warn_no_more_of(configuration)
+    else:
         _require_authentic(configuration, settings)
     api = client.ApiClient(configuration)
     believe_own_ca(api)

@@ -59,10 +59,6 @@ def missing_right(lab):
     lab.simulation.cluster.missing = {"delete pods"}
 
 
-def unreadable_kubeconfig(lab):
-    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: cannot be read: Permission denied"
-
-
 def no_journal(lab):
     lab.journal = Path("/nowhere/at/all/journal.jsonl")
 
@@ -71,7 +67,6 @@ def no_journal(lab):
     ("breaking", "what"),
     [
         (broken_cluster, "kubernetes"),
-        (unreadable_kubeconfig, "kubernetes"),
         (missing_right, "kubernetes"),
         (broken_hypervisor, "lab"),
         (no_journal, "journal"),
@@ -241,6 +236,36 @@ def test_a_client_certificate_is_a_row_of_its_own():
 def test_who_has_no_token_is_told_nothing_of_one():
     rows, _, _ = findings(Lab())
     assert "token" not in rows
+
+
+def test_a_kubeconfig_that_is_refused_says_itself_what_to_change():
+    lab = Lab()
+    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: insecure-skip-tls-verify is set: name its CA there"
+    rows, told, code = findings(lab)
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"]) == (lab.broken["kubernetes"], [])
+    assert (code, "kubernetes" in told["verdict"]) == (1, True)
+
+
+KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (ClusterUnreachable("no answer"), [KUBECTL]),
+        (ClusterProtocol("HTML"), [KUBECTL]),
+        (ClusterDenied("401: the token ended: this makes another"), []),
+        (ConfigError("refused: insecure-skip-tls-verify is set"), []),
+    ],
+)
+def test_another_client_is_named_where_it_may_tell_more_than_our_own_words(error, tries):
+    """It takes what we refuse, and is refused by whoever refuses us."""
+
+    def identity():
+        raise error
+
+    rows, _, code = findings(Otherwise(identity=identity))
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"], code) == (str(error), tries, 1)
 
 
 @pytest.mark.parametrize(
