@@ -532,6 +532,21 @@ class Evictor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What lets us into the cluster, until it ends.
+
+    Attributes:
+        what: ``token`` or ``certificate``.
+        ends: When it is good no longer. None: it does not say.
+        renewal: The command that makes a kubeconfig with another token. Empty: there is no kubeconfig.
+    """
+
+    what: str
+    ends: datetime | None
+    renewal: str
+
+
 class Account(Protocol):
     """Who fencer is in the cluster: what people are to be told of it, and no decision needs."""
 
@@ -558,8 +573,8 @@ class Account(Protocol):
         """
         ...
 
-    def token_ends(self) -> datetime | None:
-        """Tell when our token ends; None: we have none, or it does not say. Asks nobody.
+    def credentials(self) -> Sequence[Credential]:
+        """Tell what lets us in, and until when, as far as it says so itself. Asks nobody.
 
         Raises:
             ConfigError: the kubeconfig cannot be used any more.

@@ -1,21 +1,20 @@
-"""What people are told of fencer's own account: which roles it lacks, and when its token ends."""
+"""What people are told of fencer's own account: which roles it lacks, and when what lets it in ends."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from fencer.cli.findings import Finding, Level, granting
 from fencer.cli.wire import Wiring
 from fencer.config.settings import Config, PreStop
-from fencer.core.text import count, printable
-from fencer.errors import FencerError
-from fencer.ports import Asker, ClusterInfo
+from fencer.core.text import count
+from fencer.errors import ConfigError, FencerError
+from fencer.ports import Asker, ClusterInfo, Credential
 from fencer.runtime.observe import API
 
 HOUR_S, DAY_S = 3600.0, 86400.0
-TOKEN_SOON_S = 14 * DAY_S
+SOON_S = 14 * DAY_S
 """Time for people: a token is good for 90 days, and somebody may be on holiday for two weeks."""
 
 
@@ -31,44 +30,41 @@ def account_findings(wiring: Wiring, config: Config, asker: Asker, info: Cluster
     yield from _evictions(wiring, config, asker, info)
     yield from _attachments(wiring, config, asker, info)
     try:
-        ends = wiring.account(config).token_ends()
+        held = wiring.account(config).credentials()
     except FencerError as error:
-        yield Finding("token", "", Level.WARN, f"when it ends is not known: {error}")
+        yield Finding("credentials", "", Level.WARN, f"when they end is not known: {error}")
         return
-    if ends is not None:
-        text = token_warning(ends, wiring.wall())
-        tries = (renewing(config),) if text else ()
-        about = f"until {ends:%Y-%m-%d %H:%M} UTC"
-        yield Finding("token", about, Level.WARN if text else Level.OK, text, tries)
+    yield from (_ending(one, one.ends, wiring.wall()) for one in held if one.ends is not None)
 
 
-def token_warning(ends: datetime, wall: datetime) -> str:
-    """Say that a token ends soon; empty: it does not.
+def _ending(held: Credential, ends: datetime, wall: datetime) -> Finding:
+    text = end_warning(ends, wall)
+    about = f"until {ends:%Y-%m-%d %H:%M} UTC"
+    tries = (held.renewal,) if text and held.renewal else ()
+    return Finding(held.what, about, Level.WARN if text else Level.OK, text, tries)
+
+
+def end_warning(ends: datetime, wall: datetime) -> str:
+    """Say that a token or a certificate ends soon; empty: it does not.
 
     Args:
         ends: When it ends.
         wall: The time of day here.
     """
     left_s = (ends - wall).total_seconds()
-    if left_s > TOKEN_SOON_S:
+    if left_s > SOON_S:
         return ""
     if left_s <= 0:
         return f"it ended {_long(-left_s)} ago: the API server lets nobody in with it"
     return f"it ends in {_long(left_s)}: then this fencer can neither fence nor lift a fence"
 
 
-def renewing(config: Config) -> str:
-    """Return the command that makes another token."""
-    file = shlex.quote(printable(str(config.kubernetes.kubeconfig)))
-    return f"fencer setup kubernetes --kubeconfig ADMINS --output {file} --replace"
-
-
-class TokenReminder:
-    """Says once a day that the token ends soon.
+class CredentialReminder:
+    """Says once a day that the token or the certificate ends soon, or cannot be had any more.
 
     Args:
         wiring: Builds what is asked.
-        config: Which token, and what to try.
+        config: Which kubeconfig.
         now_s: A monotonic clock, in seconds.
         say: Tells people.
         ask: Holds a call to its deadline: a plugin for credentials that hangs keeps nobody from fencing.
@@ -80,24 +76,29 @@ class TokenReminder:
         config: Config,
         now_s: Callable[[], float],
         say: Callable[[str], None],
-        ask: Callable[[Callable[[], datetime | None]], datetime | None],
+        ask: Callable[[Callable[[], Sequence[Credential]]], Sequence[Credential]],
     ) -> None:
         self._wiring, self._config, self._now_s, self._say = wiring, config, now_s, say
         self._ask = ask
         self._next_s = now_s()
 
     def look(self) -> None:
-        """Look, if a day has passed; what cannot be read is told by whoever asks the cluster."""
+        """Look, if a day has passed; that nobody answers is told by whoever asks the cluster."""
         if self._now_s() < self._next_s:
             return
         self._next_s = self._now_s() + DAY_S
         try:
-            ends = self._ask(lambda: self._wiring.account(self._config).token_ends())
+            held = self._ask(lambda: self._wiring.account(self._config).credentials())
+        except ConfigError as error:  # the old ones still lead in; a restart would end with this
+            self._say(f"the credentials for Kubernetes cannot be read anew: {error}")
+            return
         except FencerError:
             return
-        text = "" if ends is None else token_warning(ends, self._wiring.wall())
-        if text:
-            self._say(f"the token for Kubernetes: {text}. Another: `{renewing(self._config)}`")
+        for one in held:
+            text = "" if one.ends is None else end_warning(one.ends, self._wiring.wall())
+            if text:
+                another = f". Another token: `{one.renewal}`" if one.renewal else ""
+                self._say(f"the {one.what} for Kubernetes: {text}{another}")
 
 
 def _evictions(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from fencer.config.settings import Config, Endpoint, LibvirtEndpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import count
-from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerError
+from fencer.errors import ClusterDenied, ClusterError, ClusterUnreachable, ConfigError, FencerError
 from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
@@ -93,7 +93,9 @@ class Inspection:
             missing = self.asker.ask(API, cluster.missing_rights, 3 * deadline_s)
             lesser = self.asker.ask(API, cluster.missing_volume_rights, deadline_s)
         except FencerError as error:
-            tries = (f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes",)
+            command = f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes"
+            # It takes what we refuse, and is refused by whoever refuses us: our own words say what helps.
+            tries = () if isinstance(error, ConfigError | ClusterDenied) else (command,)
             yield Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
             return
         self.cluster, self.info = cluster, info

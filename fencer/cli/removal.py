@@ -70,7 +70,8 @@ def refuse_what_stands(
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
     """Return a configuration that leads to a cluster, and to nothing else."""
-    return Config(Policy(), KubernetesSettings(config, context, (server,) if server else ()), ())
+    kubernetes = KubernetesSettings(config, context, (server,) if server else (), borrowed=True)
+    return Config(Policy(), kubernetes, ())
 
 
 def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:

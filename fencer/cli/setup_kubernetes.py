@@ -128,7 +128,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster: that of
     --kubeconfig, or else that of the configuration.
     """
-    from fencer.setup.files import refuse_existing, require_folder_of  # noqa: PLC0415 - as others are
+    from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415
         Wanted,
         manifest,
@@ -166,6 +166,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     require_folder_of(output)
     if not replace:
         refuse_existing(output)
+    refuse_same(output, admin)
     _make(output, admin, context, namespace, server, hours)
 
 
@@ -177,7 +178,7 @@ def _make(
     from fencer.setup.files import write_private  # noqa: PLC0415
     from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415
 
-    settings = ClusterSettings(str(admin), context, (server,) if server else ())
+    settings = ClusterSettings(str(admin), context, (server,) if server else (), borrowed=True)
     made_for = f"{socket.gethostname()}:{output.absolute()}"
     issued = issue_token(settings, namespace, hours * HOUR_S, made_for, time.sleep)
     url = server or issued.server
@@ -230,7 +231,7 @@ def _tried(text: str) -> tuple[str, ...]:
     with TemporaryDirectory(prefix="fencer-") as folder:
         path = Path(folder) / "kubeconfig"
         write_private(path, text)
-        cluster = KubernetesCluster(ClusterSettings(str(path)))
+        cluster = KubernetesCluster(ClusterSettings(str(path), borrowed=True))
         missing = cluster.missing_rights()
         if not missing:
             cluster.identity()

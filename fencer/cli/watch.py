@@ -15,7 +15,7 @@ from types import FrameType
 
 import click
 
-from fencer.cli.account import TokenReminder
+from fencer.cli.account import CredentialReminder
 from fencer.cli.findings import ANYBODY, WITHOUT_VOLUME_RIGHTS, granting, without_key
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
@@ -83,7 +83,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
                 log.info("one pass: %d of %d nodes are healthy", well, len(judged))
             else:
-                remind = TokenReminder(
+                remind = CredentialReminder(
                     wiring,
                     parts.config,
                     parts.clock.now_s,

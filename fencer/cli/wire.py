@@ -220,10 +220,9 @@ def _cluster_settings(config: Config) -> ClusterSettings:
     try:
         written.kubeconfig.stat()
     except FileNotFoundError as error:
-        raise ConfigError(
-            f"{shown}: no such file. It is made by: fencer setup kubernetes --kubeconfig ADMINS --output "
-            f"{shlex.quote(shown)}"
-        ) from error
+        makes = f"fencer setup kubernetes --kubeconfig ADMINS --output {shlex.quote(shown)}"
+        made = "" if written.borrowed else f". It is made by: {makes}"
+        raise ConfigError(f"{shown}: no such file{made}") from error
     except (OSError, ValueError):
         pass  # The client says what is wrong with it.
     return ClusterSettings(
@@ -231,6 +230,7 @@ def _cluster_settings(config: Config) -> ClusterSettings:
         written.context,
         written.servers,
         unauthenticated=written.unauthenticated,
+        borrowed=written.borrowed,
     )
 
 

@@ -112,7 +112,7 @@ def read_object(raw: bytes, place: str) -> dict[str, Any]:
         raise Garbled(f"{place}: the answer is not a JSON object of the API: it {seen}") from error
 
 
-def refusal(status: int, raw: bytes | str | None, place: str) -> ClusterError:
+def refusal(status: int, raw: bytes | str | None, place: str, hint: str = "") -> ClusterError:
     """Turn an HTTP status that is no success into our error.
 
     404 is `ClusterNotFound` only when the API itself names the object that is not there: a proxy's page, or a
@@ -122,6 +122,7 @@ def refusal(status: int, raw: bytes | str | None, place: str) -> ClusterError:
         status: HTTP status.
         raw: The body, a Status object if it comes from an API server.
         place: Server and request, for the error's text.
+        hint: What else is known of why it was refused. Empty: nothing.
     """
     body = raw.decode(errors="replace") if isinstance(raw, bytes) else raw or ""
     reason, message, name = _status(body)
@@ -130,9 +131,7 @@ def refusal(status: int, raw: bytes | str | None, place: str) -> ClusterError:
         return Unanswered(said)
     if status == NOT_FOUND and not (reason == "NotFound" and name):
         return NoSuchPath(said)
-    if status == UNAUTHORIZED:
-        said += ". Are the kubeconfig's credentials expired, or of another cluster?"
-    return _KINDS.get(status, ClusterProtocol)(said)
+    return _KINDS.get(status, ClusterProtocol)(f"{said}. {hint}" if hint else said)
 
 
 def _status(body: str) -> tuple[str, str, str]:

@@ -10,7 +10,6 @@ import importlib.metadata
 import re
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
@@ -33,8 +32,9 @@ from fencer.cluster.answers import (
 )
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.fields import shown
+from fencer.cluster.renewal import why_refused
 from fencer.cluster.settings import ClusterSettings
-from fencer.cluster.tls import believe_own_ca, plainly
+from fencer.cluster.tls import believe_own_ca, plainly, warn_no_more_of
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 
 READ_TRIES = 3
@@ -69,11 +69,13 @@ class Refused:
         status: The HTTP status.
         body: The body.
         retry_after: The header Retry-After.
+        hint: Why it may have been refused, where we know. Empty: we do not.
     """
 
     status: int
     body: bytes | str | None
     retry_after: str | None
+    hint: str
 
 
 Pick = Callable[[Apis], Callable[..., Any]]
@@ -223,7 +225,7 @@ class Connection:
     def _ask(self, place: int, what: str, pick: Pick, arguments: dict[str, Any]) -> Answer:
         answer = self._send(place, what, pick, arguments, self._settings.read_timeout_s)
         if isinstance(answer, Refused):
-            raise refusal(answer.status, answer.body, f"{self._apis[place].url}: {what}")
+            raise refusal(answer.status, answer.body, f"{self._apis[place].url}: {what}", answer.hint)
         return answer
 
     def _send(
@@ -241,10 +243,9 @@ class Connection:
             status = getattr(error, "status", None) or 0
             if status == 0:  # how the client wraps a failed TLS handshake
                 raise Late(_no_answer(where, getattr(error, "reason", None) or error)) from error
-            if status == UNAUTHORIZED:
-                self._renew(place)
             headers = getattr(error, "headers", None) or {}
-            return Refused(status, getattr(error, "body", None), headers.get("Retry-After"))
+            hint = self._renew(place, apis, headers.get("Date")) if status == UNAUTHORIZED else ""
+            return Refused(status, getattr(error, "body", None), headers.get("Retry-After"), hint)
         except ConfigException as error:  # a refresh of the credentials failed
             raise ClusterDenied(f"{where}: not asked: no credentials: {error}") from error
         except Unbounded as error:
@@ -254,10 +255,22 @@ class Connection:
             raise kind(_no_answer(where, error)) from error
         return Answer(read_object(response.data, where), response.headers.get("Date"), where)
 
-    def _renew(self, place: int) -> None:
-        """Read the credentials anew for the next request: tokens in files and of plugins get old."""
-        with suppress(ConfigError):  # the refusal is the news; the next one tries again
-            self._apis[place] = build_apis(self._settings, self._apis[place].url)
+    def _renew(self, place: int, refused: Apis, date: str | None) -> str:
+        """Read the credentials anew for the next request: tokens in files and of plugins get old.
+
+        Args:
+            place: Which server refused.
+            refused: With which credentials.
+            date: The answer's header Date.
+
+        Returns:
+            Why those may have been refused, and what to do.
+        """
+        try:
+            self._apis[place] = build_apis(self._settings, refused.url)
+            return why_refused(self._settings, refused.core.api_client.configuration, date)
+        except ConfigError as error:  # the refusal is the news; the next one tries again
+            return f"What was sent was read before, and now: {error}"
 
 
 def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
@@ -276,7 +289,9 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
     if url is not None:
         _lead_to(configuration, url)
     _require_url(configuration.host, settings)
-    if not settings.unauthenticated:
+    if settings.unauthenticated:
+        warn_no_more_of(configuration)
+    else:
         _require_authentic(configuration, settings)
     api = client.ApiClient(configuration)
     believe_own_ca(api)

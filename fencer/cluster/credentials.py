@@ -5,11 +5,14 @@ Nothing of its content is told but names: the rest may be secret.
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 from fencer.cluster.fields import shown
 from fencer.cluster.settings import ClusterSettings
+from fencer.core.text import printable
 from fencer.errors import ConfigError
 
 
@@ -37,7 +40,7 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
             path, context=settings.context, client_configuration=configuration, persist_config=False
         )
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(unreadable(str(error.filename or path), error)) from error
     except RecursionError as error:  # of the YAML reader, which goes down with what it reads
         raise ConfigError(f"{path}: no kubeconfig: nested too deep") from error
     except broken as error:
@@ -79,6 +82,15 @@ def _user(kubeconfig: dict[str, Any], settings: ClusterSettings) -> dict[str, An
     users = {item["name"]: item["user"] for item in kubeconfig.get("users") or []}
     name = contexts[settings.context or kubeconfig.get("current-context")].get("user")
     return users[name] or {} if name else {}
+
+
+def unreadable(path: str, error: OSError) -> str:
+    """Say that a file with credentials cannot be read, and to whom it has to belong."""
+    why = error.strerror or str(error)
+    if not isinstance(error, PermissionError):
+        return f"{path}: cannot be read: {why}"
+    user, file = os.geteuid(), shlex.quote(printable(path))
+    return f"{path}: cannot be read by user {user}: {why}. `sudo chown {user} {file}` mends that"
 
 
 def _content(path: str, yaml: Any) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""Our own account: when its token ends, which rights beyond the agent's it has, and what confines it."""
+"""Our own account: what lets it in and until when, its rights beyond the agent's, and what confines it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from fencer.cluster.client import Connection, build_apis
 from fencer.cluster.names import refuse_odd_names
+from fencer.cluster.renewal import credentials, sent_claims
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.cluster.tokens import Claims, claims_of
 from fencer.errors import ClusterDenied
+from fencer.ports import Credential
 
-_BEARER = "Bearer "
 _NEVER_SET = "fencer.dev/check"
 _POLICYS_WORDS = "fencer may not change metadata.labels of a node"
 """Source: ``config/kubernetes/admission-policy.yaml``, fencer-nodes."""
@@ -54,10 +54,9 @@ class KubernetesAccount:
             raise
         return False
 
-    def token_ends(self) -> datetime | None:
-        """See `Account.token_ends`. The kubeconfig is read anew: the token in it may have been replaced."""
-        claims = _claims(self._settings)
-        return None if claims is None else claims.ends
+    def credentials(self) -> Sequence[Credential]:
+        """See `Account.credentials`. The kubeconfig is read anew: what is in it may have been replaced."""
+        return credentials(self._settings, _configuration(self._settings))
 
 
 def bound_to(settings: ClusterSettings) -> str:
@@ -66,12 +65,9 @@ def bound_to(settings: ClusterSettings) -> str:
     Raises:
         ConfigError: the kubeconfig cannot be used.
     """
-    claims = _claims(settings)
+    claims = sent_claims(_configuration(settings))
     return "" if claims is None else claims.secret
 
 
-def _claims(settings: ClusterSettings) -> Claims | None:
-    configuration = build_apis(settings, None).core.api_client.configuration
-    # Under which name it is kept depends on the client's version.
-    header = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""
-    return claims_of(header.removeprefix(_BEARER))
+def _configuration(settings: ClusterSettings) -> Any:
+    return build_apis(settings, None).core.api_client.configuration

@@ -16,6 +16,7 @@ class ClusterSettings:
             when that one does not answer. Same CA, same credentials, same kube-system.
         in_cluster: Use the service account of the pod that we run in, instead of a kubeconfig.
         unauthenticated: Take a kubeconfig that does not verify its server, by https and a CA.
+        borrowed: It is an administrator's, for one errand: fencer renews nothing in it.
         connect_timeout_s: Longest wait for a connection, TLS included.
         read_timeout_s: Longest time for an answer, from its first byte to its last, whatever its status is.
     """
@@ -25,5 +26,6 @@ class ClusterSettings:
     servers: tuple[str, ...] = ()
     in_cluster: bool = False
     unauthenticated: bool = False
+    borrowed: bool = False
     connect_timeout_s: float = 3.0
     read_timeout_s: float = 7.0

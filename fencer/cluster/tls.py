@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 import ssl
+import warnings
 from typing import Any
+from urllib.parse import urlsplit
 
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
+from urllib3.exceptions import InsecureRequestWarning
 from urllib3.util import create_urllib3_context
 
 _REFUSED = re.compile(r"certificate verify failed: (?P<why>.*?)\.?( \(_ssl\.c:\d+\))?$")
@@ -40,6 +43,21 @@ def believe_own_ca(api: Any) -> None:
     if api.configuration.verify_ssl and api.configuration.ssl_ca_cert:
         pools = api.rest_client.pool_manager
         pools.pool_classes_by_scheme = {**pools.pool_classes_by_scheme, "https": _Connections}
+
+
+def warn_no_more_of(configuration: Any) -> None:
+    """Have urllib3 not warn, at each request, of one server that is not verified: that was wanted.
+
+    Args:
+        configuration: The client's.
+    """
+    if not configuration.verify_ssl:
+        host = re.escape(urlsplit(configuration.host).hostname or "")
+        warnings.filterwarnings(
+            "ignore",
+            rf"Unverified HTTPS request is being made to host '\[?{host}\]?'",
+            InsecureRequestWarning,
+        )
 
 
 def plainly(text: str) -> str:

@@ -22,10 +22,12 @@ class Claims:
     Attributes:
         ends: When it is good no longer. None: it does not say.
         secret: Name of the Secret that it is bound to. Empty: it is bound to none.
+        user: Whose it is, like ``system:serviceaccount:fencer:fencer``. Empty: it does not say.
     """
 
     ends: datetime | None
     secret: str
+    user: str = ""
 
 
 def claims_of(token: str) -> Claims | None:
@@ -38,6 +40,7 @@ def claims_of(token: str) -> Claims | None:
         data: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         ends = mapping(data).get("exp")
         secret = text(mapping(data, "kubernetes.io"), "secret", "name")
-        return Claims(datetime.fromtimestamp(ends, UTC) if ends is not None else None, secret)
+        user = text(mapping(data), "sub")
+        return Claims(datetime.fromtimestamp(ends, UTC) if ends is not None else None, secret, user)
     except (ValueError, TypeError, OverflowError, OSError, RecursionError, ClusterProtocol):
         return None

@@ -26,12 +26,14 @@ class KubernetesSettings:
         context: Which context of it; None: its current one.
         servers: Further API servers of the same cluster under the same CA, tried in turn.
         unauthenticated: A kubeconfig is taken that does not verify its server.
+        borrowed: It is an administrator's, who named it for one errand.
     """
 
     kubeconfig: Path
     context: str | None = None
     servers: tuple[str, ...] = ()
     unauthenticated: bool = False
+    borrowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

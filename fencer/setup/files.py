@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from fencer.core.text import printable
@@ -49,6 +51,19 @@ def refuse_existing(path: Path) -> None:
         )
 
 
+def refuse_same(path: Path, admin: Path) -> None:
+    """Make sure that an administrator keeps what got them in, whatever path leads there.
+
+    Raises:
+        ConfigError: both are one file.
+    """
+    with suppress(OSError):  # of one that is not there
+        if path.samefile(admin):
+            raise ConfigError(
+                f"{printable(str(path))}: is the administrator's kubeconfig itself: name another file"
+            )
+
+
 def require_folder_of(path: Path) -> None:
     """Make sure, before anything is asked of anybody, that a file has a folder to go to.
 
@@ -65,8 +80,11 @@ def require_folder_of(path: Path) -> None:
 def write_private(path: Path, text: str) -> None:
     """Write a file with a secret: whole or not at all, and never readable by anybody but its owner.
 
+    A file that it replaces keeps its owner and group, and its group's right to read: whoever read the old
+    one, such as an agent that is not root, has to be able to read the new one.
+
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: it cannot be written, or would be somebody else's than before.
     """
     shown = printable(str(path))
     try:
@@ -74,12 +92,32 @@ def write_private(path: Path, text: str) -> None:
         descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                _keep_readers(path, file.fileno())
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, path)  # noqa: PTH105 - both are names, and one of them is mkstemp's
-        except OSError:
+        except (OSError, ConfigError):
             os.unlink(draft)  # noqa: PTH108 - the same
             raise
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written: {error.strerror or error}") from error
+
+
+def _keep_readers(path: Path, descriptor: int) -> None:
+    """Let a draft be read by whoever may read the file that it is to replace; by everybody never."""
+    try:
+        before = path.stat()
+    except FileNotFoundError:
+        return
+    ours = os.fstat(descriptor)
+    if (before.st_uid, before.st_gid) != (ours.st_uid, ours.st_gid):
+        try:
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        except OSError as error:
+            raise ConfigError(
+                f"{printable(str(path))}: belongs to user {before.st_uid} and group {before.st_gid}, and a "
+                f"new one could not ({error.strerror}): they could not read it. The same again as root"
+            ) from error
+    if not before.st_mode & stat.S_IROTH:  # else nobody meant its group
+        os.fchmod(descriptor, stat.S_IRUSR | stat.S_IWUSR | before.st_mode & stat.S_IRGRP)

@@ -18,7 +18,17 @@ from fencer.config.settings import Config, HookSettings, KubernetesSettings, Lib
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, ConfigError
-from fencer.ports import Account, Asker, Clock, Cluster, ClusterInfo, Evictor, Hypervisor, Surveyor
+from fencer.ports import (
+    Account,
+    Asker,
+    Clock,
+    Cluster,
+    ClusterInfo,
+    Credential,
+    Evictor,
+    Hypervisor,
+    Surveyor,
+)
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape, Simulation
@@ -29,6 +39,7 @@ from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet
 
 PATH = Path("/etc/fencer/config.yaml")
+RENEWAL = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
 
 
 @dataclass
@@ -37,10 +48,12 @@ class OwnAccount:
 
     missing: Sequence[str] = ()
     ends: datetime | None = None
+    """When its token does."""
     held: bool | ClusterError = True
     """Whether the admission policy holds for it, or why that is not told."""
     tried: list[str] = field(default_factory=list)
     """The nodes on which that was tried."""
+    others: Sequence[Credential] = ()
 
     def missing_attachment_rights(self) -> Sequence[str]:
         return self.missing
@@ -51,8 +64,9 @@ class OwnAccount:
             raise self.held
         return self.held
 
-    def token_ends(self) -> datetime | None:
-        return self.ends
+    def credentials(self) -> Sequence[Credential]:
+        token = () if self.ends is None else (Credential("token", self.ends, RENEWAL),)
+        return (*token, *self.others)
 
 
 class Lab(Wiring):

@@ -25,10 +25,10 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorUnreachable,
 )
-from fencer.ports import ClusterInfo, Roster, StopSettings
+from fencer.ports import ClusterInfo, Credential, Roster, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
-from tests.cli.lab import Lab, Otherwise, in_ops
+from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 from tests.core.build import evidence, observation
 
 
@@ -59,10 +59,6 @@ def missing_right(lab):
     lab.simulation.cluster.missing = {"delete pods"}
 
 
-def unreadable_kubeconfig(lab):
-    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: cannot be read: Permission denied"
-
-
 def no_journal(lab):
     lab.journal = Path("/nowhere/at/all/journal.jsonl")
 
@@ -71,7 +67,6 @@ def no_journal(lab):
     ("breaking", "what"),
     [
         (broken_cluster, "kubernetes"),
-        (unreadable_kubeconfig, "kubernetes"),
         (missing_right, "kubernetes"),
         (broken_hypervisor, "lab"),
         (no_journal, "journal"),
@@ -291,13 +286,52 @@ def test_a_token_that_ends_soon_is_a_warning_with_the_command_that_makes_another
     lab.own.ends = lab.wall() + left
     rows, _, _ = findings(lab)
     assert (rows["token"]["level"], rows["token"]["note"]) == (level, note)
-    command = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
-    assert rows["token"]["try"] == ([command] if level == "warn" else [])
+    assert rows["token"]["try"] == ([RENEWAL] if level == "warn" else [])
+
+
+def test_a_client_certificate_is_a_row_of_its_own():
+    lab = Lab()
+    lab.own.ends = lab.wall() + timedelta(days=60)
+    lab.own.others = [Credential("certificate", lab.wall() + timedelta(days=3), RENEWAL)]
+    rows, _, _ = findings(lab)
+    assert (rows["token"]["level"], rows["certificate"]["level"]) == ("ok", "warn")
+    assert rows["certificate"]["note"].startswith("it ends in 3 days: then this fencer can neither fence")
+    assert rows["certificate"]["try"] == [RENEWAL]
 
 
 def test_who_has_no_token_is_told_nothing_of_one():
     rows, _, _ = findings(Lab())
     assert "token" not in rows
+
+
+def test_a_kubeconfig_that_is_refused_says_itself_what_to_change():
+    lab = Lab()
+    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: insecure-skip-tls-verify is set: name its CA there"
+    rows, told, code = findings(lab)
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"]) == (lab.broken["kubernetes"], [])
+    assert (code, "kubernetes" in told["verdict"]) == (1, True)
+
+
+KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (ClusterUnreachable("no answer"), [KUBECTL]),
+        (ClusterProtocol("HTML"), [KUBECTL]),
+        (ClusterDenied("401: the token ended: this makes another"), []),
+        (ConfigError("refused: insecure-skip-tls-verify is set"), []),
+    ],
+)
+def test_another_client_is_named_where_it_may_tell_more_than_our_own_words(error, tries):
+    """It takes what we refuse, and is refused by whoever refuses us."""
+
+    def identity():
+        raise error
+
+    rows, _, code = findings(Otherwise(identity=identity))
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"], code) == (str(error), tries, 1)
 
 
 @pytest.mark.parametrize(

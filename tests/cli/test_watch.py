@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from fencer.cli.account import TokenReminder
+from fencer.cli.account import CredentialReminder
 from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterUnreachable, HypervisorUnreachable
+from fencer.errors import ClusterUnreachable, ConfigError, HypervisorUnreachable
+from fencer.ports import Credential
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.observe import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
-from tests.cli.lab import PATH, Lab, Otherwise, in_ops
+from tests.cli.lab import PATH, RENEWAL, Lab, Otherwise, in_ops
 
 
 def watched(lab, *words, for_s):
@@ -136,18 +137,41 @@ def test_a_token_that_ends_soon_is_told_at_the_start():
     words = [line for line in watched(lab, for_s=30).splitlines() if "the token" in line]
     assert len(words) == 1
     assert "the token for Kubernetes: it ends in 13 days: then this fencer can neither fence" in words[0]
-    assert "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace" in words[0]
+    assert f"Another token: `{RENEWAL}`" in words[0]
+
+
+def test_a_client_certificate_that_ends_soon_is_told_like_a_token():
+    lab = Lab()
+    lab.own.others = [Credential("certificate", lab.wall() + timedelta(days=3), RENEWAL)]
+    words = [line for line in watched(lab, for_s=30).splitlines() if "certificate" in line]
+    assert len(words) == 1
+    assert "the certificate for Kubernetes: it ends in 3 days: then this fencer can neither fence" in words[0]
+    assert f"Another token: `{RENEWAL}`" in words[0]
 
 
 def test_it_is_looked_at_once_a_day():
     """An agent may run for longer than a token is good."""
     lab, now_s, told = Lab(), [0.0], []
-    reminder = TokenReminder(lab, lab.load(PATH), lambda: now_s[0], told.append, lambda call: call())
+    reminder = CredentialReminder(lab, lab.load(PATH), lambda: now_s[0], told.append, lambda call: call())
     for day in (0.0, 0.5, 1.0, 1.5, 2.0):
         now_s[0] = day * 86400
         lab.own.ends = lab.wall() + (timedelta(days=60) if day < 1 else timedelta(days=1))
         reminder.look()
     assert len(told) == 2
+
+
+def test_a_kubeconfig_that_cannot_be_used_any_more_is_told_while_its_token_still_leads_in():
+    """A restart would end with it."""
+
+    def broken(_call):
+        raise ConfigError("/etc/fencer/kubeconfig: cannot be read by user 998: Permission denied")
+
+    lab, told = Lab(), []
+    CredentialReminder(lab, lab.load(PATH), lambda: 0.0, told.append, broken).look()
+    assert told == [
+        "the credentials for Kubernetes cannot be read anew: /etc/fencer/kubeconfig: cannot be read by user "
+        "998: Permission denied"
+    ]
 
 
 def test_credentials_that_do_not_come_keep_nobody_from_fencing():
@@ -158,7 +182,7 @@ def test_credentials_that_do_not_come_keep_nobody_from_fencing():
         asked.append(call)
         raise ClusterUnreachable("no answer within 10 s")
 
-    reminder = TokenReminder(lab, lab.load(PATH), lambda: 0.0, told.append, late)
+    reminder = CredentialReminder(lab, lab.load(PATH), lambda: 0.0, told.append, late)
     reminder.look()
     reminder.look()
     assert (len(asked), told) == (1, [])

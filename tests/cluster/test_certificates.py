@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import ssl
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -12,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import urllib3
+from urllib3.exceptions import InsecureRequestWarning
 
 from fencer.cluster.client import Connection
 from fencer.cluster.settings import ClusterSettings
@@ -128,6 +132,24 @@ def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(servin
         connection.read("version", lambda apis: apis.version.get_code)
     old.ca_file.write_bytes(new.ca_file.read_bytes())
     assert connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
+
+
+def test_who_was_told_to_verify_nothing_is_not_warned_at_each_request(serving, tmp_path):
+    """`fencer check` says it once, and so does the log. Other servers are still warned of."""
+    url = serving(Authority(tmp_path).server("api", ["127.0.0.1"]))
+    path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY)
+    content = json.loads(path.read_text())
+    content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    path.write_text(json.dumps(content))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        connection = Connection(ClusterSettings(str(path), unauthenticated=True), sleep=lambda _: None)
+        assert (
+            connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
+        )
+        assert warned == []
+        urllib3.PoolManager(cert_reqs="CERT_NONE").request("GET", url.replace("127.0.0.1", "localhost"))
+    assert [warning.category for warning in warned] == [InsecureRequestWarning]
 
 
 # -- who we are, by a certificate ---------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,7 @@ from tests.cluster.standin import (
     silent,
     status,
 )
+from tests.cluster.test_tokens import token
 from tests.support import wait_until
 
 PAGE_OF_A_PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
@@ -37,6 +40,7 @@ NO_LEASE = status(404, reason="NotFound", name="k8s-1")
 VIEW = NodeView("k8s-1", "uid-k8s-1", "", "", "", None, "7")
 POD = PodView("default", "db-0", "uid-1", "7", "Running")
 NOBODY = "http://127.0.0.1:1"
+NOBODYS_UID = 65534
 SHORT_S = 1.0
 """Where no server answers in time, or all the same."""
 
@@ -420,11 +424,11 @@ def test_a_token_goes_to_the_second_server_too(stand_in, lead_to):
 
 
 def test_a_token_that_was_refused_is_read_anew_for_the_next_request(stand_in, lead_to, tmp_path: Path):
-    token = tmp_path / "token"
-    token.write_text("old")
+    file = tmp_path / "token"
+    file.write_text("old")
     server = stand_in(in_turn(status(401), k8s_1()))
-    cluster = lead_to(server.url, user={"tokenFile": str(token)})
-    token.write_text("new")
+    cluster = lead_to(server.url, user={"tokenFile": str(file)})
+    file.write_text("new")
     with pytest.raises(ClusterDenied, match="expired"):
         cluster.fact("k8s-1")
     cluster.fact("k8s-1")
@@ -441,6 +445,61 @@ def test_a_refused_token_stays_when_the_kubeconfig_is_gone(stand_in, lead_to, tm
     for _ in range(2):
         with pytest.raises(ClusterDenied, match="401"):
             cluster.fact("k8s-1")
+
+
+DATED = datetime(2026, 11, 20, 10, 41, 12, tzinfo=UTC)  # `DATE`, the stand-ins' clock
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ({"exp": (DATED - timedelta(minutes=5)).timestamp()}, "The token ended at 2026-11-20 10:36 UTC"),
+        (
+            {"exp": (DATED + timedelta(days=5)).timestamp()},
+            "The token (good until 2026-11-25 10:41 UTC) may have been revoked, or be of another cluster",
+        ),
+        ({"sub": "somebody"}, "The token may have been revoked, or be of another cluster"),
+    ],
+)
+def test_a_refused_token_is_told_with_its_end_and_what_makes_another(
+    stand_in, lead_to, tmp_path, claims, why
+):
+    """By the server's clock, which is the one that counts for it."""
+    server = stand_in(status(401))
+    with pytest.raises(ClusterDenied, match="401") as told:
+        lead_to(server.url, user={"token": token(claims)}).fact("k8s-1")
+    file = tmp_path / "kubeconfig"
+    command = f"fencer setup kubernetes --kubeconfig ADMINS --output {file} --replace"
+    assert str(told.value).endswith(f": 401: said so. {why}. Another token: `{command}`")
+
+
+def test_credentials_that_say_nothing_are_told_with_what_makes_others(stand_in, lead_to, tmp_path):
+    with pytest.raises(ClusterDenied) as told:
+        lead_to(stand_in(status(401)).url, user={"token": "opaque"}).fact("k8s-1")
+    assert "Are the kubeconfig's credentials expired, or of another cluster? Another token: `" in str(
+        told.value
+    )
+
+
+def test_a_kubeconfig_that_may_not_be_read_any_more_is_told_with_the_refusal(stand_in, lead_to, tmp_path):
+    """Somebody renewed the token as root: the agent goes on with the old one, and cannot have the new one."""
+    server = stand_in(status(401))
+    cluster = lead_to(server.url, user={"token": token({"exp": 1})})
+    file, before = tmp_path / "kubeconfig", os.geteuid()
+    file.chmod(0)
+    if before == 0:
+        os.seteuid(NOBODYS_UID)
+    try:
+        user = os.geteuid()
+        for _ in range(2):
+            with pytest.raises(ClusterDenied) as told:
+                cluster.fact("k8s-1")
+    finally:
+        os.seteuid(before)
+    assert str(told.value).endswith(
+        f"401: said so. What was sent was read before, and now: {file}: cannot be read by user {user}: "
+        f"Permission denied. `sudo chown {user} {file}` mends that"
+    )
 
 
 def test_who_asks_is_told_in_the_user_agent_and_secrets_are_not(stand_in, lead_to):

@@ -16,7 +16,8 @@ from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterDenied
 from fencer.setup.kubernetes import policy_removal, removal
-from tests.cluster.conftest import RBAC, collection_of
+from tests.cluster.conftest import RBAC, collection_of, write_kubeconfig
+from tests.cluster.test_tokens import token
 from tests.support import wait_until
 from tests.support.backstage import ApiBackstage
 
@@ -115,6 +116,17 @@ def test_a_file_that_is_there_is_left_alone_before_anybody_is_asked(tmp_path):
     assert file.read_text() == "mine"
 
 
+def test_an_administrators_own_kubeconfig_is_not_replaced(tmp_path):
+    admin, link = tmp_path / "admin", tmp_path / "link"
+    admin.write_text("mine")
+    link.symlink_to(admin)
+    for file in (admin, link):
+        result = run("--output", file, "--kubeconfig", admin, "--replace")
+        assert result.exit_code == 2
+        assert "is the administrator's kubeconfig itself" in result.stderr
+    assert admin.read_text() == "mine"
+
+
 def test_a_folder_that_is_not_there_is_told_before_anybody_is_asked(tmp_path):
     folder = tmp_path / "fencer"
     result = run("--output", folder / "kubeconfig", "--kubeconfig", ADMINS)
@@ -131,6 +143,16 @@ def test_a_kubeconfig_that_trusts_anybody_gets_no_token(bare_api, tmp_path):
     result = run("--output", tmp_path / "out", "--kubeconfig", admin)
     assert result.exit_code == 2
     assert "does not verify its server" in result.stderr
+
+
+def test_an_administrator_who_is_refused_is_not_told_to_make_fencer_a_token(bare_api, tmp_path):
+    """That command would write over their own kubeconfig."""
+    user = {"token": token({"exp": 1})}
+    admin = write_kubeconfig(tmp_path / "admin", bare_api.url, user, ca_file=bare_api.ca_file)
+    for words in (("--output", tmp_path / "out"), ("--remove",)):
+        result = run(*words, "--kubeconfig", admin)
+        assert result.exit_code == 3
+        assert "401: Unauthorized. The token ended at 1970-01-01 00:00 UTC\n" in result.stderr
 
 
 def applied(bare_api, namespace):
@@ -156,9 +178,9 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "its token is good until 20" in result.output
-    good_s = (
-        KubernetesAccount(ClusterSettings(str(file)), print).token_ends() - datetime.now(UTC)
-    ).total_seconds()
+    (held,) = KubernetesAccount(ClusterSettings(str(file)), print).credentials()
+    assert held.renewal.endswith(f"--output {file} --replace --server {bare_api.url} --namespace guards")
+    good_s = (held.ends - datetime.now(UTC)).total_seconds()
     assert 89 * 86400 < good_s <= 90 * 86400
     cluster = KubernetesCluster(ClusterSettings(str(file)))
     assert cluster.identity().user == "system:serviceaccount:guards:fencer"
