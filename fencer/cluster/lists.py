@@ -32,6 +32,8 @@ class Lists:
     def __init__(self, api: Connection, page: int = PAGE) -> None:
         self._api = api
         self._page = page
+        self._shorter: dict[str, int] = {}
+        """By request: with how many objects to begin where a whole page was too large the last time."""
 
     def read(
         self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], **arguments: Any
@@ -57,7 +59,7 @@ class Lists:
         self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], arguments: dict[str, Any]
     ) -> list[T]:
         taken: list[T] = []
-        asked: dict[str, Any] = {"limit": self._page}
+        asked: dict[str, Any] = {"limit": self._shorter.get(what, self._page)}
 
         def take_page() -> str:
             """A function of its own, so that a page is gone from memory before the next one comes."""
@@ -69,6 +71,7 @@ class Lists:
         for _ in range(MOST_PAGES):
             following = take_page()
             if not following:
+                self._allow_longer(what)
                 return taken
             if following == asked.get("_continue"):
                 raise ClusterProtocol(f"{self._api.server}: {what}: the same page came again")
@@ -83,4 +86,12 @@ class Lists:
             except TooMuch:
                 if asked["limit"] == 1:
                     raise
-                asked["limit"] = max(1, asked["limit"] // SHORTER)
+                # Kept at once: this list may come too late for who waits for it, and be asked for again.
+                asked["limit"] = self._shorter[what] = max(1, asked["limit"] // SHORTER)
+
+    def _allow_longer(self, what: str) -> None:
+        """Try longer pages the next time, step by step, until they are whole again."""
+        if what in self._shorter:
+            self._shorter[what] *= 2
+            if self._shorter[what] >= self._page:
+                del self._shorter[what]

@@ -139,10 +139,8 @@ def _pods(count: int, size_bytes: int) -> list[dict[str, object]]:
     ]
 
 
-def test_a_page_that_is_too_large_is_asked_for_in_shorter_ones(stand_in, lead_to):
-    """Forty pods of 1.5 MiB, as large as etcd takes them, do not fit; all are read in the end."""
-    pods = _pods(40, 1_500_000)
-    asked = []
+def _paging(pods, asked):
+    """Serve pods page by page, and note how many were asked for at a time."""
 
     def behave(request: Request, connection, end) -> None:
         fields = dict(part.partition("=")[::2] for part in request.target.partition("?")[2].split("&"))
@@ -151,9 +149,34 @@ def test_a_page_that_is_too_large_is_asked_for_in_shorter_ones(stand_in, lead_to
         more = str(begin + limit) if begin + limit < len(pods) else ""
         listing("PodList", *pods[begin : begin + limit], more=more)(request, connection, end)
 
-    found = lead_to(stand_in(behave).url).pods("k8s-1")
+    return behave
+
+
+def test_a_page_that_is_too_large_is_asked_for_in_shorter_ones(stand_in, lead_to):
+    """Forty pods of 1.5 MiB, as large as etcd takes them, do not fit; all are read in the end."""
+    pods = _pods(40, 1_500_000)
+    asked = []
+    found = lead_to(stand_in(_paging(pods, asked)).url).pods("k8s-1")
     assert [pod.name for pod in found] == [f"db-{number}" for number in range(40)]
     assert asked == [500, 62, 7, 7, 7, 7, 7, 7]
+
+
+def test_who_needed_shorter_pages_begins_with_them_the_next_time_until_whole_ones_fit_again(
+    stand_in, lead_to
+):
+    pods, asked = _pods(40, 1_500_000), []
+    cluster = lead_to(stand_in(_paging(pods, asked)).url)
+    cluster.pods("k8s-1")
+    asked.clear()
+    cluster.pods("k8s-1")
+    assert asked == [14, 14, 14]
+    del pods[1:]
+    asked.clear()
+    for _ in range(6):
+        cluster.pods("k8s-1")
+    assert asked == [28, 56, 112, 224, 448, 500]
+    cluster.pods("k8s-2")
+    assert asked[-1] == 500
 
 
 FAT = {
