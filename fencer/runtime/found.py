@@ -15,7 +15,7 @@ from fencer.core.model import AttachmentView, NodeView, PodView
 from fencer.core.pods import bound_to_node, clearable, keeping_volumes
 from fencer.core.policy import Policy
 from fencer.core.text import count
-from fencer.errors import ClusterError
+from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.ports import Attachments, Clock, Cluster
 from fencer.runtime.memory import Scene
 
@@ -28,6 +28,19 @@ in every pass all the same: only who binds a pod there by hand waits for it."""
 
 CLAIMS_A_LOOK = 4
 """Of so many pods the claims are read in one look: each is a call, and meanwhile the guest's reading ages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A close look that took long, and failed.
+
+    Attributes:
+        error: Why.
+        until_s: When it is worth another one.
+    """
+
+    error: ClusterError
+    until_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,8 @@ class Finder:
         self._api = api
         self._clock = clock
         self._poll_s = policy.poll_s
+        self._slow_s = policy.call_deadline_s / 2
+        self._failed: dict[str, Failed] = {}
         self._found: dict[str, Found] = {}
         self._volumes: dict[str, frozenset[str]] = {}
         """By the UID of a pod that stays on a fenced node: a claim that is bound stays so."""
@@ -82,12 +97,16 @@ class Finder:
         """Look at a node's pods and attachments.
 
         Raises:
-            ClusterError: either cannot be read.
+            ClusterError: either cannot be read; or could not be lately, and is not tried again yet.
         """
-        pods = tuple(self._api(partial(self._cluster.pods, node.name)))
-        attachments = self._attached_to(node.name)
-        kept, unread = self._kept(pods, attachments)
-        found = Found(self._clock.now_s(), pods, attachments, kept, unread)
+        self._rest(scene, node)
+        began_s = self._clock.now_s()
+        try:
+            found = self._find(node)
+        except ClusterError as error:
+            self._fail(node, error, self._clock.now_s() - began_s)
+            raise
+        self._failed.pop(node.uid, None)
         before = self._found.get(node.uid)
         scene.looked_again |= before is not None and self._due(scene, before)
         self._found[node.uid] = found
@@ -107,6 +126,7 @@ class Finder:
         """Take note of a pass: what was found on a node that is Ready, or gone, does not count any more."""
         silent = {node.uid for node in nodes if node.ready is not True}
         self._found = {uid: found for uid, found in self._found.items() if uid in silent}
+        self._failed = {uid: failed for uid, failed in self._failed.items() if uid in silent}
         if not self._found:
             self._volumes.clear()
 
@@ -117,6 +137,31 @@ class Finder:
     def rest_s(self, scene: Scene, node: NodeView) -> float:
         """Return how long a node may be left alone between two looks; 0: it is not."""
         return 2 * self._turn_s(scene) if node.uid in self._found else 0.0
+
+    def _find(self, node: NodeView) -> Found:
+        pods = tuple(self._api(partial(self._cluster.pods, node.name)))
+        attachments = self._attached_to(node.name)
+        kept, unread = self._kept(pods, attachments)
+        return Found(self._clock.now_s(), pods, attachments, kept, unread)
+
+    def _rest(self, scene: Scene, node: NodeView) -> None:
+        """Leave a node whose pods take too long to be told: one a pass, or all others wait for it.
+
+        Whoever may make pods can make a node's list as long as they like.
+        """
+        failed = self._failed.get(node.uid)
+        if failed is None:
+            return
+        if scene.tried_again or self._clock.now_s() < failed.until_s:
+            raise ClusterUnreachable(f"{failed.error}; others are looked at before it is asked again")
+        scene.tried_again = True
+
+    def _fail(self, node: NodeView, error: ClusterError, took_s: float) -> None:
+        """Remember a look that took long: the more there are, the longer each waits for its turn."""
+        self._failed.pop(node.uid, None)
+        if took_s >= self._slow_s:
+            rest_s = took_s * (len(self._failed) + 1)
+            self._failed[node.uid] = Failed(error, self._clock.now_s() + rest_s)
 
     def _due(self, scene: Scene, found: Found) -> bool:
         """Whether it is a node's turn to be looked at once more."""

@@ -79,6 +79,7 @@ class Scene:
         since_last_s: How long after the look before this one began.
         looked_again: A node was looked at once more in this pass of which enough had been known: once is
             enough.
+        tried_again: A node was looked at once more in this pass whose last look had failed slowly: the same.
     """
 
     nodes: dict[str, NodeView]
@@ -94,3 +95,4 @@ class Scene:
     waited: bool = False
     since_last_s: float = 0.0
     looked_again: bool = False
+    tried_again: bool = False

@@ -6,7 +6,7 @@ import pytest
 
 from fencer.core.identity import Directory, Rules
 from fencer.core.policy import Policy
-from fencer.errors import ClusterDenied
+from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.ports import Attachments
 from fencer.runtime.found import CLAIMS_A_LOOK, LOOK_AGAIN_S, Finder
 from fencer.runtime.memory import Scene
@@ -21,7 +21,7 @@ class Floor:
     def __init__(self):
         self.at_s = 1000.0
         self.on, self.claimed, self.asked = [], {}, []
-        self.denied = False
+        self.denied, self.fails = False, {}
         self.finder = Finder(self, lambda call: call(), self, POLICY)
 
     def now_s(self):
@@ -29,6 +29,9 @@ class Floor:
 
     def pods(self, name):
         self.asked.append(name)
+        if name in self.fails:
+            self.at_s += self.fails[name]
+            raise ClusterUnreachable(f"list pods of {name}: no answer")
         return self.on
 
     def attachments(self):
@@ -217,3 +220,58 @@ class TestVolumesThatStay:
         floor.on, floor.denied = [staying(1)], True
         _, found = floor.look(self.HERE)
         assert (found.kept_volumes, found.kept_unread) == (frozenset(), "no right to read claims")
+
+
+# -- nodes whose pods take too long to be told ------------------------------------------------------------
+
+
+def tried(floor, scene, which):
+    """Whether a look at a node was tried; each of them fails."""
+    del floor.asked[:]
+    with pytest.raises(ClusterUnreachable, match=f"list pods of {which.name}: no answer"):
+        floor.finder.look(scene, which)
+    return which.name in floor.asked
+
+
+def test_a_look_that_fails_slowly_lets_others_go_first(floor):
+    floor.fails = {idle(1).name: 10.0}
+    assert tried(floor, floor.scene(), idle(1))
+    assert not tried(floor, floor.scene(), idle(1))
+    assert floor.look(idle(2))[0][0] == idle(2).name
+    floor.at_s += 9.9
+    assert not tried(floor, floor.scene(), idle(1))
+    floor.at_s += 0.2
+    assert tried(floor, floor.scene(), idle(1))
+
+
+def test_one_that_fails_at_once_is_tried_in_every_pass(floor):
+    floor.fails = {idle(1).name: 0.1}
+    assert all(tried(floor, floor.scene(), idle(1)) for _ in range(5))
+
+
+def test_one_that_is_told_again_is_looked_at_as_ever(floor):
+    floor.fails = {idle(1).name: 10.0}
+    assert tried(floor, floor.scene(), idle(1))
+    floor.fails.clear()
+    floor.at_s += 11
+    for _ in range(3):
+        assert floor.look(idle(1))[0][0] == idle(1).name
+
+
+def test_of_many_that_fail_slowly_one_a_pass_is_tried_again_and_each_has_its_turn(floor):
+    many = [idle(number) for number in range(1, 9)]
+    floor.fails = {one.name: 10.0 for one in many}
+    assert all(tried(floor, floor.scene(), one) for one in many)
+    turns = []
+    for _ in range(80):
+        scene, floor.at_s = floor.scene(), floor.at_s + 2
+        turns.append([one.name for one in many if tried(floor, scene, one)])
+    assert max(map(len, turns)) == 1
+    assert {name for [name] in filter(None, turns)} == {one.name for one in many}
+
+
+def test_a_node_that_is_ready_again_has_no_past(floor):
+    floor.fails = {idle(1).name: 10.0}
+    assert tried(floor, floor.scene(), idle(1))
+    floor.finder.notice([replace(idle(1), ready=True)])
+    assert tried(floor, floor.scene(), idle(1))
