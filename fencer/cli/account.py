@@ -13,7 +13,7 @@ from fencer.errors import ConfigError, FencerError
 from fencer.ports import Asker, ClusterInfo, Credential
 from fencer.runtime.observe import API
 
-HOUR_S, DAY_S = 3600.0, 86400.0
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 SOON_S = 14 * DAY_S
 """Time for people: a token is good for 90 days, and somebody may be on holiday for two weeks."""
 
@@ -140,5 +140,7 @@ def _attachments(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo
 
 
 def _long(seconds: float) -> str:
-    days = seconds / DAY_S
-    return count(round(days), "day") if days >= 2 else count(round(seconds / HOUR_S), "hour")  # noqa: PLR2004
+    for unit_s, unit, least in ((DAY_S, "day", 2), (HOUR_S, "hour", 1), (MINUTE_S, "minute", 1)):
+        if seconds >= least * unit_s:
+            return count(round(seconds / unit_s), unit)
+    return "less than a minute"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +14,12 @@ import click
 from fencer.cli.findings import granting
 from fencer.cli.options import config_option
 from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
-from fencer.cli.render import clean, complain, say, say_file
+from fencer.cli.render import clean, complain, refuse_unprintable, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
 
-HOUR_S = 3600
+HOUR_S, HOURS = 3600, 90 * 24
 
 
 @click.command(
@@ -91,7 +92,6 @@ HOUR_S = 3600
 @click.option(
     "--hours",
     type=click.IntRange(min=1),
-    default=90 * 24,
     show_default="90 days",
     metavar="N",
     help="How long the token is good.",
@@ -114,7 +114,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     admin: Path | None,
     context: str | None,
     server: str | None,
-    hours: int,
+    hours: int | None,
     remove: bool,
     nothing_stands: str | None,
     path: Path,
@@ -157,8 +157,10 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     wanted = Wanted(only != "policy", only != "account", drain, attachments)
     text = manifest(namespace, wanted)
     if output is None or only:
+        _refuse_without(output, {"--replace": replace, "--hours": hours, "--server": server})
         say_file(text)
         return
+    refuse_unprintable("--output", str(output))
     if admin is None:
         raise ConfigError("--output needs an administrator's kubeconfig: name it with --kubeconfig")
     if server is not None and not server.startswith("https://"):
@@ -167,7 +169,14 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     if not replace:
         refuse_existing(output)
     refuse_same(output, admin)
-    _make(output, admin, context, namespace, server, hours)
+    _make(output, admin, context, namespace, server, hours or HOURS)
+
+
+def _refuse_without(output: Path | None, given: Mapping[str, object]) -> None:
+    """Pass over nothing that is about a kubeconfig: who forgot the file would take the manifest for it."""
+    for option in given:
+        if output is None and given[option]:
+            raise click.UsageError(f"{option} goes with --output: it is about a kubeconfig.")
 
 
 def _make(

@@ -71,7 +71,7 @@ def issue_token(
     Source: Kubernetes, authentication/v1 TokenRequest; flag --service-account-max-token-expiration.
     """
     anybody = replace(settings, unauthenticated=True)  # refused below, in words for this errand
-    configuration = build_apis(anybody, None).core.api_client.configuration
+    configuration = build_apis(anybody, None).configuration
     if not configuration.verify_ssl or urlsplit(configuration.host).scheme != "https":
         raise ConfigError(
             f"{settings.kubeconfig}: does not verify its server (insecure-skip-tls-verify, or http://): "

@@ -60,6 +60,11 @@ class Apis:
     policy: Any
     version: Any
 
+    @property
+    def configuration(self) -> Any:
+        """The client's, which all of them share."""
+        return self.core.api_client.configuration
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -267,8 +272,8 @@ class Connection:
             Why those may have been refused, and what to do.
         """
         try:
-            self._apis[place] = build_apis(self._settings, refused.url)
-            return why_refused(self._settings, refused.core.api_client.configuration, date)
+            renewed = self._apis[place] = build_apis(self._settings, refused.url)
+            return why_refused(self._settings, refused.configuration, renewed.configuration, date)
         except ConfigError as error:  # the refusal is the news; the next one tries again
             return f"What was sent was read before, and now: {error}"
 

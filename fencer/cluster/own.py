@@ -70,4 +70,4 @@ def bound_to(settings: ClusterSettings) -> str:
 
 
 def _configuration(settings: ClusterSettings) -> Any:
-    return build_apis(settings, None).core.api_client.configuration
+    return build_apis(settings, None).configuration

@@ -76,17 +76,20 @@ def renewing(settings: ClusterSettings, server: str, user: str) -> str:
     return " ".join(words)
 
 
-def why_refused(settings: ClusterSettings, configuration: Any, date: str | None) -> str:
+def why_refused(settings: ClusterSettings, configuration: Any, renewed: Any, date: str | None) -> str:
     """Say why an API server may have called us nobody (401), and what helps.
 
     Args:
         settings: Where the credentials were read.
         configuration: The client's, with those that were refused.
+        renewed: The same, with those that were read since.
         date: The answer's header Date: the server's clock judges. Without one it is ours.
 
     Raises:
         ConfigError: the file with the certificate cannot be read.
     """
+    if renewed.api_key != configuration.api_key:
+        return "The kubeconfig has another token by now, which is sent from the next request on"
     held = credentials(settings, configuration)
     renewal = renewing(settings, configuration.host, "")
     if not held:

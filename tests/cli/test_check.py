@@ -278,6 +278,16 @@ def test_without_a_node_no_policy_can_be_tried():
             "warn",
             "it ends in 5 hours: then this fencer can neither fence nor lift a fence",
         ),
+        (
+            timedelta(minutes=7, seconds=20),
+            "warn",
+            "it ends in 7 minutes: then this fencer can neither fence nor lift a fence",
+        ),
+        (
+            timedelta(seconds=3),
+            "warn",
+            "it ends in less than a minute: then this fencer can neither fence nor lift a fence",
+        ),
         (timedelta(hours=-1), "warn", "it ended 1 hour ago: the API server lets nobody in with it"),
     ],
 )

@@ -107,6 +107,23 @@ def test_what_cannot_be_done_is_a_wrong_argument(words, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("words", [("--replace",), ("--hours", "1"), ("--server", "https://10.0.0.1:6443")])
+def test_what_goes_with_a_kubeconfig_alone_is_not_passed_over(words):
+    """Who renews a token and forgets the file got the manifest, and a success."""
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert f"{words[0]} goes with --output" in refused.output
+    assert "apiVersion" not in refused.output
+
+
+@pytest.mark.parametrize("name", ["k\nx", "k\x1b[0m"])
+def test_a_name_that_no_line_can_show_is_refused(tmp_path, name):
+    refused = run("--output", tmp_path / name, "--kubeconfig", ADMINS)
+    assert refused.exit_code == 2
+    assert "control characters" in refused.output
+    assert refused.output.replace("\n", "").isprintable()
+
+
 def test_a_file_that_is_there_is_left_alone_before_anybody_is_asked(tmp_path):
     file = tmp_path / "kubeconfig"
     file.write_text("mine")
