@@ -15,7 +15,6 @@ import click
 from fencer.cli.account import account_findings
 from fencer.cli.admissions import power_findings
 from fencer.cli.findings import (
-    ANYBODY,
     Finding,
     Level,
     cluster_finding,
@@ -23,7 +22,7 @@ from fencer.cli.findings import (
     known_nodes,
     node_findings,
     volume_rights_findings,
-    without_key,
+    way_findings,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -62,7 +61,7 @@ class Inspection:
         """Look, row by row."""
         yield Finding("config", str(self.path), Level.OK, f"mode {self.config.policy.mode.value}")
         yield from self._secrets()
-        yield from self._ways()
+        yield from way_findings(self.config)
         yield from self._journal()
         yield from self._cluster()
         if self.info is not None:
@@ -86,11 +85,6 @@ class Inspection:
             yield Finding(
                 "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
             )
-
-    def _ways(self) -> Iterator[Finding]:
-        """Name what is taken although nobody can know who answers."""
-        for name, why in self.config.unauthenticated.items():
-            yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
 
     def _journal(self) -> Iterator[Finding]:
         file = self.config.journal

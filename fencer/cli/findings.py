@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from fencer.cli.render import listing
-from fencer.config.settings import Config
+from fencer.config.settings import Config, VirtualBoxEndpoint
+from fencer.config.ssh_words import is_ssh
 from fencer.config.transport import KEY
 from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
@@ -91,6 +93,23 @@ def without_key(name: str) -> str:
         name: ``kubernetes``, or the endpoint's.
     """
     return f"take `{KEY}: true` out of {name}, and do what `fencer config check` says then"
+
+
+def way_findings(config: Config) -> Iterator[Finding]:
+    """Name what is taken although nobody can know who answers, and what is not looked into."""
+    for name, why in config.unauthenticated.items():
+        yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
+    for one in config.endpoints:
+        if isinstance(one, VirtualBoxEndpoint) and one.unseen is not None:
+            note = f"what {one.unseen} makes of the host's key is not looked into"
+            yield Finding("transport", one.name, Level.NOTE, note, (_asking_ssh(one.command),))
+
+
+def _asking_ssh(command: Sequence[str]) -> str:
+    """Return what shows how ssh would verify the host; it connects to nothing."""
+    first = next(index for index, word in enumerate(command) if is_ssh(word))
+    asking = shlex.join([*command[: first + 1], "-G", *command[first + 1 :]])
+    return f"{asking} | grep -iE 'stricthost|knownhosts'   (as fencer's user; it must print ask or true)"
 
 
 WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"

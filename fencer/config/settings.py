@@ -116,6 +116,11 @@ class VirtualBoxEndpoint:
         """Why nobody can know who answers; None: it is known."""
         return transport.of_command(self.command)
 
+    @property
+    def unseen(self) -> str | None:
+        """What may change that, and is not looked into; None: nothing but ssh's usual configuration."""
+        return transport.unseen(self.command)
+
 
 @dataclass(frozen=True, slots=True)
 class ProxmoxEndpoint:

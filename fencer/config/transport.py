@@ -87,7 +87,7 @@ def unseen(words: Sequence[str]) -> str | None:
     Returns:
         It, as it is written; None: nothing but ssh's usual configuration.
     """
-    for letter, value in ssh_words.options(words):
+    for letter, value in ssh_words.own_options(words):
         if letter == "F" and value not in _NO_FILE:
             return f"-F {printable(value)}"
         if letter == "o" and ssh_words.setting(value)[0] == "knownhostscommand":
