@@ -20,6 +20,7 @@ from fencer.cli.findings import (
     cluster_finding,
     guests_finding,
     known_nodes,
+    look_at_secrets,
     node_findings,
     volume_rights_findings,
     way_findings,
@@ -76,15 +77,14 @@ class Inspection:
 
     def _secrets(self) -> Iterator[Finding]:
         """Name files with credentials that we cannot read, or that others can."""
-        wrong = [(path, one) for path in self.config.secrets for one in self.wiring.inspect_secret(path)]
+        looked = look_at_secrets(self.config, self.wiring.inspect_secret)
+        wrong = [(path, one) for path, found in looked.items() for one in found]
         for path, one in wrong:
             level = Level.FAIL if one.serious else Level.WARN
             fix = _makes(self.config, path) or one.fix if one.missing else one.fix
             yield Finding("secrets", path.name, level, one.text, (fix,))
         if not wrong:
-            yield Finding(
-                "secrets", count(len(self.config.secrets), "file"), Level.OK, "for fencer's eyes only"
-            )
+            yield Finding("secrets", count(len(looked), "file"), Level.OK, "for fencer's eyes only")
 
     def _journal(self) -> Iterator[Finding]:
         file = self.config.journal

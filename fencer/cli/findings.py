@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 from fencer.cli.render import listing
+from fencer.config import secret_files
 from fencer.config.settings import Config, VirtualBoxEndpoint
 from fencer.config.ssh_words import is_ssh
 from fencer.config.transport import KEY
@@ -93,6 +95,24 @@ def without_key(name: str) -> str:
         name: ``kubernetes``, or the endpoint's.
     """
     return f"take `{KEY}: true` out of {name}, and do what `fencer config check` says then"
+
+
+def look_at_secrets(
+    config: Config, inspect: Callable[[Path], Sequence[secret_files.Finding]]
+) -> dict[Path, Sequence[secret_files.Finding]]:
+    """Look at every file with credentials, and leave out those that are not there and need not be.
+
+    Args:
+        config: Names them.
+        inspect: Looks at one.
+
+    Returns:
+        What is wrong with each; empty: nothing.
+    """
+    needed = {path: inspect(path) for path in config.secrets}
+    others = {path: inspect(path) for path in config.keys if path not in needed}
+    there = {path: found for path, found in others.items() if not any(one.missing for one in found)}
+    return {**needed, **there}
 
 
 def way_findings(config: Config) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def of_uri(uri: str) -> str | None:
     transport = scheme.partition("+")[2].lower()
     if transport in _PLAIN:
         return f"{scheme}:// {_PLAIN[transport]}"
-    for name, value in _parameters(rest.partition("?")[2]):
+    for name, value in parameters(rest.partition("?")[2]):
         if name == "no_verify" and not _is_zero(value):
             return f"no_verify={printable(value)} verifies no certificate and no host key"
         if name == "known_hosts_verify" and value.lower() in _UNSAFE_HOST_KEYS:
@@ -95,7 +95,8 @@ def unseen(words: Sequence[str]) -> str | None:
     return None
 
 
-def _parameters(query: str) -> Iterator[tuple[str, str]]:
+def parameters(query: str) -> Iterator[tuple[str, str]]:
+    """Read a URI's query as libvirt does: names in lower case."""
     for part in re.split("[&;]", query):
         name, _, value = part.partition("=")
         yield unquote(name).lower(), unquote(value).strip()
