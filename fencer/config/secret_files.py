@@ -74,11 +74,8 @@ def _of_owner(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
     text = f"{shown}: belongs to {name}, who can read and change it"
     if ours:
         return [Finding(text, f"sudo chown {ours} {quoted} && sudo chmod 0600 {quoted}")]
-    return [
-        Finding(
-            text, f"sudo chown root {quoted}, or, if fencer runs as {name}, check as that user", serious=False
-        )
-    ]
+    fix = f"sudo chown root {quoted}   (or, if fencer runs as {name}, check as that user)"
+    return [Finding(text, fix, serious=False)]
 
 
 def _name_of(uid: int) -> str:
