@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 from fencer.cli.account import CredentialReminder
+from fencer.cli.exposure import look_at_secrets
 from fencer.cli.findings import ANYBODY, WITHOUT_VOLUME_RIGHTS, granting, without_key
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
@@ -167,8 +168,8 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
     """
     for name, why in config.unauthenticated.items():
         log.warning("%s: %s: %s; %s", name, why, ANYBODY, without_key(name))
-    for path in wiring.secrets(config):
-        for found in wiring.inspect_secret(path):
+    for path_findings in look_at_secrets(wiring, config).values():
+        for found in path_findings:
             log.warning("credentials: %s; %s", found.text, found.fix)
 
 

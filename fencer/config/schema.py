@@ -107,7 +107,8 @@ class LibvirtSection(Section):
         bool,
         key(
             "Take a URI on which anybody in between may answer as the host: +tcp, +ext, no_verify, "
-            "known_hosts_verify=ignore or auto. `fencer check` fails then. For tests.",
+            "known_hosts_verify=ignore or auto, a command that is not ssh. `fencer check` fails then. "
+            "For tests.",
             example=True,
         ),
     ] = False

@@ -1,12 +1,16 @@
 """Whether a file that holds credentials is there, readable, and readable by nobody else."""
 
 import os
+import pwd
 import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from fencer.core.text import printable
+
+SERVICE = "fencer"
+"""The user that the units in systemd/ run fencer as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,29 @@ def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) 
         return [Finding(f"{shown}: is not a file", f"ls -ld {quoted}")]
     if status.st_size == 0:
         return [Finding(f"{shown}: is empty", f"ls -l {quoted}")]
+    return [*_of_owner(status, shown, quoted), *_of_mode(status, shown, quoted, masked=masked)]
+
+
+def _of_owner(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
+    """Object to an owner who is neither root nor us. Root may look for the user that fencer runs as."""
+    ours, name = os.geteuid(), printable(_name_of(status.st_uid))
+    if status.st_uid in {0, ours} or (ours == 0 and name == SERVICE):
+        return []
+    text = f"{shown}: belongs to {name}, who can read and change it"
+    if ours:
+        return [Finding(text, f"sudo chown {ours} {quoted} && sudo chmod 0600 {quoted}")]
+    fix = f"sudo chown root {quoted}   (or, if fencer runs as {name}, check as that user)"
+    return [Finding(text, fix, serious=False)]
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _of_mode(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Finding]:
     mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
     fix = f"sudo chmod 0600 {quoted}"
     if status.st_mode & (stat.S_IROTH | stat.S_IWOTH):

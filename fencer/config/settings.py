@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from fencer.config import transport
+from fencer.config import transport, way_keys
 from fencer.core.identity import Admission, Rules
 from fencer.core.policy import Policy
 
@@ -86,6 +86,11 @@ class LibvirtEndpoint:
         """Why nobody can know who answers; None: it is known."""
         return transport.of_uri(self.uri)
 
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """Files with credentials that the way there names, if they are there."""
+        return way_keys.of_uri(self.uri)
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoxEndpoint:
@@ -117,6 +122,16 @@ class VirtualBoxEndpoint:
     def unauthenticated(self) -> str | None:
         """Why nobody can know who answers; None: it is known."""
         return transport.of_command(self.command)
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """Files with credentials that the way there names, if they are there."""
+        return way_keys.of_command(self.command)
+
+    @property
+    def unseen(self) -> str | None:
+        """What may change that, and is not looked into; None: nothing but ssh's usual configuration."""
+        return transport.unseen(self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,11 @@ class ProxmoxEndpoint:
     @property
     def unauthenticated(self) -> None:
         """TLS is always verified; see `ProxmoxSettings`."""
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """None but `token_file`."""
+        return ()
 
 
 Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint
@@ -217,6 +237,11 @@ class Config:
         witnesses = self.power_witnesses.values()
         passwords = [one.password_file for one in witnesses if one.password_file is not None]
         return (self.kubernetes.kubeconfig, *dict.fromkeys((*tokens, *passwords)))
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """Further files with credentials, named by ways to hypervisors; none of them has to be there."""
+        return tuple(dict.fromkeys(path for one in self.endpoints for path in one.keys))
 
     @property
     def unauthenticated(self) -> dict[str, str]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 from urllib.parse import unquote
 
+from fencer.config import ssh_words
 from fencer.core.text import printable
 
 KEY = "unauthenticated"
@@ -17,8 +17,15 @@ KEY = "unauthenticated"
 
 _PLAIN = {"tcp": "is neither encrypted nor authenticated", "ext": "leads wherever its command does"}
 _UNSAFE_HOST_KEYS = {"ignore": "takes any host for the right one", "auto": "takes whoever answers first"}
-_HOST_KEYS = re.compile(r"(?i)StrictHostKeyChecking\s*[= ]\s*(no|off|accept-new)\b")
-_NO_KNOWN_HOSTS = re.compile(r"(?i)UserKnownHostsFile\s*[= ]\s*/dev/null\b")
+_YES = {"yes", "true"}
+_STRICT = {*_YES, "ask"}
+"""By these ssh takes no host that it does not know: it runs without a terminal, and has nobody to ask."""
+
+_NAMES = {
+    name.lower(): name
+    for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "NoHostAuthenticationForLocalhost")
+}
+_NO_FILE = {"/dev/null", "none"}
 
 
 def of_uri(uri: str) -> str | None:
@@ -31,17 +38,20 @@ def of_uri(uri: str) -> str | None:
         A phrase after which a way out may follow; None: the way is authentic, or stays on this machine.
 
     Source: libvirt, docs/uri.rst; remote_driver.c takes names of parameters in any case, and any number but 0
-    for yes. ``transport`` is of drivers that speak HTTP themselves (docs/drvesx.rst, docs/drvhyperv.rst).
+    for yes, and runs ``command`` for ssh. ``transport`` is of drivers that speak HTTP themselves
+    (docs/drvesx.rst, docs/drvhyperv.rst).
     """
     scheme, _, rest = uri.partition("://")
-    transport = scheme.partition("+")[2]
+    transport = scheme.partition("+")[2].lower()
     if transport in _PLAIN:
         return f"{scheme}:// {_PLAIN[transport]}"
-    for name, value in _parameters(rest.partition("?")[2]):
+    for name, value in parameters(rest.partition("?")[2]):
         if name == "no_verify" and not _is_zero(value):
             return f"no_verify={printable(value)} verifies no certificate and no host key"
         if name == "known_hosts_verify" and value.lower() in _UNSAFE_HOST_KEYS:
             return f"known_hosts_verify={value} {_UNSAFE_HOST_KEYS[value.lower()]}"
+        if name == "command" and transport == "ssh" and not ssh_words.is_ssh(value):
+            return f"command={printable(value)} runs in ssh's place, and may verify the host or not"
         if name == "transport" and value.lower() == "http":
             return "transport=http is neither encrypted nor authenticated"
     return None
@@ -50,18 +60,43 @@ def of_uri(uri: str) -> str | None:
 def of_command(words: Sequence[str]) -> str | None:
     """Say why nobody can know who answers a command over ssh; as `of_uri`.
 
-    Source: ssh_config(5), StrictHostKeyChecking.
+    What is said of a proxy or a jump host counts for nothing: the host behind it is verified all the same. So
+    do other names of the host (HostKeyAlias), other files of keys, and CheckHostIP.
+
+    Source: ssh_config(5); `ssh -G` shows what ssh makes of its words.
     """
-    if PurePath(words[0]).name != "ssh":
-        return None
-    for pattern in (_HOST_KEYS, _NO_KNOWN_HOSTS):
-        found = pattern.search(" ".join(words))
-        if found is not None:
-            return f"{printable(found[0])} takes whoever answers"
+    settings = [ssh_words.setting(value) for letter, value in ssh_words.options(words) if letter == "o"]
+    first: dict[str, str] = {}
+    for name, value in settings:
+        first.setdefault(name, value.lower())
+    verifies = first.get("stricthostkeychecking") in _YES
+    for name, value in settings:
+        written = f"{_NAMES.get(name)}={printable(value)}"
+        if name == "stricthostkeychecking" and value.lower() not in _STRICT:
+            return f"{written} takes whoever answers" + (" first" if value.lower() == "accept-new" else "")
+        if name == "userknownhostsfile" and _NO_FILE.issuperset(value.split()) and not verifies:
+            return f"{written} without StrictHostKeyChecking=yes takes whoever answers"
+        if name == "nohostauthenticationforlocalhost" and value.lower() in _YES:
+            return f"{written} takes whoever answers on this machine, or at the other end of a tunnel"
     return None
 
 
-def _parameters(query: str) -> Iterator[tuple[str, str]]:
+def unseen(words: Sequence[str]) -> str | None:
+    """Name what may change how ssh verifies its host, and is not looked into: a file, or a command.
+
+    Returns:
+        It, as it is written; None: nothing but ssh's usual configuration.
+    """
+    for letter, value in ssh_words.own_options(words):
+        if letter == "F" and value not in _NO_FILE:
+            return f"-F {printable(value)}"
+        if letter == "o" and ssh_words.setting(value)[0] == "knownhostscommand":
+            return f"-o {printable(value)}"
+    return None
+
+
+def parameters(query: str) -> Iterator[tuple[str, str]]:
+    """Read a URI's query as libvirt does: names in lower case."""
     for part in re.split("[&;]", query):
         name, _, value = part.partition("=")
         yield unquote(name).lower(), unquote(value).strip()

@@ -62,13 +62,17 @@ class Script:
     def look_exposed(self) -> str:
         """Return what fails, and names the places, where others than root can put another script there.
 
-        Whoever may write a folder may rename what is in it, unless it is sticky. Of exports of a network
-        storage, and of access lists, modes tell nothing.
+        Whoever may write a folder may rename what is in it, unless it is sticky. A link's own mode means
+        nothing: its owner counts, the folder that holds it, and all on the way to what it leads to. Of
+        exports of a network storage, and of access lists, modes tell nothing.
         """
-        places = [*reversed(self.folder.parents), self.folder, self.folder / "snippets", self.file]
         return (
-            f"found=$(find {shlex.join(map(str, places))} -maxdepth 0 "
-            r'\( \( -perm /022 ! -perm -1000 \) -o ! -user 0 ! -user "$(id -u)" \) 2> /dev/null); '
+            r'see() { find "$1" -maxdepth 0 \( ! -type l -perm /022 ! \( -type d -perm -1000 \) '
+            r'-o ! -user 0 ! -user "$(id -u)" \) 2> /dev/null; '
+            'if test -L "$1" && test -e "$1"; then next=$(readlink "$1"); '
+            'case $next in /*) see "$next";; *) see "$(dirname "$1")/$next";; esac; fi; '
+            'test "$1" = / || see "$(dirname "$1")"; }; '
+            f"found=$(see {shlex.quote(str(self.file))} | sort -u); "
             'test -z "$found" || { echo "$found"; exit 1; }'
         )
 

@@ -243,6 +243,19 @@ def test_check_counts_what_the_kubeconfig_names(fencer, tmp_path, config, kubeco
     assert secrets_row(fencer("check", config=config)).split()[1:3] == ["2", "files"]
 
 
+@pytest.mark.parametrize("said", [["-F", "{file}"], ["-o", "KnownHostsCommand={file} %H"]])
+def test_check_says_what_it_does_not_look_into_and_how_to_see_it(fencer, tmp_path, config, content, said):
+    """The file may say `StrictHostKeyChecking no`: only ssh knows what comes of it all."""
+    said = [word.format(file=tmp_path / "ssh_config") for word in said]
+    box = {"name": "box", "type": "virtualbox", "command": ["ssh", *said, "me@127.0.0.1", "false"]}
+    config.write_text(yaml.safe_dump({**content, "hypervisors": [box]}))
+    done = fencer("check", "-o", "json", config=config)
+    rows = [row for row in json.loads(done.out)["findings"] if row["what"] == "transport"]
+    (row,) = (row for row in rows if row["about"] == "box")
+    assert (row["level"], str(tmp_path / "ssh_config") in row["note"]) == ("note", True)
+    assert row["try"][0].startswith(f"ssh -G {said[0]} ")
+
+
 def proxmox_with(token):
     return {
         "name": "home",

@@ -97,6 +97,29 @@ def test_a_secret_that_others_can_read_is_named_with_what_to_type(serious, level
     assert (told["ready"], ended) == (not code, code)
 
 
+SSH_KEY = Path("/etc/fencer/ssh_key")
+
+
+def test_a_key_that_a_uri_names_is_looked_at_as_well():
+    lab = Lab()
+    lab.uri = f"qemu+ssh://fencer@lab1/system?keyfile={SSH_KEY}"
+    rows, told, _ = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == ("2 files", "ok")
+    lab.exposed[SSH_KEY] = (secret_files.Finding("can be written by everybody", "chmod 0600"),)
+    rows, told, ended = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == (SSH_KEY.name, "fail")
+    assert (told["ready"], ended) == (False, 1)
+
+
+def test_a_key_that_is_not_there_is_nothing_to_object_to():
+    """Ssh goes on without, and TLS where the host asks for none; the endpoint's own row tells."""
+    lab = Lab()
+    lab.uri = f"qemu+ssh://fencer@lab1/system?keyfile={SSH_KEY}"
+    lab.exposed[SSH_KEY] = (secret_files.Finding("no such file", f"ls -l {SSH_KEY}", missing=True),)
+    rows, _, _ = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == ("1 file", "ok")
+
+
 def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
     lab = Lab()
     lab.uri, lab.trusting = "qemu+tcp://lab1/system", True

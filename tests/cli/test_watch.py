@@ -102,6 +102,15 @@ def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():
     assert fenced_nodes(lab) == ["k8s-2"]
 
 
+def test_an_agent_warns_of_a_key_that_a_uri_names():
+    lab = Lab()
+    lab.uri = "qemu+ssh://fencer@lab1/system?keyfile=/etc/fencer/ssh_key"
+    lab.exposed[Path("/etc/fencer/ssh_key")] = (
+        Finding("ssh_key: can be written by everybody", "chmod 0600"),
+    )
+    assert "credentials: ssh_key: can be written by everybody; chmod 0600" in watched(lab, for_s=10)
+
+
 def test_an_agent_that_is_for_itself_alone_warns_of_nothing():
     assert "credentials" not in watched(Lab(), for_s=10)
 

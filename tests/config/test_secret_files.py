@@ -1,6 +1,7 @@
 """Whether a file with credentials is there, readable, and nobody else's to read."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from fencer.config.secret_files import Finding, by_systemd, inspect_secret
 
 NOBODY = 65534
+DAEMON = 1
 
 
 @pytest.fixture
@@ -55,6 +57,54 @@ def test_a_file_for_others_too_is_said_with_what_to_type(secret, mode, text, ser
     secret.chmod(mode)
     fix = f"sudo chmod 0600 '{secret}'"
     assert inspect_secret(secret) == (Finding(f"{secret}: {text}", fix, serious=serious),)
+
+
+@pytest.fixture
+def reachable():
+    """A secret in a folder that everybody may enter, unlike pytest's own. Only root can give files away."""
+    if os.geteuid():
+        pytest.skip("run as root: only root can give a file to somebody else")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        file = Path(folder) / "secret"
+        file.write_text("token: hunter2\n")
+        file.chmod(0o600)
+        yield file
+
+
+def test_one_of_another_user_can_be_read_and_changed_by_that_one(reachable, unprivileged):
+    """By whatever way it can be read by us: here, by its group."""
+    os.seteuid(0)
+    os.chown(reachable, DAEMON, os.getegid())
+    reachable.chmod(0o640)
+    os.seteuid(unprivileged)
+    (finding, group) = inspect_secret(reachable)
+    assert finding.text == f"{reachable}: belongs to daemon, who can read and change it"
+    assert finding.fix == f"sudo chown {NOBODY} {reachable} && sudo chmod 0600 {reachable}"
+    assert finding.serious
+    assert "can be read by its group" in group.text
+
+
+@pytest.mark.parametrize("owner", [0, NOBODY])
+def test_one_of_root_or_of_our_own_is_fine(reachable, unprivileged, owner):
+    os.seteuid(0)
+    os.chown(reachable, owner, os.getegid())
+    reachable.chmod(0o440)
+    os.seteuid(unprivileged)
+    assert [finding.text for finding in inspect_secret(reachable)] == [
+        f"{reachable}: can be read by its group (mode 0440)"
+    ]
+
+
+@pytest.mark.parametrize(("uid", "name"), [(DAEMON, "daemon"), (54321, "user 54321")])
+def test_to_root_one_of_another_user_is_a_warning_with_both_ways_out(reachable, uid, name):
+    """Root may look on behalf of the user that fencer runs as, whoever that is."""
+    os.chown(reachable, uid, -1)
+    (finding,) = inspect_secret(reachable)
+    assert finding.text == f"{reachable}: belongs to {name}, who can read and change it"
+    assert f"sudo chown root {reachable}" in finding.fix
+    assert "check as that user" in finding.fix
+    assert not finding.serious
 
 
 def test_a_missing_file_is_said(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.config.transport import of_command, of_uri
+from fencer.config.transport import of_command, of_uri, unseen
 from tests.config.samples import VALID
 
 AUTHENTIC = [
@@ -17,6 +17,8 @@ AUTHENTIC = [
     "qemu://lab1/system",
     "test:///default",
     "esx://esx1/?transport=https",
+    "qemu+ssh://lab1/system?command=/opt/openssh/bin/ssh&netcat=/usr/bin/nc&socket=/run/libvirt/libvirt-sock",
+    "qemu+libssh://lab1/system?command=/ignored/by/libvirt",
 ]
 OPEN = {
     "qemu+tcp://lab1/system": "qemu+tcp:// is neither encrypted nor authenticated",
@@ -31,6 +33,8 @@ OPEN = {
     "qemu+libssh2://lab1/system?known_hosts_verify=auto": "known_hosts_verify=auto takes whoever",
     "qemu+libssh2://lab1/system?known_hosts_verify=Ignore": "known_hosts_verify=Ignore",
     "hyperv://box/?transport=http": "transport=http is neither",
+    "qemu+ssh://lab1/system?command=/usr/local/bin/anything": "command=/usr/local/bin/anything runs in ssh's",
+    "qemu+ssh://lab1/system?Command=%2Fbin%2Fa%6Eything": "command=/bin/anything",
     "remote+tcp://lab1/": "remote+tcp:// is neither",
 }
 BOX = VALID.replace("libvirt\n    uri: qemu:///system\n", "virtualbox\n    command: {}\n")
@@ -39,10 +43,43 @@ TRUSTING = [
     '[/usr/bin/ssh, "-oStrictHostKeyChecking off", me@box, VBoxManage]',
     "[ssh, -o, stricthostkeychecking=accept-new, me@box, VBoxManage]",
     "[ssh, -o, UserKnownHostsFile=/dev/null, me@box, VBoxManage]",
+    "[ssh, -o, UserKnownHostsFile=none, me@box, VBoxManage]",
+    "[ssh, -o, UserKnownHostsFile=none /dev/null, me@box, VBoxManage]",
+    "[ssh, -o, StrictHostKeyChecking=ask, -o, StrictHostKeyChecking=yes, -o, UserKnownHostsFile=none, b, V]",
+    "[ssh, -o, StrictHostKeyChecking=false, me@box, VBoxManage]",
+    "[ssh, -o, StrictHostKeyChecking=OFF, me@box, VBoxManage]",
+    """[ssh, -o, 'StrictHostKeyChecking="no"', me@box, VBoxManage]""",
+    """[ssh, -o, 'StrictHostKeyChecking=n"o"', me@box, VBoxManage]""",
+    """[ssh, -o, '"StrictHostKeyChecking" no', me@box, VBoxManage]""",
+    "[ssh, -o, ' StrictHostKeyChecking = no', me@box, VBoxManage]",
+    "[ssh, -o, '=StrictHostKeyChecking no', me@box, VBoxManage]",
+    "[ssh, -o, 'StrictHostKeyChecking=no # for now', me@box, VBoxManage]",
+    "[ssh, -o, StrictHostKeyChecking=whatever-comes-next, me@box, VBoxManage]",
+    "[ssh, -o, NoHostAuthenticationForLocalhost=yes, me@localhost, VBoxManage]",
+    "[ssh, -Tv, -p, '22', -ToStrictHostKeyChecking=no, me@box, VBoxManage]",
+    "[ssh, -To, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    "[ssh, me@box, -o, StrictHostKeyChecking=no, VBoxManage]",
+    "[sshpass, -f, /etc/p, ssh, -o, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    "[sudo, -u, me, timeout, '5', /usr/bin/ssh, -o, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    "[env, LC_ALL=C, ssh, -o, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    """[sh, -c, 'exec ssh -o StrictHostKeyChecking=no me@box VBoxManage "$@"', --]""",
+    "[ssh, me@hop, ssh, -o, StrictHostKeyChecking=no, me@box, VBoxManage]",
+    "[ssh, me@hop, 'ssh -o StrictHostKeyChecking=no me@box VBoxManage']",
 ]
 STRICT = [
     "[ssh, -o, StrictHostKeyChecking=yes, me@box, VBoxManage]",
+    """[ssh, -o, 'StrictHostKeyChecking "TRUE"', me@box, VBoxManage]""",
+    "[ssh, -o, StrictHostKeyChecking=ask, me@box, VBoxManage]",
+    "[ssh, -oStrictHostKeyChecking=yes, -o, UserKnownHostsFile=/dev/null, me@box, VBoxManage]",
+    "[ssh, -o, UserKnownHostsFile=/etc/fencer/known_hosts, me@box, VBoxManage]",
+    "[ssh, -o, GlobalKnownHostsFile=/dev/null, -o, CheckHostIP=no, -o, HostKeyAlias=box, me@b, VBoxManage]",
+    "[ssh, -o, NoHostAuthenticationForLocalhost=no, me@localhost, VBoxManage]",
+    "[ssh, -o, 'ProxyCommand=ssh -o StrictHostKeyChecking=no hop -W %h:%p', me@box, VBoxManage]",
+    "[ssh, -F, /etc/fencer/ssh_config, -i, /etc/fencer/key, me@box, VBoxManage]",
     "[ssh, me@no, VBoxManage]",
+    "[ssh, me@box, echo, -o, StrictHostKeyChecking=no]",
+    "[ssh, -, VBoxManage, -o]",
+    "[ssh, --, me@box, -o, StrictHostKeyChecking=no]",
     "[/usr/lib/virtualbox/VBoxManage]",
 ]
 
@@ -80,6 +117,40 @@ def test_ssh_that_takes_any_host_is_refused(problems_of, load_text, command):
 @pytest.mark.parametrize("command", STRICT)
 def test_ssh_that_verifies_its_host_is_not(load_text, command):
     assert load_text(BOX.format(command)).unauthenticated == {}
+
+
+@pytest.mark.parametrize("separator", ["=", " ", "\t", " = ", "\t=\t"])
+def test_any_separator_will_do(separator):
+    """A tab gets no further than the schema in a file; ssh takes it."""
+    words = ["ssh", "-o", f"StrictHostKeyChecking{separator}no", "me@box", "VBoxManage"]
+    assert of_command(words) == "StrictHostKeyChecking=no takes whoever answers"
+
+
+@pytest.mark.parametrize("odd", ["", "=", '"', '""', "x", "StrictHostKeyChecking"])
+def test_what_ssh_makes_no_sense_of_breaks_nothing(odd):
+    assert (of_command(["ssh", "-o", odd, "me@box"]) is None) == (odd != "StrictHostKeyChecking")
+    assert of_command(["ssh", "-o"]) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["ssh", "-F", "/etc/ssh_lab", "me@box"], "-F /etc/ssh_lab"),
+        (["sudo", "ssh", "-TF/etc/ssh_lab", "me@box"], "-F /etc/ssh_lab"),
+        (["ssh", "-o", "KnownHostsCommand=/bin/keys %H", "me@box"], "-o KnownHostsCommand=/bin/keys %H"),
+        (["ssh", "-F", "none", "me@box"], None),
+        (["ssh", "-F", "/dev/null", "me@box", "VBoxManage", "-F", "x"], None),
+    ],
+)
+def test_what_is_not_looked_into_is_named(words, named):
+    assert unseen(words) == named
+
+
+@pytest.mark.parametrize("scheme", ["qemu+TCP", "QEMU+Tcp"])
+def test_libvirt_takes_a_transport_in_any_case(scheme):
+    """The schema refuses capitals today; this is not to rest on that."""
+    assert of_uri(f"{scheme}://lab1/system") == f"{scheme}:// is neither encrypted nor authenticated"
+    assert "leads wherever" in str(of_uri("qemu+Ext://lab1/system?command=/x"))
 
 
 def test_a_command_that_is_not_ssh_is_not_looked_into():

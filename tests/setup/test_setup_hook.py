@@ -1,6 +1,7 @@
 """``fencer setup hook``, where `pvesh` and `ssh` are stand-ins that share one cluster's state."""
 
 import hashlib
+import os
 import stat
 import subprocess
 from dataclasses import replace
@@ -76,6 +77,68 @@ def test_a_place_that_others_can_write_is_warned_of(cluster, which, mode):
 
 def test_a_place_that_only_root_can_write_is_not(cluster):
     assert "warning" not in run_both(cluster).stderr
+
+
+class TestAStorageThatIsALink:
+    """Its mode 0777 means nothing. What it leads to counts, and who may put another in its place."""
+
+    @pytest.fixture
+    def target(self, cluster):
+        """Root has linked the storage's folder to another place: relatively, as `ln -sr` does."""
+        target = cluster.folder.parent / "disk" / "pve" / "nas"
+        target.parent.mkdir(parents=True)
+        cluster.folder.rename(target)
+        cluster.folder.symlink_to(target.relative_to(cluster.folder.parent))
+        run_both(cluster)
+        return target
+
+    @staticmethod
+    def warnings(cluster):
+        return [line for line in run_both(cluster).stderr.splitlines() if line.startswith("warning: ")]
+
+    def test_roots_own_is_not_warned_of(self, cluster, target):
+        assert (target / "snippets" / "fencer-hook").is_file()
+        assert self.warnings(cluster) == []
+
+    @pytest.mark.parametrize("up", [0, 1, 2])
+    def test_what_it_leads_to_is_judged_on_its_whole_way(self, cluster, target, up):
+        place = (target, *target.parents)[up]
+        place.chmod(0o777)
+        (warning, *_) = self.warnings(cluster)
+        assert f"pve1: {place} can be written by others than root" in warning
+
+    @pytest.mark.usefixtures("target")
+    def test_the_folder_that_holds_it_is_judged(self, cluster):
+        holder = cluster.folder.parent
+        holder.chmod(0o777)
+        try:
+            assert f"pve1: {holder} can be written" in self.warnings(cluster)[0]
+        finally:
+            holder.chmod(0o700)
+
+    @pytest.mark.usefixtures("target")
+    def test_one_of_somebody_elses_can_be_led_elsewhere(self, cluster):
+        if os.geteuid():
+            pytest.skip("only root can give a link to somebody else: run as root")
+        os.lchown(cluster.folder, 65534, 65534)
+        assert f"pve1: {cluster.folder} can be written" in self.warnings(cluster)[0]
+
+    def test_one_that_leads_nowhere_or_to_itself_comes_to_an_end(self, cluster):
+        script = make_plan([101], "nas", etc_pve=cluster.etc_pve).script
+        cluster.folder.rmdir()
+        for leads in ("gone", cluster.folder.name):
+            cluster.folder.symlink_to(leads)
+            assert (
+                subprocess.run(["sh", "-c", script.look_exposed()], timeout=60, check=False).returncode == 0
+            )
+            cluster.folder.unlink()
+
+
+def test_a_sticky_script_that_others_can_write_is_warned_of(cluster):
+    """Sticky keeps others from renaming what is in a folder; of a file it means nothing."""
+    run_both(cluster)
+    cluster.file.chmod(0o1777)
+    assert f"pve1: {cluster.file} can be written" in run_both(cluster).stderr
 
 
 class TestOnSharedStorage:
