@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
@@ -228,10 +228,11 @@ def _tries(endpoint: Endpoint) -> tuple[str, ...]:
     """Name what the endpoint's own words do not: that ssh must get in without a question."""
     if not isinstance(endpoint, LibvirtEndpoint):
         return ()
-    remote = urlsplit(endpoint.uri)
-    if not remote.scheme.endswith("+ssh"):
+    scheme, _, rest = endpoint.uri.partition("://")
+    if not scheme.endswith("+ssh"):
         return ()
-    return (f"ssh {remote.netloc} true   (as fencer's user; it must not ask anything)",)
+    host = shlex.quote(re.split("[/?#]", rest, maxsplit=1)[0])
+    return (f"ssh {host} true   (as fencer's user; it must not ask anything)",)
 
 
 def _show(path: Path, findings: list[Finding], mode: Mode | None, form: str) -> None:

@@ -57,6 +57,7 @@ def of_command(words: Sequence[str]) -> tuple[Path, ...]:
 def _paths(named: Iterator[str] | list[str]) -> Iterator[Path]:
     """Leave out what is found from another folder than ours, or made of parts that only ssh knows."""
     for text in dict.fromkeys(named):
-        path = Path(os.path.expanduser(text))  # noqa: PTH111 - that of Path fails where nobody has a home
-        if path.is_absolute() and "%" not in text and "\0" not in text:
-            yield path
+        if text.isprintable() and "%" not in text:
+            path = Path(os.path.expanduser(text))  # noqa: PTH111 - that of Path fails where nobody has a home
+            if path.is_absolute():
+                yield path

@@ -120,6 +120,15 @@ def test_a_key_that_is_not_there_is_nothing_to_object_to():
     assert (rows["secrets"]["about"], rows["secrets"]["level"]) == ("1 file", "ok")
 
 
+def test_an_address_that_nobody_can_read_is_told_as_any_that_fails():
+    lab = Lab()
+    lab.uri = "qemu+ssh://[::1/system"
+    broken_hypervisor(lab)
+    rows, _, code = findings(lab)
+    assert (rows["lab"]["level"], code) == ("fail", 1)
+    assert rows["lab"]["try"] == ["ssh '[::1' true   (as fencer's user; it must not ask anything)"]
+
+
 def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
     lab = Lab()
     lab.uri, lab.trusting = "qemu+tcp://lab1/system", True

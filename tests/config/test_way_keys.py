@@ -23,6 +23,7 @@ HOME = os.path.expanduser("~")  # noqa: PTH111
         ("qemu://lab1/system?authfile=/etc/fencer/auth", ["/etc/fencer/auth"]),
         ("qemu:///system?pkipath=/etc/fencer/pki", []),
         ("qemu+ssh://lab1/system?pkipath=/etc/fencer/pki&keyfile=beside", []),
+        ("qemu+ssh://lab1/system?keyfile=~%00", []),
         ("qemu+ssh://lab1/system", []),
         ("qemu+ssh://[::1/system?keyfile=/etc/fencer/key", ["/etc/fencer/key"]),
     ],
