@@ -54,7 +54,7 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
         logind=_logind(root, run),
         kubelet=_kubelet(root, run),
         connection=_connection(root, run, file, node),
-        button="Power Button" in (read_text(root / "proc/bus/input/devices") or ""),
+        button="Power Button" in read_text(root / "proc/bus/input/devices"),
         agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
     )
 
@@ -118,7 +118,9 @@ def _locks(run: Run) -> tuple[Lock, ...]:
 def _kubelet(root: Path, run: Run) -> Kubelet:
     running = kubelets.running(root, run)
     found = running.processes
-    unit = next(iter([*(process.unit for process in found), *running.units]), "")
+    unit = next(iter(running.of_processes + running.units), "")
+    if running.doubted and not found:
+        return Kubelet(unit, trouble="the kubelet is not believed", doubt=running.doubted[0].doubt)
     command = run(["systemctl", "show", unit, "--property=ExecStart"]).text if unit else ""
     return kubelet_config(root, unit, found, command)
 

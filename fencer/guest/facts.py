@@ -89,22 +89,20 @@ class Kubelet:
     """The kubelet of this machine.
 
     Attributes:
-        unit: Its systemd unit; empty: none was found.
-        running: It does.
-        files: Its configuration files that were read, the last one wins.
+        unit: Its systemd unit, which runs; empty: none was found.
         grace_s: shutdownGracePeriod, or the sum of those by priority; 0: graceful node shutdown is off.
         critical_s: shutdownGracePeriodCriticalPods.
         by_priority: The periods are set by priority.
         trouble: Why its configuration could not be read; empty: it could.
+        doubt: Why its process is not believed; empty: it is.
     """
 
     unit: str = ""
-    running: bool = False
-    files: tuple[str, ...] = ()
     grace_s: float = 0.0
     critical_s: float = 0.0
     by_priority: bool = False
     trouble: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

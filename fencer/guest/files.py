@@ -104,7 +104,7 @@ def _only_roots(step: Path, status: os.stat_result) -> None:
     if change:
         raise ValueError(
             f"others than root may change what is read here: {step} has owner {uid} and mode {mode:04o}; "
-            f"if all is right there: {change}; or name a file yourself: --kubeconfig FILE"
+            f"if all is right there: {change}"
         )
 
 

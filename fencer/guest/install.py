@@ -104,7 +104,7 @@ def _limits(timeout_s: int) -> str:
 
 def _unknown_units(root: Path, run: Run) -> list[str]:
     """Return units of running kubelets that our unit does not name (k3s under another name)."""
-    return sorted({process.unit for process in running(root, run).processes} - set(UNITS))
+    return sorted(set(running(root, run).of_processes) - set(UNITS))
 
 
 def _start(run: Run, say: Say) -> int:

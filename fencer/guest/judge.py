@@ -26,6 +26,9 @@ class Level(str, Enum):
     FAIL = "FAIL"
 
 
+OK, NOTE, WARN, FAIL = Level
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that was looked at.
@@ -46,7 +49,7 @@ class Finding:
 def judge(facts: Facts) -> list[Finding]:
     """Judge all that was collected."""
     if not facts.systemd:
-        return [Finding("systemd", Level.FAIL, "there is none here: nothing of this can work")]
+        return [Finding("systemd", FAIL, "there is none here: nothing of this can work")]
     return [
         *_kubelet(facts),
         *_drain(facts),
@@ -59,31 +62,33 @@ def judge(facts: Facts) -> list[Finding]:
 
 def _kubelet(facts: Facts) -> Iterator[Finding]:
     kubelet, connection = facts.kubelet, facts.connection
-    if not kubelet.running:
+    if not kubelet.unit:
         names = ", ".join(unit for place in PLACES for unit in place.units)
-        yield Finding("kubelet", Level.FAIL, "none runs here", f"start it (looked for {names})")
+        yield Finding("kubelet", FAIL, "none runs here", f"start it (looked for {names})")
+    elif kubelet.doubt:
+        yield Finding("kubelet", WARN, kubelet.doubt)
     else:
-        yield Finding("kubelet", Level.OK, kubelet.unit)
+        yield Finding("kubelet", OK, kubelet.unit)
     if connection.trouble:
-        yield Finding("api", Level.FAIL, connection.trouble, "without it nothing can be drained")
+        yield Finding("api", FAIL, connection.trouble, "without it nothing can be drained")
     else:
         text = f"{connection.server} answers {connection.node} (by {connection.source})"
-        yield Finding("api", Level.OK, text)
+        yield Finding("api", OK, text)
 
 
 def _drain(facts: Facts) -> Iterator[Finding]:
     unit = facts.drain
     name, start = "drain unit", f"systemctl enable --now {unit.name}"
     if not unit.loaded:
-        level = Level.NOTE if lock_held(facts) else Level.FAIL
+        level = NOTE if lock_held(facts) else FAIL
         yield Finding(name, level, "not installed: nothing is drained", _INSTALL)
         return
     if not unit.active:
-        yield Finding(name, Level.FAIL, "not active: only the stop of an active unit drains", start)
+        yield Finding(name, FAIL, "not active: only the stop of an active unit drains", start)
     if not unit.enabled:
-        yield Finding(name, Level.FAIL, "not enabled: gone after the next boot", start)
+        yield Finding(name, FAIL, "not enabled: gone after the next boot", start)
     if unit.active and unit.enabled:
-        yield Finding(name, Level.OK, "installed, enabled and active")
+        yield Finding(name, OK, "installed, enabled and active")
     yield from _order(facts, unit)
     yield from _limits(unit)
 
@@ -92,62 +97,59 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
     kubelet = facts.kubelet.unit
     if kubelet and kubelet not in unit.after:
         change = f"{_INSTALL} again (it adds After={kubelet})"
-        yield Finding("order", Level.FAIL, f"{kubelet} may be stopped before the drain is over", change)
+        yield Finding("order", FAIL, f"{kubelet} may be stopped before the drain is over", change)
     elif kubelet:
-        yield Finding("order", Level.OK, f"the drain comes before the stop of {kubelet}")
+        yield Finding("order", OK, f"the drain comes before the stop of {kubelet}")
     if kubelet and kubelet in unit.tied_to:
         text = f"it is tied to {kubelet} (Requires, BindsTo or PartOf): every restart of that stops it"
-        yield Finding("order", Level.FAIL, text, f"{_INSTALL} again, and remove the drop-in that ties them")
+        yield Finding("order", FAIL, text, f"{_INSTALL} again, and remove the drop-in that ties them")
 
 
 def _limits(unit: Unit) -> Iterator[Finding]:
     stop_s, drain_s = unit.stop_timeout_s, unit.drain_timeout_s
     if stop_s is None or drain_s is None:
-        yield Finding("time", Level.WARN, "how long a drain may take could not be read", f"{_INSTALL} again")
+        yield Finding("time", WARN, "how long a drain may take could not be read", f"{_INSTALL} again")
     elif stop_s < drain_s + _MARGIN_S:
         text = f"systemd kills the drain after {told(stop_s)}, and it may take {told(drain_s)}"
-        yield Finding("time", Level.FAIL, text, f"{_INSTALL} --timeout {drain_s:g} sets both")
+        yield Finding("time", FAIL, text, f"{_INSTALL} --timeout {drain_s:g} sets both")
     else:
         text = f"a shutdown may take {told(stop_s)} and what the system itself needs"
-        yield Finding(
-            "time", Level.OK, text, "the hypervisor must wait longer than that before it stops hard"
-        )
+        yield Finding("time", OK, text, "the hypervisor must wait longer than that before it stops hard")
 
 
 def _uncordon(facts: Facts) -> Iterator[Finding]:
     unit = facts.uncordon
     if facts.drain.loaded and not (unit.loaded and unit.enabled):
         text = "not installed or not enabled: the node stays cordoned after a reboot"
-        yield Finding("uncordon unit", Level.FAIL, text, _INSTALL)
+        yield Finding("uncordon unit", FAIL, text, _INSTALL)
     elif facts.drain.loaded:
-        yield Finding("uncordon unit", Level.OK, "installed and enabled")
+        yield Finding("uncordon unit", OK, "installed and enabled")
 
 
 def _graceful(facts: Facts) -> Iterator[Finding]:
     name, kubelet = "graceful node shutdown", facts.kubelet
     held, works = lock_held(facts), drain_works(facts)
     if kubelet.trouble:
-        yield Finding(name, Level.WARN, f"the kubelet's configuration could not be read: {kubelet.trouble}")
+        what = "how long is " if held else ""
+        yield Finding(name, WARN, f"{what}unknown, because {kubelet.trouble}")
     elif not kubelet.grace_s and not held:
-        level, text = (
-            (Level.OK, "off, as it should be beside the drain unit") if works else (Level.NOTE, "off")
-        )
+        level, text = (OK, "off, as it should be beside the drain unit") if works else (NOTE, "off")
         yield Finding(name, level, text)
     elif kubelet.grace_s and not held:
         yield _no_lock(facts, name)
-    elif held and works:
+    if held and works:
         yield Finding(
             name,
-            Level.WARN,
+            WARN,
             "on, beside the drain unit: the kubelet ends all pods first, and the drain finds none to move",
             "choose: shutdownGracePeriod: 0s lets the drain move pods as budgets allow; without the drain "
             f"(fencer-guest uninstall) the kubelet ends them within {_grace(kubelet)}, budgets or not",
         )
-    else:
-        yield Finding(name, Level.OK, f"on: the kubelet holds its lock, {_grace(kubelet)} in all")
+    elif held:
+        yield Finding(name, OK, f"on: the kubelet holds its lock, {_grace(kubelet)} in all")
     if kubelet.grace_s and kubelet.critical_s > kubelet.grace_s and not kubelet.by_priority:
         text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole of it"
-        yield Finding(name, Level.FAIL, text, "make it shorter than shutdownGracePeriod")
+        yield Finding(name, FAIL, text, "make it shorter than shutdownGracePeriod")
 
 
 def _grace(kubelet: Kubelet) -> str:
@@ -161,46 +163,42 @@ def _no_lock(facts: Facts, name: str) -> Finding:
     if not logind.running:
         return Finding(
             name,
-            Level.FAIL,
+            FAIL,
             f"{text}; no logind runs",
             "install and start systemd-logind (libpam-systemd, dbus)",
         )
     if logind.delay_s is not None and logind.delay_s < grace_s:
         text += f"; logind grants {told(logind.delay_s)}{_set_in(logind.delay_set)}"
-        return Finding(name, Level.FAIL, text, _raise_delay(logind.delay_set, grace_s))
-    return Finding(
-        name, Level.FAIL, text, f"systemctl restart {facts.kubelet.unit or 'kubelet'}, and read its log"
-    )
+        return Finding(name, FAIL, text, _raise_delay(logind.delay_set, grace_s))
+    return Finding(name, FAIL, text, f"systemctl restart {facts.kubelet.unit or 'kubelet'}, and read its log")
 
 
 def _logind(facts: Facts) -> Iterator[Finding]:
     logind = facts.logind
     if not logind.running:
         text = "does not run: no power button is heard, and no lock is granted"
-        yield Finding("logind", Level.WARN, text, "install and start systemd-logind (libpam-systemd, dbus)")
+        yield Finding("logind", WARN, text, "install and start systemd-logind (libpam-systemd, dbus)")
         return
     winner = logind.delay_set[-1] if logind.delay_set else None
     set_s = seconds(winner.value) if winner else None
     if winner and set_s is not None and logind.delay_s is not None and set_s != logind.delay_s:
         text = f"{winner.file} says InhibitDelayMaxSec={winner.value}, in force is {told(logind.delay_s)}"
-        yield Finding("logind", Level.WARN, text, "systemctl kill -s HUP systemd-logind")
+        yield Finding("logind", WARN, text, "systemctl kill -s HUP systemd-logind")
     if lock_held(facts) and logind.delay_s is not None and logind.delay_s < facts.kubelet.grace_s:
         text = f"the kubelet wants {told(facts.kubelet.grace_s)}, logind waits {told(logind.delay_s)}"
         text += f"{_set_in(logind.delay_set)}, and pods are cut off"
-        yield Finding("logind", Level.FAIL, text, _raise_delay(logind.delay_set, facts.kubelet.grace_s))
+        yield Finding("logind", FAIL, text, _raise_delay(logind.delay_set, facts.kubelet.grace_s))
     for lock in logind.locks:
         if lock.on_shutdown("block"):
-            yield Finding(
-                "logind", Level.WARN, f"{lock.who} blocks shutdowns", "systemd-inhibit --list tells why"
-            )
+            yield Finding("logind", WARN, f"{lock.who} blocks shutdowns", "systemd-inhibit --list tells why")
 
 
 def _outside(facts: Facts) -> Iterator[Finding]:
     if not facts.button:
         change = "load the kernel modules button and evdev, or use the guest agent"
-        yield Finding("power button", Level.WARN, "none: an ACPI shutdown is not heard", change)
+        yield Finding("power button", WARN, "none: an ACPI shutdown is not heard", change)
     if not facts.agent:
-        yield Finding("guest agent", Level.NOTE, "none runs: the hypervisor shuts down by the power button")
+        yield Finding("guest agent", NOTE, "none runs: the hypervisor shuts down by the power button")
 
 
 def _set_in(delay_set: tuple[Setting, ...]) -> str:

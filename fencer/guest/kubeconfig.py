@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Callable, Sequence
 from urllib.parse import urlsplit
 
-from fencer.guest import files, little_yaml
+from fencer.guest import files
 from fencer.guest.errors import Unusable
 from fencer.guest.kubelets import Running
+from fencer.guest.little_yaml import document
 from fencer.guest.places import PLACES, TOKENS
 from fencer.guest.system import Run
 
@@ -83,7 +84,8 @@ def find(root: Path, running: Running) -> Path:
             f"several kubelets' kubeconfigs lie here, and their units do not tell: {names}; --kubeconfig FILE"
         )
     looked = ", ".join(place.kubeconfig for place in PLACES)
-    raise Unusable(f"no kubelet's kubeconfig here (looked for {looked}); name it: --kubeconfig FILE")
+    doubts = "".join(f": {process.doubt}" for process in running.doubted)
+    raise Unusable(f"no kubelet's kubeconfig here{doubts} (looked for {looked}); name it: --kubeconfig FILE")
 
 
 def _in(root: Path, name: str) -> Path:
@@ -105,7 +107,7 @@ def read(path: Path, run: Run, found_in: Path | None = None) -> Access:
     """
     load = load_token = files.named
     if found_in is not None:
-        load = partial(files.found, found_in)
+        load = partial(_found, found_in)
         load_token = partial(load, within=TOKENS)
     content = _document(path, load, run)
     current = content.get("current-context")
@@ -153,10 +155,9 @@ def _document(path: Path, load: Load, run: Run) -> dict[str, Any]:
     except Unusable as error:
         raise Unusable(f"{path}: {error}") from error
     try:
-        content = json.loads(text) if text.lstrip().startswith("{") else little_yaml.read(text)
-    except (ValueError, RecursionError) as error:
-        why = str(error) if isinstance(error, little_yaml.YamlError) else "broken JSON"
-        content = _by_kubectl(path, run, why)
+        content = document(text)
+    except ValueError as error:
+        content = _by_kubectl(path, run, str(error))
     if not isinstance(content, dict) or not content.get("clusters"):
         raise Unusable(f"{path}: this is no kubeconfig: it has no clusters")
     return content
@@ -208,6 +209,13 @@ def _access(
         key=key,
         token=token,
     )
+
+
+def _found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
+    try:
+        return files.found(root, path, within)
+    except Unusable as error:
+        raise Unusable(f"{error}; or name a kubeconfig yourself: --kubeconfig FILE") from error
 
 
 def _server(path: Path, server: str) -> tuple[str, int, str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
-from fencer.guest import files, little_yaml
+from fencer.guest import files
 from fencer.guest.errors import Unusable
 from fencer.guest.facts import Kubelet
 from fencer.guest.fields import items, mapping
 from fencer.guest.kubelets import Process
+from fencer.guest.little_yaml import document
 from fencer.guest.places import PLACES, Place
 from fencer.guest.spans import seconds
 
@@ -28,67 +28,71 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
         command: The unit's ExecStart, where k3s and RKE2 may be told `--kubelet-arg`.
     """
     place = next((place for place in PLACES if unit in place.units), None)
-    read, trouble = [], ""
+    troubles: list[str] = []
     merged: dict[str, Any] = {}
-    for path in _files(root, place, found, command):
-        try:
-            content = mapping(document(files.found(root, path)))
-        except (ValueError, Unusable) as error:
-            trouble = f"{_shown(root, path)}: {error}"
-            continue
-        read.append(_shown(root, path))
-        merged.update(content)
+    for path in _files(root, place, found, command, troubles):
+        merged.update(_read(root, path, _settings, troubles) or {})
     by_priority = [mapping(entry) for entry in items(merged.get("shutdownGracePeriodByPodPriority"))]
     periods_s = [_seconds(entry.get("shutdownGracePeriodSeconds")) for entry in by_priority]
     off = str(mapping(merged.get("featureGates")).get("GracefulNodeShutdown", "true")).lower() == "false"
     return Kubelet(
         unit=unit,
-        running=bool(unit),
-        files=tuple(read),
         grace_s=0.0 if off else sum(periods_s) or _seconds(merged.get("shutdownGracePeriod")),
         critical_s=_seconds(merged.get("shutdownGracePeriodCriticalPods")),
         by_priority=bool(by_priority),
-        trouble=trouble,
+        trouble="; ".join(troubles),
     )
 
 
-def document(text: str) -> Any:
-    """Read YAML or JSON.
+def _settings(text: str) -> dict[str, Any]:
+    return mapping(document(text))
 
-    Raises:
-        ValueError: it is neither, or more of YAML than we read.
-    """
+
+def _read(root: Path, path: Path, reader: Callable[[str], Any], troubles: list[str]) -> Any:
     try:
-        return json.loads(text) if text.lstrip().startswith("{") else little_yaml.read(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return reader(files.found(root, path))
+    except (ValueError, Unusable) as error:
+        troubles.append(f"/{path.relative_to(root)}: {error}")
+        return None
 
 
-def _files(root: Path, place: Place | None, found: Sequence[Process], command: str) -> list[Path]:
-    named = [process for process in found if process.option("config") or process.option("config-dir")]
-    config = [process.option("config") for process in named]
-    folders = [process.option("config-dir") for process in named]
-    if place is not None and not named:
-        told = {**_kubelet_arguments(root, place), **dict(_KUBELET_ARG.findall(command))}
-        config = [told.get("config") or place.config]
-        folders = [told.get("config-dir") or place.drop_ins]
-    paths = [root / name.lstrip("/") for name in config if name]
-    for folder in folders:
+def _files(
+    root: Path, place: Place | None, found: Sequence[Process], command: str, troubles: list[str]
+) -> list[Path]:
+    if place is not None and place.arguments:
+        found = _as_if_started(root, place, troubles)
+    named = [(process.option("config"), process.option("config-dir")) for process in found]
+    if place is not None and not any(map(any, named)):
+        told = {**_kubelet_arguments(root, place, troubles), **dict(_KUBELET_ARG.findall(command))}
+        # A file that nobody named need not be there.
+        usual = place.config if files.there(root / place.config.lstrip("/")) else ""
+        named = [(told.get("config") or usual, told.get("config-dir") or place.drop_ins)]
+    paths = [root / config.lstrip("/") for config, _ in named if config]
+    for _, folder in named:
         paths += sorted((root / folder.lstrip("/")).glob("*.conf")) if folder else []
-    return [path for path in paths if files.there(path)]
+    return paths
 
 
-def _kubelet_arguments(root: Path, place: Place) -> dict[str, str]:
+def _as_if_started(root: Path, place: Place, troubles: list[str]) -> list[Process]:
+    """Read the command line from a file, as kubelite does.
+
+    Source: microk8s, patch "Kubelite integration", ReadArgsFromFile.
+    """
+    path = root / place.arguments.lstrip("/")
+    lines = _read(root, path, str.splitlines, troubles) or []
+    text = " ".join(line for line in lines if not line.lstrip().startswith("#"))
+    words = re.sub("[\"']", "", text).replace("${SNAP_DATA}", str(path.parents[1].relative_to(root))).split()
+    return [Process(0, ("kubelet", *words), "")]
+
+
+def _kubelet_arguments(root: Path, place: Place, troubles: list[str]) -> dict[str, str]:
     """Read `kubelet-arg` from the installer's own files (k3s, RKE2)."""
     if not place.settings:
         return {}
     own = root / place.settings.lstrip("/")
     found: dict[str, str] = {}
     for path in (own, *sorted((own.parent / f"{own.name}.d").glob("*.yaml"))):
-        try:
-            content = mapping(document(files.found(root, path)))
-        except (ValueError, Unusable):
-            continue
+        content = _read(root, path, _settings, troubles) or {} if files.there(path) else {}
         said = content.get("kubelet-arg", content.get("kubelet-arg+"))
         for argument in said if isinstance(said, list) else [said]:
             key, _, value = str(argument).partition("=")
@@ -98,7 +102,3 @@ def _kubelet_arguments(root: Path, place: Place) -> dict[str, str]:
 
 def _seconds(value: Any) -> float:
     return (seconds(str(value)) or 0.0) if value not in (None, "") else 0.0
-
-
-def _shown(root: Path, path: Path) -> str:
-    return f"/{path.relative_to(root)}"

@@ -3,7 +3,8 @@
 A name proves nothing: any user, and any container, may call a process `kubelet`. Believed is systemd's word
 for the main process of a system unit, which only root can make; and of that, what it started itself, as RKE2
 and k0s do with the kubelet. Should its number be another process's by now, that has to be root's too, and to
-see the same processes and files as process 1.
+see the same processes and files as process 1. A main process that is not so is told of, with why, and not
+heard: its paths may be other files than ours. Who is no unit's main process is not even told of.
 
 Namespaces are told by what anybody may read. The links in /proc/PID/ns are not for our units, which have no
 capabilities, and may look at no process that has some.
@@ -17,32 +18,34 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from fencer.guest.places import UNITS
 from fencer.guest.system import Run, read_text
 
 _NAMES = ("kubelet", "k3s", "rke2", "k0s", "snap.microk8s")
-_WITHIN_K3S = ("server", "agent")
+_WITHIN_K3S = (("server",), ("agent",))
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that is a kubelet, or has one inside (k3s).
+    """A process that is a kubelet, or has one inside (k3s, MicroK8s).
 
     Attributes:
         pid: Its process id.
         arguments: Its command line; k3s hides most of its own.
         unit: The systemd unit that it is the main process of, or a child of that.
+        doubt: Why it is not believed, for people; empty: it is.
     """
 
     pid: int
     arguments: tuple[str, ...]
     unit: str
+    doubt: str = ""
 
     def option(self, name: str) -> str:
         """Return the value of a kubelet's option; empty where it has none (k3s's own options are others)."""
-        if not _is_bare(self.arguments):
+        if _name(self.arguments) != "kubelet":
             return ""
         for at, argument in enumerate(self.arguments):
             if argument == f"--{name}" and at + 1 < len(self.arguments):
@@ -59,10 +62,17 @@ class Running:
     Attributes:
         units: Those of the known kubelet units that run, or are just being started or stopped.
         processes: The kubelets that are believed; their units may have other names.
+        doubted: Those that are not, one of a unit at most. What they say counts for nothing.
     """
 
     units: tuple[str, ...]
     processes: tuple[Process, ...]
+    doubted: tuple[Process, ...] = ()
+
+    @property
+    def of_processes(self) -> tuple[str, ...]:
+        """The units of all these processes, believed or not: only root makes units."""
+        return tuple(process.unit for process in (*self.processes, *self.doubted))
 
 
 def running(root: Path, run: Run) -> Running:
@@ -73,8 +83,13 @@ def running(root: Path, run: Run) -> Running:
         run: Runs commands.
     """
     main = dict(_main_processes(run))
-    found = (process for unit, pid in main.items() if pid for process in _kubelets(root, unit, pid))
-    return Running(tuple(unit for unit in UNITS if unit in main), tuple(found))
+    found = [process for unit, pid in main.items() if pid for process in _kubelets(root, unit, pid)]
+    doubted = {process.unit: process for process in found if process.doubt}
+    return Running(
+        tuple(unit for unit in UNITS if unit in main),
+        tuple(process for process in found if not process.doubt),
+        tuple(doubted.values()),
+    )
 
 
 def _main_processes(run: Run) -> Iterator[tuple[str, int]]:
@@ -90,18 +105,20 @@ def _main_processes(run: Run) -> Iterator[tuple[str, int]]:
 
 def _kubelets(root: Path, unit: str, main: int) -> Iterator[Process]:
     """Yield the main process of a unit, if it is a kubelet, else those of its children that are."""
-    first = _believed(root, unit, main)
-    if first is not None and _is_kubelet(first.arguments):
+    first = _seen(root, unit, main)
+    if first is None:
+        return
+    if _is_kubelet(first.arguments) or (first.doubt and unit in UNITS):
         yield first
-    elif first is not None:
+    elif not first.doubt:
         pids = (int(folder.name) for folder in sorted((root / "proc").glob("[0-9]*")))
-        for process in (_believed(root, unit, pid, str(main)) for pid in pids):
-            if process is not None and _is_bare(process.arguments):
+        for process in (_seen(root, unit, pid, str(main)) for pid in pids):
+            if process is not None and _name(process.arguments) == "kubelet":
                 yield process
 
 
-def _believed(root: Path, unit: str, pid: int, parent: str = "") -> Process | None:
-    """Return a process if it is root's, of this parent (empty: any), and in the namespaces of process 1."""
+def _seen(root: Path, unit: str, pid: int, parent: str = "") -> Process | None:
+    """Return a process if it is of this parent (empty: any); doubted unless root's beside process 1."""
     try:
         held = os.open(root / "proc" / str(pid), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -109,39 +126,46 @@ def _believed(root: Path, unit: str, pid: int, parent: str = "") -> Process | No
     # By what is held it stays the same process, whoever has its number later.
     folder = Path(f"/proc/self/fd/{held}")
     try:
-        return _looked_at(root, folder, Process(pid, _words(folder), unit), parent)
+        lines = (line.partition(":") for line in read_text(folder / "status").splitlines())
+        status = {key: value.split() for key, _, value in lines}
+        if not status or (parent and status.get("PPid") != [parent]):
+            return None
+        why = _doubt(root, folder, pid, status)
+        doubt = f"{unit} runs as process {pid}, which is not believed: {why}" if why else ""
+        return Process(pid, _words(folder), unit, doubt)
     finally:
         os.close(held)
 
 
-def _looked_at(root: Path, folder: Path, process: Process, parent: str) -> Process | None:
-    lines = (line.partition(":") for line in (read_text(folder / "status") or "").splitlines())
-    status = {key: value.split() for key, _, value in lines}
-    if parent and status.get("PPid") != [parent]:
-        return None
-    if status.get("Uid") != ["0"] * 4 or status.get("NSpid") != [str(process.pid)]:
-        return None
-    mounts = _root_mounts(root / "proc/1")
-    return process if mounts and _root_mounts(folder) == mounts else None
+def _doubt(root: Path, folder: Path, pid: int, status: Mapping[str, Sequence[str]]) -> str:
+    uids = status.get("Uid", [])
+    if uids != ["0"] * 4:
+        return f"its user is {'/'.join(sorted(set(uids)))}; it has to be root"
+    if status.get("NSpid") != [str(pid)]:
+        return "it has a pid namespace of its own; it has to be in that of process 1"
+    mounts, ours = _root_mounts(folder), _root_mounts(root / "proc/1")
+    if not mounts or not ours:
+        return "its mounts are not told, or those of process 1"
+    own = "it has a mount namespace of its own; its unit has to do without PrivateTmp= and the like"
+    return "" if mounts == ours else own
 
 
 def _words(folder: Path) -> tuple[str, ...]:
-    words = tuple(word for word in (read_text(folder / "cmdline") or "").split("\0") if word)
+    words = tuple(word for word in read_text(folder / "cmdline").split("\0") if word)
     # k3s shows its command line as one word with spaces.
     return tuple(words[0].split()) if len(words) == 1 else words
 
 
 def _root_mounts(process: Path) -> list[str]:
     """Return the ids of what is mounted on a process's root."""
-    rows = (line.split() for line in (read_text(process / "mountinfo") or "").splitlines())
+    rows = (line.split() for line in read_text(process / "mountinfo").splitlines())
     return [row[0] for row in rows if row[4:5] == ["/"]]
 
 
-def _is_kubelet(words: Sequence[str]) -> bool:
-    if words and PurePosixPath(words[0]).name == "k3s":
-        return len(words) > 1 and words[1] in _WITHIN_K3S
-    return _is_bare(words)
+def _is_kubelet(words: tuple[str, ...]) -> bool:
+    name = _name(words)
+    return name in ("kubelet", "kubelite") or (name == "k3s" and words[1:2] in _WITHIN_K3S)
 
 
-def _is_bare(words: Sequence[str]) -> bool:
-    return bool(words) and PurePosixPath(words[0]).name == "kubelet"
+def _name(words: Sequence[str]) -> str:
+    return PurePosixPath(words[0]).name if words else ""

@@ -28,6 +28,18 @@ class YamlError(ValueError):
     """Not of the kind that is read here; says the line, never what stands there: it may be secret."""
 
 
+def document(text: str) -> Any:
+    """Read YAML or JSON.
+
+    Raises:
+        ValueError: it is neither, or more of YAML than we read.
+    """
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else read(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def read(text: str) -> Any:
     """Read one document: a dict, a list, or "" where there is none.
 

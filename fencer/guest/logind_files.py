@@ -28,7 +28,7 @@ def settings(root: Path, key: str) -> tuple[Setting, ...]:
     return tuple(
         Setting(f"/{path.relative_to(root)}", value)
         for path in files
-        for value in _values(read_text(path) or "", key)
+        for value in _values(read_text(path), key)
     )
 
 

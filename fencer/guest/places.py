@@ -16,6 +16,7 @@ class Place:
         config: The kubelet's configuration file, where the command line names none.
         drop_ins: The folder whose ``*.conf`` add to it.
         settings: The installer's own file, which may name more (k3s and RKE2: ``kubelet-arg``).
+        arguments: The file that holds the kubelet's command line (MicroK8s).
     """
 
     name: str
@@ -24,6 +25,7 @@ class Place:
     config: str = ""
     drop_ins: str = ""
     settings: str = ""
+    arguments: str = ""
 
 
 PLACES = (
@@ -48,8 +50,15 @@ PLACES = (
         ("kubelet.service",),
         config="/var/lib/kubelet/config.yaml",
     ),
+    Place(
+        "MicroK8s",
+        "/var/snap/microk8s/current/credentials/kubelet.config",
+        ("snap.microk8s.daemon-kubelite.service",),
+        arguments="/var/snap/microk8s/current/args/kubelet",
+    ),
 )
-"""Source: the installers' documentation; k0s pkg/constant; k3s pkg/daemons (config-dir since v1.32)."""
+"""Source: the installers' documentation; k0s pkg/constant; k3s pkg/daemons (config-dir since v1.32); microk8s
+microk8s-resources/default-args."""
 
 UNITS = tuple(unit for place in PLACES for unit in place.units)
 

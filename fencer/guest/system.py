@@ -51,12 +51,12 @@ def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
     return Ran(done.returncode, *texts)
 
 
-def read_text(path: Path) -> str | None:
-    """Read a file; None where there is none that can be read."""
+def read_text(path: Path) -> str:
+    """Read a file; empty where there is none that can be read."""
     try:
         return path.read_bytes().decode(errors="replace")
     except OSError:
-        return None
+        return ""
 
 
 def boot_id(root: Path = Path("/")) -> str:
@@ -64,7 +64,7 @@ def boot_id(root: Path = Path("/")) -> str:
 
     Source: kubelet's nodeInfo.bootID is this file.
     """
-    return (read_text(root / _BOOT_ID) or "").strip()
+    return read_text(root / _BOOT_ID).strip()
 
 
 def going_down(run: Run) -> bool | None:

@@ -22,7 +22,7 @@ from fencer.config.load import check
 from fencer.core import annotations
 from fencer.core.annotations import Seal
 from fencer.errors import ClusterProtocol, ConfigError, HypervisorProtocol
-from fencer.guest import kubeconfig, kubelet_config, little_yaml, logind_files
+from fencer.guest import kubeconfig, little_yaml, logind_files
 from fencer.guest.errors import GuestError
 from fencer.guest.system import Ran
 from fencer.hypervisors.libvirt.parse import host_uuid
@@ -285,7 +285,7 @@ def test_yaml_inside_a_node_is_read_as_pyyaml_reads_it(text):
 @given(text=texts([KUBECONFIG, '{"shutdownGracePeriod": "30s"}', "shutdownGracePeriod: 30s\n"]))
 def test_a_kubelets_configuration(text):
     with no_hang(), suppress(ValueError):
-        kubelet_config.document(text)
+        little_yaml.document(text)
 
 
 @anew

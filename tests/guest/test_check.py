@@ -22,7 +22,7 @@ from fencer.guest.facts import (
 )
 from fencer.guest.judge import Level, judge
 from fencer.guest.ways import Outcome, ways
-from tests.guest.machine import Machine
+from tests.guest.machine import MOUNTS, Machine
 
 LOCK = Lock("kubelet", "shutdown", "delay")
 UPGRADES = "/usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"
@@ -31,7 +31,7 @@ GOOD = Facts(
     drain=Unit(DRAIN_UNIT, True, True, True, ("k3s.service", "network.target"), (), 150, 120),
     uncordon=Unit(UNCORDON_UNIT, True, True, True),
     logind=Logind(True, (), 5, (), "poweroff"),
-    kubelet=Kubelet("k3s.service", True, ("/etc/k",)),
+    kubelet=Kubelet("k3s.service"),
     connection=Connection("k8s-1", "https://127.0.0.1:6444", "/k"),
     button=True,
     agent="qemu-guest-agent.service",
@@ -111,7 +111,7 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
         (_with(GOOD, drain={"stop_timeout_s": None}), {("time", "warn")}, "could not be read", "install"),
         (_with(GOOD, uncordon={"enabled": False}), {("uncordon unit", "FAIL")}, "stays cordoned", "install"),
         (
-            _with(GOOD, kubelet={"running": False, "unit": ""}),
+            _with(GOOD, kubelet={"unit": ""}),
             {("kubelet", "FAIL")},
             "none runs here",
             "k0sworker",
@@ -254,7 +254,7 @@ def test_what_is_not_installed_is_not_there(machine: Machine) -> None:
     facts = _collected(machine)
     assert not facts.drain.loaded
     assert not facts.drain.enabled
-    assert not facts.kubelet.running
+    assert facts.kubelet == Kubelet()
 
 
 def test_a_machine_without_systemd_is_told_apart(tmp_path: Path) -> None:
@@ -341,12 +341,74 @@ def test_what_kubelet_configurations_say(machine: Machine, text: str, grace_s: f
     assert trouble in kubelet.trouble
 
 
+def _told(machine: Machine, subject: str) -> list[tuple[str, str]]:
+    return [(it.level.value, it.text) for it in judge(_collected(machine)) if it.subject == subject]
+
+
+@pytest.mark.parametrize("unit", ["kubelet.service", "kubelet-lab.service"])
+def test_a_kubelet_that_is_not_believed_is_not_read_as_off(machine: Machine, unit: str) -> None:
+    """With PrivateTmp= in its unit it has mounts of its own, and what it names may be another file there."""
+    machine.active = []
+    words = ["/usr/bin/kubelet", "--config=/data/kubelet.yaml"]
+    machine.write("data/kubelet.yaml", KUBELET_CONFIG)
+    machine.kubelet(unit, *words)
+    assert _collected(machine).kubelet.grace_s == 60
+    machine.process(812, words, mounts=MOUNTS.replace("22 1 ", "907 611 "))
+    ((level, text),) = _told(machine, "kubelet")
+    assert level == "warn"
+    assert text.startswith(f"{unit} runs as process 812, which is not believed: it has a mount namespace")
+    assert _told(machine, "graceful node shutdown") == [
+        ("warn", "unknown, because the kubelet is not believed")
+    ]
+    machine.locks = [("shutdown", "kubelet", "delay")]
+    assert [level for level, _ in _told(machine, "graceful node shutdown")] == ["warn", "ok"]
+
+
+def _k3s_settings(machine: Machine) -> None:
+    machine.write("etc/rancher/k3s/config.yaml", "kubelet-arg:\n- config=/etc/k.yaml\n").chmod(0o664)
+
+
+def _k3s_more_settings(machine: Machine) -> None:
+    machine.write("etc/rancher/k3s/config.yaml.d/a.yaml", "kubelet-arg: &x [config=/etc/k.yaml]\n")
+
+
+def _gone(machine: Machine) -> None:
+    _kubeadm(machine, "--config=/gone.yaml")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "says"),
+    [
+        (_k3s_settings, "/etc/rancher/k3s/config.yaml: others than root may change what is read here"),
+        (_k3s_more_settings, "/etc/rancher/k3s/config.yaml.d/a.yaml: line 1"),
+        (_gone, "/gone.yaml: No such file"),
+    ],
+    ids=lambda it: getattr(it, "__name__", ""),
+)
+def test_what_could_not_be_read_is_not_read_as_off(
+    machine: Machine, prepare: Callable[[Machine], None], says: str
+) -> None:
+    prepare(machine)
+    ((level, text),) = _told(machine, "graceful node shutdown")
+    assert level == "warn"
+    assert text.startswith(f"unknown, because {says}")
+
+
+def test_of_a_configuration_nobody_is_told_to_name_a_kubeconfig(machine: Machine) -> None:
+    """That would change nothing here; what does is said."""
+    _kubeadm(machine, "--config=/data/kubelet.yaml")
+    machine.write("data/kubelet.yaml", KUBELET_CONFIG)
+    (machine.root / "data").chmod(0o775)
+    ((_, text),) = _told(machine, "graceful node shutdown")
+    assert text.endswith(f"if all is right there: chmod go-w {machine.root}/data")
+
+
 def test_a_configuration_that_others_may_write_tells_nothing(machine: Machine) -> None:
     """It is read as root; and it is the kubelet's no more than it is theirs."""
     _kubeadm_file(machine)
     (machine.root / "var/lib/kubelet").chmod(0o777)
     kubelet = _collected(machine).kubelet
-    assert (kubelet.grace_s, kubelet.files) == (0, ())
+    assert kubelet.grace_s == 0
     assert "var/lib/kubelet has owner" in kubelet.trouble
 
 

@@ -149,6 +149,17 @@ def test_none_names_all_places(tmp_path: Path) -> None:
         kubeconfig.find(tmp_path, _running())
 
 
+def test_where_none_is_found_a_kubelet_that_is_not_believed_is_named(tmp_path: Path) -> None:
+    doubted = Process(812, ("kubelet", "--kubeconfig=/opt/k"), "kubelet.service", doubt="it is doubted")
+    running = Running(("kubelet.service",), (), (doubted,))
+    _write(tmp_path / "opt/k", "x")
+    says = r"no kubelet's kubeconfig here: it is doubted \(looked for .*--kubeconfig FILE"
+    with pytest.raises(Unusable, match=says):
+        kubeconfig.find(tmp_path, running)
+    usual = _write(tmp_path / KUBEADM, "x")
+    assert kubeconfig.find(tmp_path, running) == usual
+
+
 # -- reading ----------------------------------------------------------------------------------------------
 
 
@@ -203,7 +214,7 @@ def test_secrets_are_not_shown(tmp_path: Path, pair: KeyPair) -> None:
     [
         ("", "no clusters"),
         ("- a\n- b\n", "no clusters"),
-        ("{", "broken JSON, and there is no kubectl"),
+        ("{", "line 1 column 2"),
         ("a: &b c\n", "line 1: more of YAML than is read here, and there is no kubectl"),
         ({**_content(), "current-context": "y"}, "no context"),
         ({**_content(), "users": []}, "no user"),

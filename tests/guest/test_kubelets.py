@@ -130,3 +130,69 @@ def test_units_that_are_being_stopped_still_count(machine: Machine) -> None:
 @pytest.mark.parametrize("answer", ["", "Id=kubelet.service", "\n\n", "MainPID=x\nActiveState=active", "="])
 def test_an_answer_that_tells_nothing_names_nobody(machine: Machine, answer: str) -> None:
     assert kubelets.running(machine.root, lambda _: Ran(1, answer)) == kubelets.Running((), ())
+
+
+# -- who is not believed, and why -------------------------------------------------------------------------
+
+WHY = {
+    "another user's": "its user is 65534;",
+    "another user's, with root's rights": "its user is 0/65534;",
+    "root's, as another user": "its user is 0/65534;",
+    "root's of a container": "it has a pid namespace of its own;",
+    "of another process namespace": "it has a pid namespace of its own;",
+    "of another mount namespace": "it has a mount namespace of its own; its unit has to do without Priv",
+    "without mounts": "its mounts are not told, or those of process 1",
+}
+
+
+def _doubts(machine: Machine) -> list[str]:
+    return [it.doubt for it in kubelets.running(machine.root, machine.run).doubted]
+
+
+@pytest.mark.parametrize("name", UNBELIEVED)
+def test_of_a_known_unit_it_is_said_why(machine: Machine, name: str) -> None:
+    """Once for all of a unit, whatever process it shows."""
+    for unit, words in (("kubelet.service", ["/usr/bin/wrapper"]), ("k3s-lab.service", ["k3s", "agent"])):
+        machine.active, machine.main = [], {}
+        machine.kubelet(unit, *words)
+        told = {key: value.replace("PID", "812") for key, value in UNBELIEVED[name].items()}
+        machine.process(812, words, **told)
+        (doubt,) = _doubts(machine)
+        assert kubelets.running(machine.root, machine.run).of_processes == (unit,)
+        assert doubt.startswith(f"{unit} runs as process 812, which is not believed: {WHY[name]}")
+        assert _found(machine) == []
+
+
+def test_who_is_no_units_main_process_is_not_shown(machine: Machine) -> None:
+    """However many call themselves so, of root's or not."""
+    for pid in range(900, 920):
+        machine.process(pid, ["kubelet", "--config=/a"], Uid="65534 65534 65534 65534")
+    assert kubelets.running(machine.root, machine.run) == kubelets.Running((), ())
+
+
+def test_who_has_ended_since_is_not_doubted(machine: Machine) -> None:
+    machine.kubelet("kubelet.service", "kubelet")
+    for name in ("status", "mountinfo", "cmdline"):
+        (machine.root / "proc/812" / name).unlink()
+    assert _doubts(machine) == []
+
+
+def test_of_many_children_one_is_shown(machine: Machine) -> None:
+    machine.kubelet("rke2-agent.service", "/usr/local/bin/rke2", "agent")
+    for pid in range(900, 920):
+        machine.process(pid, ["kubelet", "--config=/a"], PPid="812", mounts=CONTAINER)
+    assert len(_doubts(machine)) == 1
+
+
+def test_what_only_has_such_a_name_is_not_missed(machine: Machine) -> None:
+    """An exporter of another user's, whose unit is called after the kubelet's."""
+    machine.kubelet("kubelet-exporter.service", "/usr/bin/kubelet-exporter")
+    machine.process(812, ["/usr/bin/kubelet-exporter"], Uid="65534 65534 65534 65534", mounts=CONTAINER)
+    assert _doubts(machine) == []
+
+
+def test_the_words_of_who_is_not_believed_are_not_shown(machine: Machine) -> None:
+    machine.kubelet("kubelet.service", "kubelet")
+    machine.process(812, ["\x1b[2J/kubelet", "--config=\n all is well"], mounts=CONTAINER)
+    assert all(doubt.isprintable() and "well" not in doubt for doubt in _doubts(machine))
+    assert len(_doubts(machine)) == 1

@@ -409,5 +409,5 @@ def _nothing_stands() -> str:
 
 
 def test_every_installer_has_a_unit_and_a_kubeconfig() -> None:
-    assert {place.name for place in PLACES} == {"k3s", "RKE2", "k0s", "kubeadm"}
+    assert {place.name for place in PLACES} == {"k3s", "RKE2", "k0s", "kubeadm", "MicroK8s"}
     assert all(place.kubeconfig.startswith("/") and place.units for place in PLACES)
