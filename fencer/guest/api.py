@@ -14,14 +14,21 @@ from http.client import HTTPException, HTTPResponse, HTTPSConnection, Incomplete
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, TypeVar
 
-from fencer.guest.errors import GuestError, Unreachable, Unusable
+from fencer.guest.errors import GuestError, TooLarge, Unreachable, Unusable
 from fencer.guest.kubeconfig import Access
 
 T = TypeVar("T")
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
 LARGEST = 32 << 20
-"""Bytes of an answer. The longest is the list of a node's pods: 110 by default, of some 10 kB each."""
+"""Bytes of an answer. One pod alone may have 24 MB: it can fill etcd's 1.5 MB or kine's 4 MB for an object,
+and JSON escapes a byte with six. Source: etcd --max-request-bytes; kine's pkg/endpoint, gRPC's default."""
+_ROOM = 288 << 20
+"""Bytes of memory for an answer once it is parsed; such an object takes up to 275 MB by the estimate."""
+_PIECE = 1 << 16
+_COSTS = {b"{": 80, b"[": 104, b":": 32, b",": 40}
+"""Bytes that CPython takes for a mark, about; a text of its own takes `_TEXT`, a key also its place."""
+_TEXT = 56
 _MESSAGE = 500
 """Characters of a message that people are shown."""
 
@@ -73,7 +80,8 @@ class Api:
             within_s: Seconds for all of it, the resolving of the name too.
 
         Raises:
-            Unreachable: no whole answer in time, or a larger one than `LARGEST`.
+            Unreachable: no whole answer in time.
+            TooLarge: a larger one than `LARGEST`, or one that takes much memory.
         """
         connection = _Connection(self.access, self._tls, within_s)
         try:
@@ -91,7 +99,7 @@ class Api:
         sent = None if body is None else json.dumps(body).encode()
         try:
             connection.request(method, self.access.prefix + path, sent, headers)
-            return _answer(connection.getresponse())
+            return _answer(connection.getresponse(), self.access.url + path)
         except (OSError, HTTPException) as error:
             raise Unreachable(f"{self.access.url}: {_why(error)}") from error
         finally:
@@ -161,12 +169,15 @@ def in_background(call: Callable[[], T], done: Callable[[T | GuestError], None])
     threading.Thread(target=work, daemon=True).start()
 
 
-def _answer(response: HTTPResponse) -> Answer:
+def _answer(response: HTTPResponse, what: str) -> Answer:
     content = response.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise HTTPException(f"an answer of more than {LARGEST >> 20} MiB")
+        raise TooLarge(f"{what}: an answer of more than {LARGEST >> 20} MiB")
     if response.length:
         raise IncompleteRead(content, response.length)
+    size = _parsed(content)
+    if size > _ROOM:
+        raise TooLarge(f"{what}: an answer that takes {size >> 20} MiB once it is read")
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -177,6 +188,24 @@ def _answer(response: HTTPResponse) -> Answer:
         body if isinstance(body, dict) else {},
         float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004
     )
+
+
+def _parsed(content: bytes) -> int:
+    """Estimate the bytes of memory that JSON takes once it is parsed: `[{},{},…]` takes 24 times its length.
+
+    Marks within texts do not count, or a pod could have a text of brackets, and be refused for it.
+    """
+    # The text as a whole and its parts; where one character is wide, all of a text are.
+    size, within_text = len(content) * (2 if content.isascii() else 8), 0
+    plain = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    for at in range(0, len(plain), _PIECE):
+        parts = plain[at : at + _PIECE].split(b'"')
+        outside = b"".join(parts[within_text::2])
+        size += _TEXT // 2 * (len(parts) - 1) + sum(
+            cost * outside.count(mark) for mark, cost in _COSTS.items()
+        )
+        within_text = (within_text + len(parts) - 1) % 2
+    return size
 
 
 def _context(access: Access) -> ssl.SSLContext:

@@ -1,8 +1,8 @@
 """Builds `fencer-guest`, one file that runs wherever there is a Python: `python -m fencer.guest.build`.
 
 The same sources give the same bytes, on every machine: files in order, one date, nothing compressed, because
-compressors differ. Instead docstrings and comments are left out, and indentation is one space a level: line
-by line, so that tracebacks still name the lines of the sources.
+compressors differ. Instead docstrings, comments, and the types of arguments and results are left out, and
+indentation is one space a level: line by line, so that tracebacks still name the lines of the sources.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tokenize
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Sequence
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
@@ -47,7 +47,7 @@ def build() -> bytes:
     for source in sorted(_HERE.glob("*.py")):
         if source.name not in _NOT_INSIDE:
             contents[f"fencer/guest/{source.name}"] = outdented(
-                without_docs(source.read_text(encoding="utf-8"))
+                without_docs(without_types(source.read_text(encoding="utf-8")))
             )
     for name, text in units().items():
         contents[f"fencer/guest/units/{name}"] = text
@@ -80,6 +80,14 @@ def without_docs(source: str) -> str:
     return "\n".join(lines)
 
 
+def without_types(source: str) -> str:
+    """Return a module without the types of arguments and results, which nothing asks for where it runs."""
+    lines = source.encode().split(b"\n")  # columns of a syntax tree count bytes
+    for line, begin, end in sorted(_types(ast.parse(source), lines), reverse=True):
+        lines[line - 1] = lines[line - 1][:begin] + lines[line - 1][end:]
+    return b"\n".join(lines).decode()
+
+
 def outdented(source: str) -> str:
     """Return a module with one space a level, and none where a statement goes on; texts stay as they are."""
     lines = source.split("\n")
@@ -101,6 +109,18 @@ def _bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             yield body
+
+
+def _types(tree: ast.AST, lines: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
+    """Yield where types are that stand in one line: the line, and the columns from where to where."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.annotation and node.annotation.end_lineno == node.lineno:
+            begin = node.col_offset + len(node.arg.encode())
+            yield node.lineno, begin, node.annotation.end_col_offset or begin
+        result = node.returns if isinstance(node, ast.FunctionDef) else None
+        if result and result.end_lineno == result.lineno:
+            begin = lines[result.lineno - 1].rindex(b" ->", 0, result.col_offset)
+            yield result.lineno, begin, result.end_col_offset or begin
 
 
 def _is_text(node: ast.stmt) -> bool:

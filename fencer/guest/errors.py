@@ -26,6 +26,10 @@ class Unreachable(GuestError):
     code = UNREACHABLE
 
 
+class TooLarge(Unreachable):
+    """An answer that is larger than we take; of a shorter list it may not be."""
+
+
 class Denied(GuestError):
     """The API server answered, and refused; asking again changes nothing."""
 

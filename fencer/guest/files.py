@@ -8,14 +8,21 @@ was when it was looked at. Of the file itself that one is looked at which is ope
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from stat import S_IMODE, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, S_ISVTX, S_IWGRP, S_IWOTH
 from typing import Sequence
 
 from fencer.guest.errors import Unusable
 
 LARGEST = 4 << 20
 """Bytes; kubeconfigs and certificates have thousands."""
+_MOVE = "move it to a folder that is root's, and that nobody else may write"
+_FOR_ALL = re.compile(
+    r"\.|bin|boot|dev|etc|home(/[^/]+)?|lib\w*|media|mnt|opt|proc|root|run(/user(/\d+)?)?|sbin|srv|sys|tmp"
+    r"|(usr|var)(/[^/]+)?"
+)
+"""Folders of the system's, and its users': another owner or mode would break what else is there."""
 _LINKS = 40
 """As many links on one way as the kernel follows. Source: path_resolution(7)."""
 
@@ -65,7 +72,7 @@ def _content(root: Path, path: Path, within: Sequence[str]) -> bytes:
     held = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(held, "rb") as file:
         status = os.fstat(held)
-        _only_roots(real, status)
+        _only_roots(root, real, status)
         if not S_ISREG(status.st_mode):
             raise ValueError("no regular file")
         return file.read(LARGEST + 1)
@@ -75,7 +82,7 @@ def _real(root: Path, path: Path) -> Path:
     """Follow all links; every step on the way is root's alone."""
     at, links = root, 0
     left = list(reversed((path.relative_to(root) if root in path.parents else path).parts))
-    _only_roots(root, root.lstat())
+    _only_roots(root, root, root.lstat())
     while left:
         part = left.pop()
         if part == "/":
@@ -84,7 +91,7 @@ def _real(root: Path, path: Path) -> Path:
             at = at if at == root else at.parent
         else:
             status = (at / part).lstat()
-            _only_roots(at / part, status)
+            _only_roots(root, at / part, status)
             if not S_ISLNK(status.st_mode):
                 at /= part
                 continue
@@ -95,16 +102,22 @@ def _real(root: Path, path: Path) -> Path:
     return at
 
 
-def _only_roots(step: Path, status: os.stat_result) -> None:
+def _only_roots(root: Path, step: Path, status: os.stat_result) -> None:
     """Refuse what others own or may write; who runs this without being root may trust their own."""
-    mode, uid = S_IMODE(status.st_mode), status.st_uid
-    change = "" if uid in (0, os.geteuid()) else f"chown root {step}"
-    if not S_ISLNK(status.st_mode) and mode & (S_IWGRP | S_IWOTH):
-        change += f"{'; ' if change else ''}chmod go-w {step}"
-    if change:
+    mode, uid, link = S_IMODE(status.st_mode), status.st_uid, S_ISLNK(status.st_mode)
+    changes = []
+    if uid not in (0, os.geteuid()):
+        changes.append(f"chown {'-h ' if link else ''}root {step}")
+    if not link and mode & (S_IWGRP | S_IWOTH):
+        changes.append(f"chmod go-w {step}")
+    if changes:
+        for_all = S_ISDIR(status.st_mode) and (
+            mode & S_ISVTX or _FOR_ALL.fullmatch(str(step.relative_to(root)))
+        )
+        advice = _MOVE if for_all else f"if all is right there: {'; '.join(changes)}"
         raise ValueError(
             f"others than root may change what is read here: {step} has owner {uid} and mode {mode:04o}; "
-            f"if all is right there: {change}"
+            f"{advice}"
         )
 
 

@@ -25,6 +25,9 @@ from fencer.guest.system import Run, read_text
 
 _NAMES = ("kubelet", "k3s", "rke2", "k0s", "snap.microk8s")
 _WITHIN_K3S = (("server",), ("agent",))
+_MOST = 1 << 16
+"""Bytes of a process's status, or of its command line, which anybody can make as long as memory is.
+Source: prctl(2), PR_SET_MM_MAP."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def _seen(root: Path, unit: str, pid: int, parent: str = "") -> Process | None:
     # By what is held it stays the same process, whoever has its number later.
     folder = Path(f"/proc/self/fd/{held}")
     try:
-        lines = (line.partition(":") for line in read_text(folder / "status").splitlines())
+        lines = (line.partition(":") for line in read_text(folder / "status", _MOST).splitlines())
         status = {key: value.split() for key, _, value in lines}
         if not status or (parent and status.get("PPid") != [parent]):
             return None
@@ -151,15 +154,19 @@ def _doubt(root: Path, folder: Path, pid: int, status: Mapping[str, Sequence[str
 
 
 def _words(folder: Path) -> tuple[str, ...]:
-    words = tuple(word for word in read_text(folder / "cmdline").split("\0") if word)
+    words = tuple(word for word in read_text(folder / "cmdline", _MOST).split("\0") if word)
     # k3s shows its command line as one word with spaces.
     return tuple(words[0].split()) if len(words) == 1 else words
 
 
-def _root_mounts(process: Path) -> list[str]:
-    """Return the ids of what is mounted on a process's root."""
-    rows = (line.split() for line in read_text(process / "mountinfo").splitlines())
-    return [row[0] for row in rows if row[4:5] == ["/"]]
+def _root_mounts(process: Path) -> list[bytes]:
+    """Return the ids of what is mounted on a process's root; of 100,000 mounts, which pods can make."""
+    try:
+        with (process / "mountinfo").open("rb") as file:
+            rows = (line.split(maxsplit=5) for line in file)
+            return [row[0] for row in rows if row[4:5] == [b"/"]]
+    except OSError:
+        return []
 
 
 def _is_kubelet(words: tuple[str, ...]) -> bool:

@@ -6,13 +6,14 @@ annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict
 
 from __future__ import annotations
 
+import time
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 from fencer.guest.api import Answer, Api
-from fencer.guest.errors import Denied, Overtaken, Unreachable
-from fencer.guest.fields import items
+from fencer.guest.errors import Denied, Overtaken, TooLarge, Unreachable
+from fencer.guest.fields import items, mapping
 from fencer.guest.notes import CORDON, Cordon, OwnNode, own_node, write_cordon
 from fencer.guest.rules import PASSING_RETRY_S, Filters, Meaning, Pod, Reply, pod_of, read_reply
 
@@ -21,6 +22,11 @@ MANAGER = "fencer-guest"
 ASK_WITHIN_S = 5.0
 EVICT_WITHIN_S = 15.0
 """The API server itself tries an eviction again for up to 10 s where budgets conflict."""
+LIST_WITHIN_S = 60.0
+"""For all pages: one fat pod a page, 110 of them, come in it."""
+_PAGE = 20
+_TRIES = 3
+"""A list expires after five minutes, or when the server's store is put back. Source: etcd's compaction."""
 
 
 class NodeClient:
@@ -46,17 +52,42 @@ class NodeClient:
         within_s = min(within_s, ASK_WITHIN_S)
         return own_node(_checked(self.api.ask("GET", self._path, within_s=within_s)).body)
 
-    def pods(self, filters: Filters) -> list[Pod]:
-        """List all pods that are bound to the node.
+    def pods(self, filters: Filters, within_s: float = LIST_WITHIN_S) -> list[Pod]:
+        """List all pods that are bound to the node, in pages: a pod can be as large as whoever made it likes.
 
         Raises:
-            Unreachable: no answer, or none that is meant to last.
+            Unreachable: no answer, none that is meant to last, or more pages than begin in so many seconds.
             Denied: they may not be listed.
         """
-        path = f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self.name, safe='')}"
-        body = _checked(self.api.ask("GET", path, within_s=EVICT_WITHIN_S)).body
-        pods = (pod_of(item, filters) for item in items(body.get("items")))
-        return [pod for pod in pods if pod is not None]
+        deadline_s = time.monotonic() + within_s
+        found: list[Pod] = []
+        token, limit, tries = "", _PAGE, _TRIES
+        while time.monotonic() < deadline_s:
+            try:
+                answer = self._page(token, limit)
+            except TooLarge:
+                if limit == 1:
+                    raise
+                limit //= 4
+                continue
+            tries -= answer.status == HTTPStatus.GONE
+            if answer.status == HTTPStatus.GONE and tries:
+                found, token = [], ""
+                continue
+            body = _checked(answer).body
+            pods = (pod_of(item, filters) for item in items(body.get("items")))
+            found += (pod for pod in pods if pod is not None)
+            token = str(mapping(body.get("metadata")).get("continue") or "")
+            if not token:
+                return found
+            limit = min(2 * limit, _PAGE)
+        raise Unreachable(f"the list of pods: no end within {within_s:g} s")
+
+    def _page(self, token: str, limit: int) -> Answer:
+        path = f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self.name, safe='')}&limit={limit}"
+        if token:
+            path += f"&continue={quote(token, safe='')}"
+        return self.api.ask("GET", path, within_s=EVICT_WITHIN_S)
 
     def cordon(self, node: OwnNode, note: Cordon | None) -> None:
         """Cordon the node as it was read, and note beside it, in the same write, that it was us.
@@ -110,6 +141,7 @@ class NodeClient:
 def _checked(answer: Answer) -> Answer:
     if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
         return answer
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    passing = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.GONE)
+    if answer.status in passing or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise Unreachable(answer.message)
     raise Denied(answer.message)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Sequence
 
 COMMAND_WITHIN_S = 10.0
+LARGEST = 1 << 20
+"""Bytes of a file, or of what a command says: parts of it any user of the machine may choose."""
+_PIECE = 1 << 16
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _ENDS = frozenset(
     f"{name}.target" for name in ("shutdown", "poweroff", "reboot", "halt", "kexec", "soft-reboot", "exit")
@@ -34,27 +40,58 @@ Run = Callable[[Sequence[str]], Ran]
 
 
 def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
-    """Run a command, for so many seconds at most."""
+    """Run a command, for so many seconds at most, and hear `LARGEST` bytes of it at most."""
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command, no shell
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=within_s,
-            check=False,
+        process = subprocess.Popen(  # noqa: S603 - a fixed command, no shell
+            list(command), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
         )
     except OSError as error:
         return Ran(None, error=f"{command[0]}: {error.strerror}")
-    except subprocess.TimeoutExpired:
-        return Ran(None, error=f"{command[0]}: no end within {within_s:g} s")
-    texts = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace").strip())
-    return Ran(done.returncode, *texts)
+    with process:
+        try:
+            deadline_s = time.monotonic() + within_s
+            text, complaints = (said.decode(errors="replace") for said in _said(process, deadline_s))
+            process.wait(max(deadline_s - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            return Ran(None, error=f"{command[0]}: no end within {within_s:g} s")
+        except BufferError:
+            return Ran(None, error=f"{command[0]}: more than {LARGEST >> 20} MiB of output")
+        finally:
+            process.kill()
+    return Ran(process.returncode, text, complaints.strip())
 
 
-def read_text(path: Path) -> str:
-    """Read a file; empty where there is none that can be read."""
+def _said(process: subprocess.Popen[bytes], deadline_s: float) -> list[bytearray]:
+    """Read what a command says until its pipes are closed.
+
+    Raises:
+        TimeoutExpired: they are not in time.
+        BufferError: it is more than `LARGEST`.
+    """
+    texts = [bytearray(), bytearray()]
+    with selectors.DefaultSelector() as waited:
+        for stream, text in zip((process.stdout, process.stderr), texts):
+            waited.register(stream, selectors.EVENT_READ, text)  # type: ignore[arg-type]
+        while waited.get_map():
+            ready = waited.select(max(deadline_s - time.monotonic(), 0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            for key, _ in ready:
+                piece = os.read(key.fd, _PIECE)
+                key.data.extend(piece)
+                if len(key.data) > LARGEST:
+                    raise BufferError
+                if not piece:
+                    waited.unregister(key.fileobj)
+    return texts
+
+
+def read_text(path: Path, most: int = LARGEST) -> str:
+    """Read a file, so many bytes of it at most; empty where there is none that can be read."""
     try:
-        return path.read_bytes().decode(errors="replace")
+        with path.open("rb") as file:
+            return file.read(most).decode(errors="replace")
     except OSError:
         return ""
 

@@ -20,7 +20,7 @@ from tests.e2e.cluster import DrainCluster
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
-NODE, OTHER = "gapi-1", "gapi-2"
+NODE, OTHER, LONELY = "gapi-1", "gapi-2", "gapi-3"
 BOOT = str(uuid4())
 CORDON = "fencer.dev/cordon"
 ROOMY_S = 120.0
@@ -128,6 +128,19 @@ def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster,
 
     assert drain(client, plan(force=True, delete_emptydir_data=True), said) == DONE, str(said)
     assert pods.pods(NODE) == pods.pods(NODE, "logs")
+
+
+def test_fat_pods_of_anybodys_do_not_keep_a_nodes_pods_from_being_listed(pods: DrainCluster) -> None:
+    """More than any one answer may have in all; and one that JSON makes six times as long."""
+    fat: dict[str, dict[str, object]] = {
+        f"fat-{number:02}": {"env": [{"name": "a"}] * 200_000} for number in range(13)
+    }
+    fat["full"] = {"args": ["\x01" * 450_000]}
+    # No kubelet of the tests reads them: it would take as long as all of the others.
+    for name, more in fat.items():
+        container = {"name": "main", "image": "none", **more}
+        pods.pod(name, LONELY, containers=[container], terminationGracePeriodSeconds=0)
+    assert [pod.name for pod in pods.client(LONELY).pods(Filters())] == list(fat)
 
 
 @pytest.mark.usefixtures("emptied")

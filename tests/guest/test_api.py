@@ -177,6 +177,38 @@ def test_an_answer_without_end_is_given_up_at_its_limit(
             endless.stop()
 
 
+MANY = 10_000_000
+"""Times three bytes is below the limit of 32 MiB."""
+DENSE = {
+    "of objects": b'{"a":[' + b"{}," * MANY + b"{}]}",
+    "of lists": b'{"a":[' + b"[]," * MANY + b"[]]}",
+    "of texts": b'{"a":[' + b'"",' * MANY + b'""]}',
+    "of numbers": b'{"a":[' + b"9," * MANY + b"9]}",
+    "of fields": b'{"a":[' + b'{"a":0},' * (MANY // 3) + b"{}]}",
+}
+
+
+@pytest.mark.parametrize("answer", DENSE.values(), ids=DENSE)
+def test_an_answer_that_would_take_gigabytes_once_it_is_read_is_none(
+    authority: Authority, answer: bytes
+) -> None:
+    """`[{},{},…]` takes 24 times its length, in a machine that may have little to spare."""
+    with (
+        _serving(authority, lambda handler: send(handler, 200, answer)) as access,
+        pytest.raises(Unreachable, match=r"an answer that takes [0-9]+ MiB once it is read"),
+    ):
+        Api(access).ask("GET", "/", within_s=PATIENT_S)
+
+
+@pytest.mark.parametrize("text", ['{[":,', '\\"{', "\\\\", "\\"], ids=["marks", "quotes", "escapes", "one"])
+def test_what_stands_in_a_text_takes_no_more_than_its_length(authority: Authority, text: str) -> None:
+    """Or a pod could be refused for what an annotation contains."""
+    sent = {"a": text * (MANY // 10 * 9 // len(text)), "b": ["c"], "d": text}
+    with _serving(authority, lambda handler: send(handler, 200, json.dumps(sent).encode())) as access:
+        answer = Api(access).ask("GET", "/", within_s=PATIENT_S)
+    assert answer.body == sent
+
+
 def test_an_answer_that_breaks_off_is_none(authority: Authority) -> None:
     with _serving(authority, _break_off) as access, pytest.raises(Unreachable):
         Api(access).ask("GET", "/", within_s=WITHIN_S)

@@ -21,6 +21,7 @@ from fencer.guest.facts import (
     Unit,
 )
 from fencer.guest.judge import Level, judge
+from fencer.guest.system import Ran
 from fencer.guest.ways import Outcome, ways
 from tests.guest.machine import MOUNTS, Machine
 
@@ -224,6 +225,16 @@ def machine(tmp_path: Path) -> Machine:
 
 def _collected(machine: Machine) -> Facts:
     return collect(machine.root, machine.run)
+
+
+def test_a_reason_of_any_length_hides_no_lock_and_forges_none(machine: Machine) -> None:
+    """Any user may hold a lock, and name any reason; busctl escapes quotes in it."""
+    reason = r"\" \"shutdown\" \"kubelet\" \\" + "x" * 900_000
+    told = f'a(ssssuu) 2 "sleep" "a b" "{reason}" "delay" 1000 77 "shutdown" "kubelet" "" "delay" 0 812\n'
+    facts = collect(
+        machine.root, lambda words: Ran(0, told) if "ListInhibitors" in words else machine.run(words)
+    )
+    assert facts.logind.locks == (Lock("a b", "sleep", "delay"), LOCK)
 
 
 def test_a_debian_guest_with_k3s_as_it_told_itself(machine: Machine) -> None:

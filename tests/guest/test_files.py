@@ -56,7 +56,10 @@ def _give(machine: Machine, name: str) -> None:
     os.chown(machine.root / name, NOBODY, -1, follow_symlinks=False)
 
 
-STEPS = [".", "etc", "etc/kubernetes", CONFIG, "var", "var/lib", "var/lib/kubelet", TOKEN]
+SYSTEMS = [".", "etc", "var", "var/lib"]
+"""Their modes are the system's matter: a `chmod` of them may break the machine."""
+STEPS = [*SYSTEMS, "etc/kubernetes", CONFIG, "var/lib/kubelet", TOKEN]
+MOVE = "move it to a folder that is root's, and that nobody else may write"
 
 
 @pytest.mark.parametrize("mode", [0o020, 0o002, 0o1777], ids=["group", "others", "as /tmp"])
@@ -70,15 +73,39 @@ def test_a_step_that_others_may_write_is_refused(machine: Machine, step: str, mo
     told = str(refusal.value)
     assert told.startswith(f"{machine.root / CONFIG}: ")
     assert f"{path} has owner {os.geteuid()} and mode {path.stat().st_mode & 0o7777:04o}" in told
-    assert f": chmod go-w {path};" in told
+    for_all = step in SYSTEMS or (mode == 0o1777 and path.is_dir())
+    assert (f"; {MOVE}" if for_all else f": chmod go-w {path};") in told
+    assert ("chmod" in told) is not for_all
     assert "--kubeconfig FILE" in told
+
+
+@pytest.mark.parametrize("folder", ["tmp", "var/tmp", "dev/shm", "home/ann", "run/user/1000", "opt", "srv"])
+def test_nobody_is_told_to_change_a_folder_that_is_for_all(machine: Machine, folder: str) -> None:
+    machine.write(f"{folder}/token", "secret-2")
+    _open(machine, folder, 0o1777 if folder in ("tmp", "var/tmp", "dev/shm") else 0o020)
+    _link(machine, TOKEN, f"/{folder}/token")
+    with pytest.raises(Unusable) as refusal:
+        _read(machine)
+    assert f"/{folder} has owner" in str(refusal.value)
+    assert MOVE in str(refusal.value)
+    assert "chmod" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_is_anothers_is_refused(machine: Machine, step: str) -> None:
     """Its owner may change its mode at any time."""
     _give(machine, step)
-    with pytest.raises(Unusable, match=rf"has owner {NOBODY} and mode 0[0-9]{{3}}; .*: chown root "):
+    change = MOVE if step in SYSTEMS else ".*: chown root "
+    with pytest.raises(Unusable, match=rf"has owner {NOBODY} and mode 0[0-9]{{3}}; {change}"):
+        _read(machine)
+
+
+def test_of_a_link_that_is_anothers_the_link_is_to_change(machine: Machine) -> None:
+    """And not what it leads to."""
+    _link(machine, "etc/kubernetes/token", f"/{TOKEN}")
+    _names(machine, "/etc/kubernetes/token")
+    _give(machine, "etc/kubernetes/token")
+    with pytest.raises(Unusable, match=r": chown -h root .*/etc/kubernetes/token"):
         _read(machine)
 
 

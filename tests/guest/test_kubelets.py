@@ -1,5 +1,6 @@
 """Which processes are believed to be kubelets: a name proves nothing."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -196,3 +197,37 @@ def test_the_words_of_who_is_not_believed_are_not_shown(machine: Machine) -> Non
     machine.process(812, ["\x1b[2J/kubelet", "--config=\n all is well"], mounts=CONTAINER)
     assert all(doubt.isprintable() and "well" not in doubt for doubt in _doubts(machine))
     assert len(_doubts(machine)) == 1
+
+
+ENDLESS = 1 << 40
+"""What a process's own command line may pretend to: `prctl(PR_SET_MM_MAP)` needs no right."""
+
+
+@pytest.mark.parametrize("parent", ["1", "812"], ids=["any process", "a child of the unit's"])
+def test_nobody_makes_us_read_without_end(machine: Machine, parent: str) -> None:
+    """Neither of its command line nor of its status, which grows with its groups."""
+    machine.kubelet("k0sworker.service", "/usr/local/bin/k0s", "worker")
+    machine.process(900, ["kubelet", "--config=/a"], PPid="812")
+    machine.process(901, ["kubelet", "--config=/b"], PPid=parent, Uid="65534 65534 65534 65534")
+    machine.process(902, ["kubelet", "--config=/c"], PPid=parent, Uid="65534 65534 65534 65534")
+    os.truncate(machine.root / "proc/901/cmdline", ENDLESS)
+    os.truncate(machine.root / "proc/902/status", ENDLESS)
+    assert _found(machine) == [(900, "k0sworker.service", "/a")]
+
+
+def test_of_a_kubelets_command_line_enough_is_read(machine: Machine) -> None:
+    machine.kubelet(
+        "kubelet.service", "/usr/bin/kubelet", *(f"--v={word}" for word in range(1000)), "--config=/a"
+    )
+    os.truncate(machine.root / "proc/812/cmdline", ENDLESS)
+    assert _found(machine) == [(812, "kubelet.service", "/a")]
+
+
+def test_a_machine_may_have_many_mounts(machine: Machine) -> None:
+    """As many as the kernel lets a namespace have, where pods have volumes without number."""
+    row = "{} 22 0:99 / /var/lib/kubelet/pods/x/volumes/kubernetes.io~empty-dir/{} rw - tmpfs tmpfs rw\n"
+    many = MOUNTS + "".join(row.format(number, number) for number in range(30, 100_000))
+    machine.write("proc/1/mountinfo", many)
+    machine.kubelet("kubelet.service", "/usr/bin/kubelet", "--config=/a")
+    machine.process(812, ["kubelet", "--config=/a"], mounts=many)
+    assert _found(machine) == [(812, "kubelet.service", "/a")]

@@ -54,11 +54,15 @@ def test_it_is_small(program: Path) -> None:
 
 
 def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:
-    """Only docstrings and comments are left out."""
+    """Only docstrings, comments, and types of arguments and results are left out."""
 
     def code(source: str) -> list[tuple[int, str]]:
         tree = ast.parse(source)
         for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                node.annotation = None
+            if isinstance(node, ast.FunctionDef):
+                node.returns = None
             if isinstance(body := getattr(node, "body", None), list):
                 body[:] = [
                     one
@@ -79,6 +83,16 @@ def test_a_text_of_several_lines_keeps_its_spaces() -> None:
     source = 'if x:\n    y = f(\n        """a\n      b""",  # why\n        1,\n    )\n'
     packed = build.outdented(build.without_docs(source))
     assert packed == 'if x:\n y = f(\n"""a\n      b""",\n1,\n)\n'
+
+
+def test_types_of_arguments_and_results_are_left_out() -> None:
+    """Not those of fields, which make a dataclass what it is; nor what stands in more than one line."""
+    source = (
+        'class A:\n    a: int = 1\n    def f(self, ä: "ö" = 2, *b: int, **c: dict[str, int]) -> None: ...\n'
+    )
+    assert build.without_types(source) == ("class A:\n    a: int = 1\n    def f(self, ä = 2, *b, **c): ...\n")
+    spread = "def f(\n    a: int,\n    b: dict[\n        str, int\n    ],\n) -> str: ...\n"
+    assert build.without_types(spread) == spread.replace(": int,", ",").replace(" -> str", "")
 
 
 def test_it_runs_alone(program: Path, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """When this machine counts as going down."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from fencer.guest.system import Ran, going_down, run
+from fencer.guest.system import Ran, going_down, read_text, run
 
 POWEROFF = """\
 122 poweroff.target               start waiting
@@ -54,3 +56,30 @@ def test_a_command_without_end_is_given_up() -> None:
     """A hung systemctl must not hang the shutdown."""
     ran = run(["sleep", "1000"], within_s=0.2)
     assert (ran.code, ran.error) == (None, "sleep: no end within 0.2 s")
+
+
+@pytest.mark.parametrize("where", ["", " >&2"], ids=["output", "complaints"])
+def test_a_command_that_says_too_much_is_given_up(where: str) -> None:
+    """Any user may hold an inhibitor lock, and give a reason as long as a message; a list repeats it."""
+    ran = run(["sh", "-c", f"head -c 8000000 /dev/zero{where}; sleep 1000"])
+    assert (ran.code, ran.text, ran.error) == (None, "", "sh: more than 1 MiB of output")
+
+
+def test_all_that_a_command_says_is_heard() -> None:
+    ran = run(["sh", "-c", "head -c 500000 /dev/zero; echo no >&2; head -c 500000 /dev/zero; exit 3"])
+    assert (ran.code, len(ran.text), ran.error) == (3, 1_000_000, "no")
+
+
+def test_who_is_left_behind_by_a_command_is_not_waited_for() -> None:
+    """It holds the other end of the pipes, and may do so for ever."""
+    ran = run(["sh", "-c", "sleep 1000 & echo $!"], within_s=0.5)
+    assert (ran.code, ran.error) == (None, "sh: no end within 0.5 s")
+
+
+def test_what_may_have_no_end_is_read_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.write_text("a")
+    os.truncate(path, 1 << 40)
+    assert read_text(path, most=3) == "a\0\0"
+    assert len(read_text(path)) == 1 << 20
+    assert read_text(tmp_path / "none") == ""
