@@ -8,7 +8,8 @@ import tracemalloc
 
 import pytest
 
-from fencer.bounded import LARGEST_BYTES
+from fencer.bounded import LARGEST_BYTES, parsed_bytes
+from fencer.cluster.answers import read_object
 from fencer.cluster.lists import MOST_PAGES
 from fencer.errors import ClusterError, ClusterProtocol, ClusterUnreachable
 from tests.cluster.standin import (
@@ -187,6 +188,32 @@ FAT = {
     },
 }
 """Specs that anybody may write who may make pods; as protobuf they have 1.5 MiB, as etcd takes them."""
+
+
+SINGLE = {
+    "preferences": lambda: {"a": [{"weight": 1, "preference": {}}] * 520_000},
+    "env": lambda: {"a": [{"name": "a"}] * 620_000},
+    "brackets in a text": lambda: {"a": "{[," * (1 << 20)},
+    "control characters": lambda: {"a": "\0" * (3 << 20)},
+    "a wide text": lambda: {"a": "\U0001f600" + "a" * (3 << 20)},
+}
+"""Objects as large as an API server takes them in one request: 3 MiB, of protobuf in the first two."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SINGLE)
+def test_no_single_object_is_too_large(kind):
+    """Else one pod would keep its node from ever being fenced."""
+    raw = json.dumps(SINGLE[kind](), separators=(",", ":"), ensure_ascii=False).encode()
+    assert len(raw) < LARGEST_BYTES
+    assert read_object(raw, "here").keys() == {"a"}
+
+
+@pytest.mark.parametrize("within", ['"', '\\"', "\\\\", "a", "\\u0000"])
+def test_what_stands_in_a_text_takes_no_memory_of_its_own(within):
+    """Wherever a piece of it begins."""
+    text = json.dumps({"a": within * 3 + "{[," * (4 << 20), "b": 1})
+    assert parsed_bytes(text.encode()) < 3 * len(text)
 
 
 @pytest.mark.slow
