@@ -105,6 +105,35 @@ def test_a_finished_pod_and_one_with_finalizers_are_cleared(guarded, account, no
     backstage.send("PATCH", f"{PODS}/{node}-held", {"metadata": {"finalizers": None}})
 
 
+def test_a_fence_goes_through_on_a_node_that_more_have_written_than_are_recorded(guarded, account, node):
+    """Beyond ten the API server makes the oldest records into one, which nobody but itself may do."""
+    for number in range(10):
+        body = {"metadata": {"annotations": {f"example.com/{number}": "1"}}}
+        ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}?fieldManager=writer-{number}", body)
+    account.taint(account.fact(node).node, MARK)
+    record = ApiBackstage(guarded).send("GET", f"{NODES}/{node}")["metadata"]["managedFields"]
+    assert {"fencer", "ancient-changes"} <= {entry["manager"] for entry in record}
+    account.untaint(account.fact(node).node, CORDON)
+    account.uncordon(account.fact(node).node)
+    assert not account.fact(node).node.unschedulable
+
+
+def test_a_fence_takes_the_fields_over_that_it_writes(guarded, account, node):
+    """From whoever applied or wrote them: their record loses them, and that is no forgery."""
+    notes = dict.fromkeys([keys.BINDING, keys.MARK, keys.CORDON], "of another's")
+    body = {"metadata": {"annotations": notes}, "spec": {"unschedulable": True, "taints": [DEDICATED]}}
+    whole = {"apiVersion": "v1", "kind": "Node", **body}
+    whole["metadata"] = {**body["metadata"], "name": node}
+    path = f"{NODES}/{node}?fieldManager=gitops&force=true"
+    assert guarded.request("PATCH", path, whole, content_type="application/apply-patch+yaml").status == 200
+    ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"spec": {"unschedulable": None}})
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    account.taint(account.fact(node).node, MARK)
+    account.untaint(account.fact(node).node, CORDON)
+    account.uncordon(account.fact(node).node)
+    assert not account.fact(node).node.unschedulable
+
+
 def test_other_accounts_are_not_looked_at(guarded, node, pod):
     backstage = ApiBackstage(guarded)
     backstage.send(
