@@ -493,6 +493,13 @@ ROWS = (
     ),
     refused(
         "patch nodes",
+        "add the taint of no time, which Kubernetes writes as the year 1",
+        lambda s: s.taint(DEDICATED, {**OURS, "timeAdded": "0001-01-01T00:00:00Z"}, mark=FORGED),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
         "write the mark alone, so that an administrator's taint would look like fencer's",
         _admins_taint(lambda s: s.note(mark=FORGED)),
         NODES_BY,
@@ -864,9 +871,15 @@ ROWS = (
     # -- evictions: fencer-drain
     allowed(
         "create pods/eviction",
-        "evict any pod, as far as budgets allow, with what grace its spec gives",
+        "evict any pod, as far as budgets allow",
         lambda s: s.evict(),
         "drains: the role `fencer-drain`",
+    ),
+    left(
+        "create pods/eviction",
+        "evict it with a grace of one second, whatever its spec gives",
+        lambda s: s.evict(gracePeriodSeconds=1),
+        "`fencer drain --grace-period` does, and a policy sees no pod of an eviction",
     ),
     refused(
         "create pods/eviction",
@@ -948,7 +961,7 @@ ROWS = (
             s.account.bind(s.account.fact(s.node).node, Binding(GUEST, ("boot-1",))),
             s.send("GET", KEY),
         )[1],
-        "agents sign what they write; after a theft make another key",
+        "agents sign what they write; after a theft end the token first, then the key",
     ),
     refused(
         "get secrets in fencer", "read another Secret", lambda s: s.send("GET", f"{SECRETS}/other"), RBAC
@@ -972,6 +985,32 @@ ROWS = (
         ),
         "fencer-secrets",
         "made into a token",
+    ),
+    *(
+        refused(
+            "create secrets in fencer",
+            tried,
+            lambda s, body=body: s.secret(**{"metadata": {"name": "fencer-key"}, **body}),
+            "fencer-secrets",
+            words,
+        )
+        for tried, body, words in (
+            (
+                "make the key so that its deletion leaves it there",
+                {"metadata": {"name": "fencer-key", "finalizers": ["example.com/hold"]}},
+                "may not have a Secret kept",
+            ),
+            (
+                "make the key so that it goes with another object",
+                {
+                    "metadata": {
+                        "name": "fencer-key",
+                        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
+                    }
+                },
+                "may not have a Secret owned",
+            ),
+        )
     ),
     allowed(
         "create secrets in fencer", "make the key where there is none", _key_is_there, "the first agent does"

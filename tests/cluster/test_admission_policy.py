@@ -106,10 +106,13 @@ def test_a_finished_pod_and_one_with_finalizers_are_cleared(guarded, account, no
 
 
 def test_a_fence_goes_through_on_a_node_that_more_have_written_than_are_recorded(guarded, account, node):
-    """Beyond ten the API server makes the oldest records into one, which nobody but itself may do."""
+    """Beyond ten the API server makes the oldest records into one, which nobody but itself may do.
+
+    Those of the same second go by name: all of these before fencer.
+    """
     for number in range(10):
         body = {"metadata": {"annotations": {f"example.com/{number}": "1"}}}
-        ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}?fieldManager=writer-{number}", body)
+        ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}?fieldManager=early-{number}", body)
     account.taint(account.fact(node).node, MARK)
     record = ApiBackstage(guarded).send("GET", f"{NODES}/{node}")["metadata"]["managedFields"]
     assert {"fencer", "ancient-changes"} <= {entry["manager"] for entry in record}
