@@ -23,6 +23,7 @@ T = TypeVar("T")
 UNAUTHORIZED = 401
 NOT_FOUND = 404
 _SERVER_FAULT = 500
+_INVALID = 422
 _PASSING = {408, 429}  # request timeout, too many requests
 
 
@@ -128,6 +129,11 @@ def refusal(status: int, raw: bytes | str | None, place: str) -> ClusterError:
         return NoSuchPath(said)
     if status == UNAUTHORIZED:
         said += ". Are the kubeconfig's credentials expired, or of another cluster?"
+    if status == _INVALID and "metadata.annotations: Too long" in message:
+        said += (
+            f". The annotations of {name} are full: `kubectl describe` shows what filled them, and "
+            f"`kubectl annotate nodes {name} KEY-` takes one off"
+        )
     return _KINDS.get(status, ClusterProtocol)(said)
 
 

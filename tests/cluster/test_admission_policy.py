@@ -160,6 +160,47 @@ def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words
 
 
+def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, account, node):
+    """To compare 30,000 fields one by one took six seconds; fencer waits for seven."""
+    backstage = ApiBackstage(guarded)
+    keys_of = {**{f"f:{number}": {} for number in range(60_000)}, f"f:{keys.BINDING}": {}}
+    entry = {"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": "2020-01-01T00:00:00Z"}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:annotations": keys_of}}}
+    record = [*backstage.send("GET", f"{NODES}/{node}")["metadata"]["managedFields"], entry]
+    assert kubelet_refused(guarded, node, {"metadata": {"managedFields": record}}) is None
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    assert account.fact(node).node.binding is not None
+
+
+@pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
+@pytest.mark.parametrize(
+    "notes",
+    [{"example.com/a": "x" * 196_608}, {f"example.com/{number}": "" for number in range(1000)}],
+    ids=["bytes", "number"],
+)
+def test_a_kubelet_leaves_room_for_a_fence(guarded, account, node, part, notes):
+    """Beyond 262,144 bytes of annotations a Node takes no mark; thousands keep each write waiting."""
+    words = kubelet_refused(guarded, node, {"metadata": {"annotations": notes}}, part)
+    assert words is not None
+    assert "may not fill the annotations of its node" in words
+    fewer = {**dict(list(notes.items())[:900]), "example.com/a": "x" * 180_000}
+    assert kubelet_refused(guarded, node, {"metadata": {"annotations": fewer}}, part) is None
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    account.taint(account.fact(node).node, MARK)
+    account.untaint(account.fact(node).node, None)
+
+
+def test_a_kubelet_goes_on_where_others_filled_its_node(guarded, node):
+    """It reports, and leaves the annotations as they are, or makes them fewer."""
+    notes = {"example.com/a": "x" * 200_000}
+    ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"metadata": {"annotations": notes}})
+    seen = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
+    assert kubelet_refused(guarded, node, seen, "/status") is None
+    for value, passes in (("x" * 199_999, True), ("x" * 200_000, False)):
+        change = {"metadata": {"annotations": {"example.com/a": value}}}
+        assert (kubelet_refused(guarded, node, change) is None) is passes
+
+
 def test_whatever_else_a_kubelet_does_passes(guarded, node):
     """Its status, its own annotations, and the cordon of the part of fencer that works with its rights."""
     notes = {"volumes.kubernetes.io/controller-managed-attach-detach": "true", keys.CORDON: "{}"}
