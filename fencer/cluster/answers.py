@@ -24,6 +24,7 @@ T = TypeVar("T")
 UNAUTHORIZED = 401
 NOT_FOUND = 404
 _SERVER_FAULT = 500
+_INVALID = 422
 _PASSING = {408, 429}  # request timeout, too many requests
 
 
@@ -131,6 +132,11 @@ def refusal(status: int, raw: bytes | str | None, place: str, hint: str = "") ->
         return Unanswered(said)
     if status == NOT_FOUND and not (reason == "NotFound" and name):
         return NoSuchPath(said)
+    if status == _INVALID and "metadata.annotations: Too long" in message:
+        hint = (
+            f"The annotations of {name} are full: `kubectl describe` shows what filled them, and "
+            f"`kubectl annotate nodes {name} KEY-` takes one off"
+        )
     return _KINDS.get(status, ClusterProtocol)(f"{said}. {hint}" if hint else said)
 
 

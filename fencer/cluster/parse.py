@@ -235,12 +235,13 @@ def _ready(data: Any) -> bool | None:
 def _cordoner(data: Any) -> str:
     """Return who set ``spec.unschedulable`` last: setting a field to a new value makes its setter the owner.
 
+    Where several share it (by apply, or by a forged record), all are named: it is nobody's alone.
+
     Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
     """
-    for entry in sequence(data, "metadata", "managedFields"):
-        if "f:unschedulable" in mapping(entry, "fieldsV1", "f:spec"):
-            return text(entry, "manager")
-    return ""
+    record = sequence(data, "metadata", "managedFields")
+    owners = [entry for entry in record if "f:unschedulable" in mapping(entry, "fieldsV1", "f:spec")]
+    return " and ".join(dict.fromkeys(text(entry, "manager") for entry in owners))
 
 
 def _taint(item: Any) -> Taint:

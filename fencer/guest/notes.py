@@ -113,10 +113,13 @@ def own_node(body: dict[str, Any]) -> OwnNode:
 def _cordoner(meta: dict[str, Any]) -> str | None:
     """Say who set `spec.unschedulable` last: setting a field to a new value makes its setter the owner.
 
+    Where several share it, all are named: it is nobody's alone.
+
     Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
     """
+    names = []
     for entry in items(meta.get("managedFields")):
         fields = mapping(mapping(entry).get("fieldsV1"))
         if "f:unschedulable" in mapping(fields.get("f:spec")):
-            return str(mapping(entry).get("manager", ""))
-    return None
+            names.append(str(mapping(entry).get("manager", "")))
+    return " and ".join(dict.fromkeys(names)) if names else None

@@ -33,6 +33,8 @@ ADMINS = {name: value for name, value in OURS.items() if name != "timeAdded"}
 """The same taint as `kubectl taint` sets it."""
 FORGED = '{"fencedAt":"2026-11-20T10:41:12Z"}'
 """A mark that names that time, and says nothing else."""
+CORDONED = {"f:spec": {"f:unschedulable": {}}}
+"""What is recorded of whoever set a cordon."""
 NO_GRACE = {"gracePeriodSeconds": 0}
 
 _numbers = itertools.count(1)
@@ -82,9 +84,13 @@ class Scene:
         self.before = self.state()
         return send(self.api, method, path, body, kind=kind)
 
-    def patch(self, body: Mapping[str, Any]) -> Response:
-        """Patch the node as fencer's account."""
-        return self.send("PATCH", f"{NODES}/{self.node}", body)
+    def patch(self, body: Mapping[str, Any], name: str = "fencer") -> Response:
+        """Patch the node as fencer's account, under fencer's name or another."""
+        return self.send("PATCH", f"{NODES}/{self.node}?fieldManager={name}", body)
+
+    def record(self) -> list[dict[str, Any]]:
+        """Return the API server's record of who wrote which field of the node."""
+        return self.admin.send("GET", f"{NODES}/{self.node}")["metadata"]["managedFields"]
 
     def note(self, **notes: str | None) -> Response:
         """Write fencer's annotations on the node."""
@@ -240,23 +246,84 @@ def _cordoned(change: Callable[[Scene], Any]) -> Callable[[Scene], Any]:
 
 def _recorded_as_cordoner(scene: Scene) -> Response:
     """Have the API server's own record say that fencer set an administrator's cordon."""
-    fields = scene.admin.send("GET", f"{NODES}/{scene.node}")["metadata"]["managedFields"]
-    for entry in fields:
-        if "f:unschedulable" in entry["fieldsV1"].get("f:spec", {}):
-            entry["manager"] = "fencer"
+    fields = scene.record()
+    for entry in _of_cordon(fields):
+        entry["manager"] = "fencer"
+    return scene.patch({"metadata": {"managedFields": fields}})
+
+
+def _recorded_beside(scene: Scene) -> Response:
+    """Have it say so behind the kubelet, whose next report gets a newer time and goes to the end."""
+    fields = scene.record()
+    for entry in _of_cordon(fields):
+        del entry["fieldsV1"]["f:spec"]["f:unschedulable"]
+    (kubelet,) = [entry for entry in fields if entry.get("subresource") == "status"]
+    kubelet["fieldsV1"].update(CORDONED)
+    kubelet["time"] = "2020-01-01T00:00:00Z"
+    fields.append(_entry("fencer", "Update", CORDONED, "2020-01-02T00:00:00Z"))
+    return scene.patch({"metadata": {"managedFields": fields}})
+
+
+def _lifted_with_another(scene: Scene) -> Response:
+    """Lift a cordon that fencer is recorded for first, and an administrator after it."""
+    fields = scene.record()
+    fields.append(_entry("fencer", "Update", CORDONED, "2020-01-01T00:00:00Z"))
+    scene.set({"metadata": {"managedFields": fields}})
+    assert next(entry["manager"] for entry in _of_cordon(scene.record())) == "fencer"
+    return scene.patch({"spec": {"unschedulable": None}})
+
+
+def _without_the_other(scene: Scene) -> Response:
+    """Take an administrator off the record of a cordon that fencer had set and they applied as well."""
+    _apply(scene, scene.api.request, "gitops")
+    assert {entry["manager"] for entry in _of_cordon(scene.record())} == {"fencer", "gitops"}
+    fields = [entry for entry in scene.record() if entry["manager"] != "gitops"]
+    return scene.patch({"metadata": {"managedFields": fields}})
+
+
+def _owned_by_another(scene: Scene) -> Response:
+    """Have it say that somebody applied the taints: their next apply, without any, would take all off."""
+    fields = scene.record()
+    fields.append(_entry("gitops", "Apply", {"f:spec": {"f:taints": {}}}, "2020-01-01T00:00:00Z"))
+    return scene.patch({"metadata": {"managedFields": fields}})
+
+
+def _more_by_another(scene: Scene) -> Response:
+    """The same by a field more in an entry that is there."""
+    _apply(scene, scene.api.request, "gitops")
+    fields = scene.record()
+    (theirs,) = [entry for entry in fields if entry["manager"] == "gitops"]
+    theirs["fieldsV1"]["f:spec"]["f:taints"] = {}
     return scene.patch({"metadata": {"managedFields": fields}})
 
 
 def _owned_as_cordoner(scene: Scene) -> Response:
     """The same by server-side apply, under fencer's name."""
+    return _apply(scene, scene.send, "fencer")
+
+
+def _apply(scene: Scene, send: Callable[..., Response], name: str) -> Response:
+    """Cordon by server-side apply, under a name."""
     body = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": scene.node},
         "spec": {"unschedulable": True},
     }
-    path = f"{NODES}/{scene.node}?fieldManager=fencer&force=true"
-    return scene.send("PATCH", path, body, kind="application/apply-patch+yaml")
+    path = f"{NODES}/{scene.node}?fieldManager={name}&force=true"
+    how = "application/apply-patch+yaml"
+    return send("PATCH", path, body, **{"kind" if send == scene.send else "content_type": how})
+
+
+def _of_cordon(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of those who are recorded for the cordon."""
+    return [entry for entry in fields if "f:unschedulable" in entry["fieldsV1"].get("f:spec", {})]
+
+
+def _entry(name: str, operation: str, fields: Mapping[str, Any], time: str) -> dict[str, Any]:
+    """Make an entry of metadata.managedFields."""
+    kind = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    return {"manager": name, "operation": operation, "time": time, **kind}
 
 
 def _failed_and_deleted(scene: Scene) -> Response:
@@ -426,6 +493,13 @@ ROWS = (
     ),
     refused(
         "patch nodes",
+        "add the taint of no time, which Kubernetes writes as the year 1",
+        lambda s: s.taint(DEDICATED, {**OURS, "timeAdded": "0001-01-01T00:00:00Z"}, mark=FORGED),
+        NODES_BY,
+        "any taint but",
+    ),
+    refused(
+        "patch nodes",
         "write the mark alone, so that an administrator's taint would look like fencer's",
         _admins_taint(lambda s: s.note(mark=FORGED)),
         NODES_BY,
@@ -571,6 +645,48 @@ ROWS = (
         _admins_cordon(_owned_as_cordoner, cordon="{}"),
         NODES_BY,
         "recorded as who set a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "have itself recorded behind the kubelet, whose next report would make it the first",
+        _admins_cordon(_recorded_beside, cordon="{}"),
+        NODES_BY,
+        "recorded as who set a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "lift a cordon for which an administrator is recorded, too",
+        _admins_cordon(_lifted_with_another, cordon="{}"),
+        NODES_BY,
+        "lift a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "take the administrator off that record",
+        _cordoned(_without_the_other),
+        NODES_BY,
+        "recorded as who set a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "have somebody recorded as who applied the taints, whose next apply would take them off",
+        _owned_by_another,
+        NODES_BY,
+        "in another's name",
+    ),
+    refused(
+        "patch nodes",
+        "the same of somebody who applies another field",
+        _more_by_another,
+        NODES_BY,
+        "in another's name",
+    ),
+    refused(
+        "patch nodes",
+        "write its own annotations under another name",
+        lambda s: s.patch({"metadata": {"annotations": {keys.BINDING: "forged"}}}, "kubectl"),
+        NODES_BY,
+        "in another's name",
     ),
     refused(
         "patch nodes",
@@ -755,9 +871,15 @@ ROWS = (
     # -- evictions: fencer-drain
     allowed(
         "create pods/eviction",
-        "evict any pod, as far as budgets allow, with what grace its spec gives",
+        "evict any pod, as far as budgets allow",
         lambda s: s.evict(),
         "drains: the role `fencer-drain`",
+    ),
+    left(
+        "create pods/eviction",
+        "evict it with a grace of one second, whatever its spec gives",
+        lambda s: s.evict(gracePeriodSeconds=1),
+        "`fencer drain --grace-period` does, and a policy sees no pod of an eviction",
     ),
     refused(
         "create pods/eviction",
@@ -839,7 +961,7 @@ ROWS = (
             s.account.bind(s.account.fact(s.node).node, Binding(GUEST, ("boot-1",))),
             s.send("GET", KEY),
         )[1],
-        "agents sign what they write; after a theft make another key",
+        "agents sign what they write; after a theft end the token first, then the key",
     ),
     refused(
         "get secrets in fencer", "read another Secret", lambda s: s.send("GET", f"{SECRETS}/other"), RBAC
@@ -863,6 +985,32 @@ ROWS = (
         ),
         "fencer-secrets",
         "made into a token",
+    ),
+    *(
+        refused(
+            "create secrets in fencer",
+            tried,
+            lambda s, body=body: s.secret(**{"metadata": {"name": "fencer-key"}, **body}),
+            "fencer-secrets",
+            words,
+        )
+        for tried, body, words in (
+            (
+                "make the key so that its deletion leaves it there",
+                {"metadata": {"name": "fencer-key", "finalizers": ["example.com/hold"]}},
+                "may not have a Secret kept",
+            ),
+            (
+                "make the key so that it goes with another object",
+                {
+                    "metadata": {
+                        "name": "fencer-key",
+                        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
+                    }
+                },
+                "may not have a Secret owned",
+            ),
+        )
     ),
     allowed(
         "create secrets in fencer", "make the key where there is none", _key_is_there, "the first agent does"

@@ -105,6 +105,38 @@ def test_a_finished_pod_and_one_with_finalizers_are_cleared(guarded, account, no
     backstage.send("PATCH", f"{PODS}/{node}-held", {"metadata": {"finalizers": None}})
 
 
+def test_a_fence_goes_through_on_a_node_that_more_have_written_than_are_recorded(guarded, account, node):
+    """Beyond ten the API server makes the oldest records into one, which nobody but itself may do.
+
+    Those of the same second go by name: all of these before fencer.
+    """
+    for number in range(10):
+        body = {"metadata": {"annotations": {f"example.com/{number}": "1"}}}
+        ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}?fieldManager=early-{number}", body)
+    account.taint(account.fact(node).node, MARK)
+    record = ApiBackstage(guarded).send("GET", f"{NODES}/{node}")["metadata"]["managedFields"]
+    assert {"fencer", "ancient-changes"} <= {entry["manager"] for entry in record}
+    account.untaint(account.fact(node).node, CORDON)
+    account.uncordon(account.fact(node).node)
+    assert not account.fact(node).node.unschedulable
+
+
+def test_a_fence_takes_the_fields_over_that_it_writes(guarded, account, node):
+    """From whoever applied or wrote them: their record loses them, and that is no forgery."""
+    notes = dict.fromkeys([keys.BINDING, keys.MARK, keys.CORDON], "of another's")
+    body = {"metadata": {"annotations": notes}, "spec": {"unschedulable": True, "taints": [DEDICATED]}}
+    whole = {"apiVersion": "v1", "kind": "Node", **body}
+    whole["metadata"] = {**body["metadata"], "name": node}
+    path = f"{NODES}/{node}?fieldManager=gitops&force=true"
+    assert guarded.request("PATCH", path, whole, content_type="application/apply-patch+yaml").status == 200
+    ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"spec": {"unschedulable": None}})
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    account.taint(account.fact(node).node, MARK)
+    account.untaint(account.fact(node).node, CORDON)
+    account.uncordon(account.fact(node).node)
+    assert not account.fact(node).node.unschedulable
+
+
 def test_other_accounts_are_not_looked_at(guarded, node, pod):
     backstage = ApiBackstage(guarded)
     backstage.send(
@@ -126,6 +158,51 @@ def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: "forged"}}}, part) == words
     ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"metadata": {"annotations": {key: "1"}}})
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words
+
+
+def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, account, node):
+    """To compare 30,000 fields one by one took six seconds; fencer waits for seven."""
+    backstage = ApiBackstage(guarded)
+    keys_of = {**{f"f:{number}": {} for number in range(60_000)}, f"f:{keys.BINDING}": {}}
+    entry = {"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": "2020-01-01T00:00:00Z"}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:annotations": keys_of}}}
+    record = [*backstage.send("GET", f"{NODES}/{node}")["metadata"]["managedFields"], entry]
+    assert kubelet_refused(guarded, node, {"metadata": {"managedFields": record}}) is None
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    assert account.fact(node).node.binding is not None
+
+
+@pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"example.com/a": "x" * 196_608},
+        {"example.com/a": "\U0001f600" * 50_000},
+        {f"example.com/{number}": "" for number in range(1000)},
+    ],
+    ids=["bytes", "wide characters", "number"],
+)
+def test_a_kubelet_leaves_room_for_a_fence(guarded, account, node, part, notes):
+    """Beyond 262,144 bytes of annotations a Node takes no mark; thousands keep each write waiting."""
+    words = kubelet_refused(guarded, node, {"metadata": {"annotations": notes}}, part)
+    assert words is not None
+    assert "may not fill the annotations of its node" in words
+    fewer = {**dict(list(notes.items())[:900]), "example.com/a": "x" * 180_000}
+    assert kubelet_refused(guarded, node, {"metadata": {"annotations": fewer}}, part) is None
+    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
+    account.taint(account.fact(node).node, MARK)
+    account.untaint(account.fact(node).node, None)
+
+
+def test_a_kubelet_goes_on_where_others_filled_its_node(guarded, node):
+    """It reports, and leaves the annotations as they are, or makes them fewer."""
+    notes = {"example.com/a": "x" * 200_000}
+    ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", {"metadata": {"annotations": notes}})
+    seen = {"status": {"nodeInfo": {"bootID": "boot-2"}}}
+    assert kubelet_refused(guarded, node, seen, "/status") is None
+    for value, passes in (("x" * 199_999, True), ("x" * 200_000, False)):
+        change = {"metadata": {"annotations": {"example.com/a": value}}}
+        assert (kubelet_refused(guarded, node, change) is None) is passes
 
 
 def test_whatever_else_a_kubelet_does_passes(guarded, node):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fencer.cluster import fields, parse, podspec
 from fencer.core import annotations as keys
+from fencer.core.drain import cordoned_after_fence
 from fencer.core.model import (
     AttachmentView,
     Binding,
@@ -153,6 +154,25 @@ def test_our_annotations_in_words_of_tomorrow_are_unreadable_and_not_malformed()
     assert isinstance(view.mark, Unreadable)
     assert isinstance(view.binding, Unreadable)
     assert view.cordon is None
+
+
+@pytest.mark.parametrize(
+    ("managers", "cordoner"),
+    [
+        ([], ""),
+        (["fencer"], "fencer"),
+        (["fencer", "fencer"], "fencer"),
+        (["fencer", "kubectl-cordon"], "fencer and kubectl-cordon"),
+        (["kubectl-cordon", "fencer"], "kubectl-cordon and fencer"),
+    ],
+)
+def test_a_cordon_is_nobodys_alone_where_several_are_recorded(managers, cordoner):
+    """The record is sorted by time: whoever is first in it is not the last who set the field."""
+    record = [{"manager": name, "fieldsV1": {"f:spec": {"f:unschedulable": {}}}} for name in managers]
+    notes = {keys.CORDON: keys.write_cordon(CORDON)}
+    view = read_node(node(metadata=metadata(annotations=notes, managedFields=record)))
+    assert view.cordoner == cordoner
+    assert cordoned_after_fence(view) is (cordoner == "fencer")
 
 
 def test_a_whole_pod():

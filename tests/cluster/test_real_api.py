@@ -13,7 +13,7 @@ from fencer.cluster.rights import ATTACHMENT_RIGHTS, DRAIN_RIGHTS, PLAN_RIGHTS, 
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
-from fencer.errors import ClusterConflict, ClusterDenied, ClusterUnreachable
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterProtocol, ClusterUnreachable
 from tests.cluster.conftest import ACCOUNT, RBAC, ROLES, collection_of
 from tests.support import wait_until
 
@@ -367,3 +367,12 @@ def test_missing_rights_are_named(bare_api):
     assert "list leases in kube-node-lease" in missing
     with pytest.raises(ClusterDenied, match=r'403.*"nobody" cannot list resource'):
         nobody.pods("k8s-1")
+
+
+def test_a_node_whose_annotations_are_full_is_named_with_the_way_out(backstage, account):
+    backstage.make_node("full")
+    backstage.annotate_node("full", "example.com/a", "x" * (262_144 - 400))
+    with pytest.raises(
+        ClusterProtocol, match=r"422: .* The annotations of full are full: .* nodes full KEY-`"
+    ):
+        account.bind(account.fact("full").node, Binding(GuestRef("lab", "1" * 400, "uuid", "full"), ("b",)))

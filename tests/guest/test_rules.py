@@ -197,3 +197,13 @@ def test_whose_cordon_is_taken_off_after_boot(changes: dict[str, object], step: 
     found, text = after_boot(own_node(_node(**changes)), NOW_BOOT, "fencer-guest")
     assert found is step
     assert says in text
+
+
+def test_a_cordon_that_is_not_ours_alone_stays() -> None:
+    """The record is sorted by time: whoever is first in it is not the last who set the field."""
+    body = _node()
+    record = body["metadata"]["managedFields"]  # type: ignore[index]
+    record.append({"manager": "kubectl-cordon", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}})
+    found, text = after_boot(own_node(body), NOW_BOOT, "fencer-guest")
+    assert found is Step.LEAVE
+    assert "by fencer-guest and kubectl-cordon" in text
