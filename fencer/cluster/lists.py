@@ -91,7 +91,6 @@ class Lists:
 
     def _allow_longer(self, what: str) -> None:
         """Try longer pages the next time, step by step, until they are whole again."""
-        if what in self._shorter:
-            self._shorter[what] *= 2
-            if self._shorter[what] >= self._page:
-                del self._shorter[what]
+        limit = self._shorter.pop(what, self._page)  # once: a list that comes too late ends beside the next
+        if 2 * limit < self._page:
+            self._shorter[what] = 2 * limit

@@ -30,6 +30,10 @@ CLAIMS_A_LOOK = 4
 """Of so many pods the claims are read in one look: each is a call, and meanwhile the guest's reading ages."""
 
 
+class NotYet(ClusterUnreachable):
+    """A node is not looked at in this pass: its last look took long and failed, which was told then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """A close look that took long, and failed.
@@ -104,9 +108,9 @@ class Finder:
         try:
             found = self._find(node)
         except ClusterError as error:
-            self._fail(node, error, self._clock.now_s() - began_s)
+            self._fail(scene, node, error, self._clock.now_s() - began_s)
             raise
-        self._failed.pop(node.uid, None)
+        self._allow_others(node)
         before = self._found.get(node.uid)
         scene.looked_again |= before is not None and self._due(scene, before)
         self._found[node.uid] = found
@@ -153,15 +157,22 @@ class Finder:
         if failed is None:
             return
         if scene.tried_again or self._clock.now_s() < failed.until_s:
-            raise ClusterUnreachable(f"{failed.error}; others are looked at before it is asked again")
-        scene.tried_again = True
+            raise NotYet(f"{failed.error}; others are looked at before it is asked again")
 
-    def _fail(self, node: NodeView, error: ClusterError, took_s: float) -> None:
+    def _fail(self, scene: Scene, node: NodeView, error: ClusterError, took_s: float) -> None:
         """Remember a look that took long: the more there are, the longer each waits for its turn."""
-        self._failed.pop(node.uid, None)
+        again = self._failed.pop(node.uid, None) is not None
         if took_s >= self._slow_s:
+            scene.tried_again |= again
             rest_s = took_s * (len(self._failed) + 1)
             self._failed[node.uid] = Failed(error, self._clock.now_s() + rest_s)
+
+    def _allow_others(self, node: NodeView) -> None:
+        """Let each of the others be tried at once when one is told again: it may have been the API server."""
+        if self._failed.pop(node.uid, None) is not None:
+            self._failed = {
+                uid: Failed(failed.error, self._clock.now_s()) for uid, failed in self._failed.items()
+            }
 
     def _due(self, scene: Scene, found: Found) -> bool:
         """Whether it is a node's turn to be looked at once more."""

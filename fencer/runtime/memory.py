@@ -79,7 +79,7 @@ class Scene:
         since_last_s: How long after the look before this one began.
         looked_again: A node was looked at once more in this pass of which enough had been known: once is
             enough.
-        tried_again: A node was looked at once more in this pass whose last look had failed slowly: the same.
+        tried_again: A node was looked at once more in this pass whose looks fail slowly, in vain: the same.
     """
 
     nodes: dict[str, NodeView]

@@ -32,7 +32,7 @@ from fencer.core.reasons import says
 from fencer.core.text import printable
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
-from fencer.runtime.found import LOOK_AGAIN_S
+from fencer.runtime.found import LOOK_AGAIN_S, NotYet
 from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer, World
 
@@ -221,7 +221,8 @@ class Agent:
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)
-            self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
+            if not isinstance(error, NotYet):
+                self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
         self._tell(observation.node, decision)
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:

@@ -275,3 +275,12 @@ def test_a_node_that_is_ready_again_has_no_past(floor):
     assert tried(floor, floor.scene(), idle(1))
     floor.finder.notice([replace(idle(1), ready=True)])
     assert tried(floor, floor.scene(), idle(1))
+
+
+def test_when_the_api_server_answers_again_nobody_waits_for_a_turn(floor):
+    many = [idle(number) for number in range(1, 9)]
+    floor.fails = {one.name: 10.0 for one in many}
+    assert all(tried(floor, floor.scene(), one) for one in many)
+    floor.fails.clear()
+    scene = floor.scene()
+    assert [floor.look(one, scene)[0][0] for one in many] == [one.name for one in many]
