@@ -221,6 +221,7 @@ class Agent:
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)
+            decision = replace(decision, recheck_s=None)  # at once it would be in vain again
             if not isinstance(error, NotYet):
                 self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
         self._tell(observation.node, decision)

@@ -2,6 +2,7 @@
 
 from fencer.core.model import Intent, Reason, Word
 from fencer.core.policy import Policy
+from fencer.errors import ClusterUnreachable
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, POWER
 
@@ -55,3 +56,20 @@ def test_a_guest_that_another_heard_node_claims_is_not_stopped(stage):
     stage.simulation.api.changed(node)
     stage.agent.pursue("k8s-2", Intent.FENCE, Word(stop_guest=True), 30.0)
     assert not POWER & set(stage.calls)
+
+
+def test_a_look_that_took_long_in_vain_is_told_when_it_is_tried_and_not_while_the_node_waits(stage):
+    tried = []
+
+    def slowly():
+        stage.before["pods"] = slowly
+        tried.append(stage.simulation.clock.now_s())
+        stage.simulation.clock.advance(6.0)
+        raise ClusterUnreachable("list pods of k8s-2: no answer")
+
+    stage.before["pods"] = slowly
+    stage.happen(What.CRASH)
+    stage.run(120)
+    told = [text for text, _ in stage.notes.said_ if "list pods of k8s-2" in text]
+    assert len(told) == len(tried) > 2
+    assert stage.calls.count("sweep") < 120 / ARMED.poll_s + 5  # nor is everything else read without a pause
