@@ -159,6 +159,35 @@ def test_a_machine_between_two_states_is_unknown(vbox, hypervisor, code):
     assert hypervisor.read(machine).power_state is PowerState.RUNNING
 
 
+ON_THE_WAY = {
+    "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
+    "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
+    "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
+}
+
+
+@pytest.mark.parametrize(("sentence", "code", "told"), ON_THE_WAY.values(), ids=list(ON_THE_WAY))
+def test_a_machine_on_the_way_to_another_state_is_asked_again_and_then_said_to_be(
+    vbox, hypervisor, sentence, code, told
+):
+    """The first of these codes is that of an unreadable settings file, too, which people would look for."""
+    machine = vbox.add("k8s-1")
+    said = f"VBoxManage: error: {sentence}\nVBoxManage: error: Details: code {code}, component x\n"
+    vbox.trouble("showvminfo", stderr=said, code=1, times=2)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+    vbox.trouble("showvminfo", stderr=said, code=1)
+    for evidence in (hypervisor.read(machine), *hypervisor.sweep()):
+        assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
+        assert told in evidence.raw
+        assert "inaccessible" not in evidence.raw
+
+
+def test_a_machine_that_the_list_calls_inaccessible_is_asked_once_in_a_sweep(vbox, hypervisor):
+    vbox.add("k8s-1", inaccessible=True)
+    hypervisor.sweep()
+    assert [words[0] for words in vbox.calls()] == ["list", "showvminfo"]
+
+
 def test_a_machine_that_vanishes_during_a_sweep_is_left_out(vbox, hypervisor):
     vbox.add("stays")
     gone = vbox.add("goes")

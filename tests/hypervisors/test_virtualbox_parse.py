@@ -18,7 +18,7 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
-from fencer.hypervisors.virtualbox.errors import OF_ONE_MACHINE, Locked, code_of, failure, kind_of
+from fencer.hypervisors.virtualbox.errors import ACCESS_DENIED, Locked, code_of, failure, kind_of
 from fencer.hypervisors.virtualbox.parse import (
     STATES,
     Listed,
@@ -487,7 +487,7 @@ def test_recorded_refusals_of_an_inaccessible_machine_are_known_as_such(recordin
     limited = [one for one in recordings if "functionality is limited" in one.stderr]
     assert len(limited) == 3
     for one in limited:
-        assert "inaccessible" in OF_ONE_MACHINE[code_of(Output(one.code, one.stdout, one.stderr))]
+        assert code_of(Output(one.code, one.stdout, one.stderr)) == ACCESS_DENIED
 
 
 @usual

@@ -24,7 +24,7 @@ from fencer.hypervisors.virtualbox.chronicle import Chronicle
 from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed
 from fencer.hypervisors.virtualbox.run import Late
-from fencer.hypervisors.virtualbox.tool import Budget, Tool, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.tool import Budget, Tool, Unreadable, VirtualBoxSettings
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
@@ -209,25 +209,26 @@ class VirtualBoxHypervisor:
         began_s = self._now_s()
         silent_s = began_s - self._silent_since_s.get(listed.uuid, began_s - self._settings.rest_s)
         if silent_s < self._settings.rest_s:
-            return self._unknown(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
+            return self._unread(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
         try:
             return self._look(listed, budget)
         except GuestNotFound:
             return None
         except HypervisorError as error:
-            return self._unknown(listed, str(error), began_s)
+            return self._unread(listed, str(error), began_s)
 
     def _look(self, listed: Listed, budget: Budget) -> Evidence:
         """Read one machine, with its log where that matters; raises as the port's `read`."""
         began_s, uuid = self._now_s(), listed.uuid
         try:
-            machine = self._tool.show(uuid, budget)
+            machine = self._tool.show(listed, budget)
         except Late:
             self._silent_since_s[uuid] = self._now_s()
             raise
         self._silent_since_s.pop(uuid, None)
-        if isinstance(machine, str):
-            return self._unknown(listed, machine, began_s)
+        if isinstance(machine, Unreadable):
+            state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
+            return self._unread(listed, machine.why, began_s, state)
         log = self._tool.log_head(uuid, budget) if self._chronicle.needs_log(machine) else None
         reading, is_change = self._chronicle.take(machine, log, began_s)
         if is_change:
@@ -270,13 +271,15 @@ class VirtualBoxHypervisor:
             witness=self._witness,
         )
 
-    def _unknown(self, listed: Listed, why: str, began_s: float) -> Evidence:
+    def _unread(
+        self, listed: Listed, why: str, began_s: float, state: PowerState = PowerState.UNKNOWN
+    ) -> Evidence:
         known = self._chronicle.machine(listed.uuid)
         hardware_uuid = known.hardware_uuid if known else listed.uuid
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
         return Evidence(
             guest=GuestRef(self.endpoint, listed.uuid, hardware_uuid, name),
-            power_state=PowerState.UNKNOWN,
+            power_state=state,
             settled=False,
             incarnation=None,
             cold_start=None,

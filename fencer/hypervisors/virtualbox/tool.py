@@ -9,14 +9,16 @@ from pathlib import Path
 from fencer.core.text import printable
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.virtualbox.errors import (
+    ACCESS_DENIED,
     IN_BETWEEN,
     INACCESSIBLE,
-    OF_ONE_MACHINE,
+    PASSING,
     code_of,
     failure,
     kind_of,
 )
 from fencer.hypervisors.virtualbox.parse import (
+    NAME_OF_INACCESSIBLE,
     Listed,
     LogHead,
     Machine,
@@ -74,6 +76,19 @@ class VirtualBoxSettings:
         return printable(" ".join(self.command))
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A machine that is registered, and says nothing of its state.
+
+    Attributes:
+        why: For people.
+        passing: It is on the way from one state to another.
+    """
+
+    why: str
+    passing: bool = False
+
+
 class Budget:
     """How long the processes of one call of the port may take together, counted from here.
 
@@ -128,12 +143,13 @@ class Tool:
         except Malformed as error:
             raise self._garbled("list vms", error) from error
 
-    def show(self, uuid: str, budget: Budget) -> Machine | str:
-        """Read one machine; a text: it is registered, and that is why it cannot be read.
+    def show(self, listed: Listed, budget: Budget) -> Machine | Unreadable:
+        """Read one machine; one whose process comes or goes is asked again.
 
         Raises:
             Late: besides the others.
         """
+        uuid = listed.uuid
         for _ in range(ASKINGS):
             try:
                 output = self._runner.run("showvminfo", uuid, "--machinereadable", deadline_s=budget.next_s())
@@ -142,17 +158,25 @@ class Tool:
                     f"{error}. The machine's process may hang: then only "
                     f"`{self._settings.tool} startvm {uuid} --type emergencystop` ends it"
                 ) from error
-            why = OF_ONE_MACHINE.get(code_of(output))
-            if why != IN_BETWEEN:
+            code = code_of(output) if output.code != 0 else None
+            known_inaccessible = code == ACCESS_DENIED and listed.name == NAME_OF_INACCESSIBLE
+            if known_inaccessible or code not in {*PASSING, *IN_BETWEEN}:
                 break
             self.rest(ASKING_PAUSE_S)
-        return why or self._shown(output, uuid)
+        if code == ACCESS_DENIED and (known_inaccessible or self._calls_inaccessible(uuid, budget)):
+            return Unreadable(INACCESSIBLE)
+        if code in PASSING:
+            return Unreadable(f"on the way to another state: {PASSING[code]} (0x{code:08x})", passing=True)
+        return Unreadable(IN_BETWEEN[code]) if code in IN_BETWEEN else self._shown(output, uuid)
 
-    def _shown(self, output: Output, uuid: str) -> Machine | str:
+    def _calls_inaccessible(self, uuid: str, budget: Budget) -> bool:
+        return Listed(uuid, NAME_OF_INACCESSIBLE) in self.machines(budget)
+
+    def _shown(self, output: Output, uuid: str) -> Machine | Unreadable:
         if output.code != 0:
             raise self._failure(output, f"cannot read machine {uuid}", uuid)
         try:
-            return parse_machine(output.stdout, uuid) or INACCESSIBLE
+            return parse_machine(output.stdout, uuid) or Unreadable(INACCESSIBLE)
         except Malformed as error:
             raise self._garbled(f"showvminfo {uuid}", error) from error
 
