@@ -2,6 +2,7 @@
 
 import pytest
 
+from fencer.core.model import PowerState
 from fencer.hypervisors.libvirt.events import Chronicle
 from fencer.hypervisors.libvirt.parse import read_power
 
@@ -160,3 +161,51 @@ def test_a_boot_is_no_restore(chronicle):
     boot(chronicle, A, 5)
     read(chronicle, A, 1, 1, domain_id=5)
     assert not chronicle.began_with_old_memory(A, 5)
+
+
+# -- saved memory that is thrown away ------------------------------------------------------------------------
+
+
+def judged(chronicle, state, reason, *, image, moment=None):
+    moment = chronicle.moment() if moment is None else moment
+    return chronicle.read(A, OFF, read_power(state, reason, has_saved_image=image), moment).power_state
+
+
+def test_a_guest_whose_managed_image_was_seen_and_is_gone_is_off(chronicle):
+    """Libvirt goes on saying "saved" then, until it restarts."""
+    chronicle.heard(A, 3, STOPPED, 4)
+    assert judged(chronicle, 5, 5, image=True) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.STOPPED
+    assert chronicle.end_of(A) == "read as shut off"
+
+
+def test_a_guest_that_was_never_seen_with_an_image_stays_saved(chronicle):
+    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+
+
+def test_an_image_of_an_earlier_end_says_nothing_of_what_was_saved_since(chronicle):
+    judged(chronicle, 5, 5, image=True)
+    boot(chronicle, A, 4)
+    chronicle.heard(A, 4, STOPPED, 4)
+    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+
+
+def test_an_answer_that_saw_the_image_before_a_start_says_nothing_of_what_was_saved_since(chronicle):
+    moment = chronicle.moment()
+    boot(chronicle, A, 4)
+    chronicle.heard(A, 4, STOPPED, 4)
+    assert judged(chronicle, 5, 5, image=True, moment=moment) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+
+
+def test_a_guest_read_running_after_its_image_was_seen_stays_saved(chronicle):
+    """Its start may not have been heard of yet."""
+    judged(chronicle, 5, 5, image=True)
+    read(chronicle, A, 1, 3, domain_id=4)
+    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+
+
+def test_a_guest_that_moved_away_is_not_off_because_an_image_is_gone(chronicle):
+    judged(chronicle, 5, 5, image=True)
+    assert judged(chronicle, 5, 4, image=False) is PowerState.UNKNOWN

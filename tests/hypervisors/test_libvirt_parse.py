@@ -89,7 +89,15 @@ def test_stopped_needs_shut_off_and_the_certainty_that_no_image_is_there(state, 
 def test_a_saved_image_makes_a_guest_that_is_off_saved(reason):
     reading = read_power(5, reason, has_saved_image=True)
     assert reading.power_state is SAVED
-    assert "saved image" in reading.raw
+    assert "managed save image, which `virsh managedsave-remove` discards" in reading.raw
+
+
+def test_a_saved_guest_tells_a_managed_image_from_a_file_and_names_the_way_out():
+    managed, file = (read_power(5, 5, has_saved_image=image) for image in (True, False))
+    assert managed.power_state is file.power_state is SAVED
+    assert "virsh managedsave-remove" in managed.raw
+    assert "virsh restore FILE" in file.raw
+    assert "virsh managedsave-remove" not in file.raw
 
 
 def test_a_guest_that_was_migrated_away_is_unknown_even_with_a_saved_image():
@@ -149,7 +157,15 @@ def test_the_words_are_those_of_the_binding(state, name):
 
 UUID_TEXT = "4C4C4544-0042-3510-8054-B9C04F4E3532"
 CAPABILITIES = f"<capabilities><host><uuid>{UUID_TEXT}</uuid></host></capabilities>"
-SYSINFO = "<sysinfo type='smbios'><system><entry name='uuid'>x</entry></system></sysinfo>"
+OTHER = "3F1C2AD0-7B1E-4D39-9A5F-3F0D6F1C2AE1"
+MANY_HAVE_IT = "03000200-0400-0500-0006-000700080009"
+
+
+def sysinfo(uuid):
+    return f"<sysinfo type='smbios'><system><entry name='uuid'>{uuid}</entry></system></sysinfo>"
+
+
+SYSINFO = sysinfo(UUID_TEXT)
 
 
 def test_a_host_is_known_by_the_uuid_of_its_firmware():
@@ -157,16 +173,29 @@ def test_a_host_is_known_by_the_uuid_of_its_firmware():
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "sysinfo"),
+    ("capabilities", "table"),
     [
         (CAPABILITIES, ""),
         (CAPABILITIES, "<sysinfo type='smbios'><bios/></sysinfo>"),
-        (CAPABILITIES.replace(UUID_TEXT, "03000200-0400-0500-0006-000700080009"), SYSINFO),
+        (CAPABILITIES, sysinfo("ffffffff-ffff-ffff-ffff-ffffffffffff")),
+        (CAPABILITIES, sysinfo(OTHER)),
+        (CAPABILITIES, sysinfo("Not Settable")),
+        (CAPABILITIES.replace(UUID_TEXT, MANY_HAVE_IT), sysinfo(MANY_HAVE_IT)),
         (CAPABILITIES.replace(UUID_TEXT, "none"), SYSINFO),
         ("<capabilities/>", SYSINFO),
         ("not XML", SYSINFO),
     ],
-    ids=["invented at each start", "table without one", "many have it", "no UUID", "none told", "no XML"],
+    ids=[
+        "invented at each start",
+        "table without one",
+        "invented, as libvirt takes no such one",
+        "set in libvirtd.conf",
+        "table without a UUID of its own",
+        "many have it",
+        "no UUID",
+        "none told",
+        "no XML",
+    ],
 )
-def test_what_may_not_last_or_not_be_its_own_is_no_hosts_uuid(capabilities, sysinfo):
-    assert host_uuid(capabilities, sysinfo) is None
+def test_what_may_not_last_or_not_be_its_own_is_no_hosts_uuid(capabilities, table):
+    assert host_uuid(capabilities, table) is None

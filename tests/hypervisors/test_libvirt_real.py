@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.core.model import GuestRef, PowerState
+from fencer.core.model import Doubt, Doubted, GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import Connector
@@ -234,6 +234,64 @@ def test_a_saved_guest_is_saved_until_its_image_is_gone_even_after_a_restart_of_
     }
     machine.discard_saved()
     assert hypervisor.read(guest).power_state is PowerState.STOPPED
+
+
+def test_a_guest_whose_managed_image_is_discarded_is_off(hypervisor, machine, guest):
+    """Libvirt itself goes on saying "saved" until it restarts: `saved_guest: discard` led to no fence."""
+    machine.save()
+    saved = reads(hypervisor, guest, PowerState.SAVED)
+    order(hypervisor.discard, guest, saved.incarnation)
+    discarded = hypervisor.read(guest)
+    assert "reason 5 saved" in discarded.raw
+    assert (discarded.power_state, discarded.incarnation) == (PowerState.STOPPED, saved.incarnation)
+    assert [it.power_state for it in hypervisor.sweep() if it.guest.uuid == guest.uuid] == [
+        PowerState.STOPPED
+    ]
+    boots = machine.boots
+    machine.start()
+    assert machine.boots == boots + 1
+
+
+def test_a_guest_saved_to_a_file_cannot_be_discarded_and_says_why(hypervisor, machine, guest):
+    machine.save_to_file()
+    saved = reads(hypervisor, guest, PowerState.SAVED)
+    assert "virsh restore FILE" in saved.raw
+    with pytest.raises(HypervisorProtocol, match=f"{machine.name}.*no managed save image.*virsh save FILE"):
+        order(hypervisor.discard, guest, saved.incarnation)
+    assert hypervisor.read(guest).power_state is PowerState.SAVED
+    machine.restore_from_file()
+    restored = reads(hypervisor, guest, PowerState.RUNNING)
+    assert restored.cold_start is False
+
+
+def test_an_image_seen_before_says_nothing_of_a_file_that_was_saved_since(hypervisor, machine, guest):
+    machine.save()
+    reads(hypervisor, guest, PowerState.SAVED)
+    machine.start()
+    machine.save_to_file()
+    saved = reads(hypervisor, guest, PowerState.SAVED)
+    assert "virsh save FILE" in saved.raw
+
+
+@pytest.mark.parametrize("agent", ["the same agent", "another agent"])
+def test_a_file_that_libvirtd_has_forgotten_is_still_doubted_by_the_nodes_note(
+    hypervisor, guest_host, machine, guest, agent
+):
+    """What core keeps on the Node has to fit what is read after libvirtd, and maybe the agent, restarted."""
+    machine.save_to_file()
+    saved = reads(hypervisor, guest, PowerState.SAVED)
+    noted = Doubt(Doubted.SAVED, saved.guest, saved.witness, by="agent", since_utc="2026-01-01T00:00:00Z")
+    guest_host.kill_libvirtd()
+    guest_host.start_libvirtd()
+    if agent == "another agent":
+        hypervisor.close()
+        hypervisor = LibvirtHypervisor(LibvirtSettings("lab", guest_host.uri))
+    forgotten = reads(hypervisor, guest, PowerState.STOPPED)
+    assert "reason 0 unknown" in forgotten.raw
+    assert noted.means(forgotten)
+    machine.restore_from_file()
+    assert noted.lifted_by(reads(hypervisor, guest, PowerState.RUNNING))
+    hypervisor.close()
 
 
 # -- guests that are gone ---------------------------------------------------------------------------------

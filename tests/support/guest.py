@@ -43,6 +43,7 @@ class Guest:
         self.serial_log = host.folder / f"{name}.log"
         self._host = host
         self._socket = host.folder / f"{name}.sock"
+        self._file = host.folder / f"{name}.save"
 
     # -- what an operator does ----------------------------------------------------------------------------
 
@@ -82,6 +83,16 @@ class Guest:
     def save(self) -> None:
         """Stop it with its memory on disk (a managed save)."""
         self._virsh("managedsave")
+
+    def save_to_file(self) -> None:
+        """Stop it with its memory in a file of which libvirt keeps no track."""
+        self._virsh_on("save", str(self._file))
+
+    def restore_from_file(self) -> None:
+        """Let it go on from that file; return when it beats."""
+        beats = self.beats
+        self._host.virsh("restore", str(self._file))
+        self.wait_for_beat(beats)
 
     def discard_saved(self) -> None:
         """Throw its saved memory away."""

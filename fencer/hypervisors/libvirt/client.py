@@ -16,9 +16,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
-from fencer.errors import GuestChanged, GuestNotFound, HypervisorDenied, HypervisorError
+from fencer.errors import (
+    GuestChanged,
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorError,
+    HypervisorProtocol,
+)
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
-from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT
+from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import read_power
 from fencer.ports import Deadline, EndpointInfo, StopSettings
@@ -144,12 +150,14 @@ class LibvirtHypervisor:
             domain.destroy()
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        """Remove the managed save image. One that `virsh save FILE` wrote is unknown to libvirt, and stays.
+        """Remove the managed save image. What `virsh save FILE` wrote is unknown to libvirt, and stays.
 
         Raises:
-            As the port.
+            HypervisorProtocol: there is no such image; besides as the port.
         """
-        with self._power(guest, "discard the saved state of", incarnation, not_after) as domain:
+        with self._power(guest, "discard the saved memory of", incarnation, not_after) as domain:
+            if not domain.hasManagedSaveImage():
+                raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {NO_IMAGE}")
             domain.managedSaveRemove()
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
@@ -254,7 +262,7 @@ class _Look:
         state, reason = stats.get("state.state", _NO_NUMBER), stats.get("state.reason", _NO_NUMBER)
         reading = read_power(state, reason, has_saved_image=has_saved_image)
         chronicle = self.link.chronicle
-        chronicle.read(uuid, domain_id, reading, self.moment)
+        reading = chronicle.read(uuid, domain_id, reading, self.moment)
         restored = chronicle.began_with_old_memory(uuid, domain_id)
         return Evidence(
             guest=GuestRef(

@@ -21,6 +21,11 @@ from fencer.errors import (
 
 NO_SUPPORT = 3
 INVALID_ARGUMENT = 8
+NO_IMAGE = (
+    "has no managed save image, nothing was discarded. What `virsh save FILE` wrote is known to whoever "
+    "named the file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, "
+    "and delete the file"
+)
 _SYSTEM_ERROR = 38
 _NO_DOMAIN = 42
 

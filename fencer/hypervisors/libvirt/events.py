@@ -8,10 +8,10 @@ nothing, which delays a fence and never hastens one.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencer.core.model import PowerState
-from fencer.hypervisors.libvirt.parse import PowerReading
+from fencer.hypervisors.libvirt.parse import PowerReading, Saved
 
 # Source: libvirt, include/libvirt/libvirt-domain.h, virDomainEventType and virDomainEvent*DetailType.
 _STARTED, _RESUMED, _STOPPED = 2, 4, 5
@@ -24,12 +24,16 @@ _OFF = -1  # the domain id of a guest that is off
 
 @dataclass(slots=True)
 class _Record:
-    """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory."""
+    """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory.
+
+    `image_after` is the start after which it was seen off with a managed save image.
+    """
 
     last_start: int = 0
     last_stop: int = 0
     end: str | None = None
     restored_id: int | None = None
+    image_after: int | None = None
 
 
 class Chronicle:
@@ -72,7 +76,7 @@ class Chronicle:
                 record.last_stop = self._turns_count
                 record.end = _ENDS.get(detail)
 
-    def read(self, uuid: str, domain_id: int, reading: PowerReading, moment: int) -> None:
+    def read(self, uuid: str, domain_id: int, reading: PowerReading, moment: int) -> PowerReading:
         """Take in what a call has answered.
 
         Args:
@@ -80,9 +84,14 @@ class Chronicle:
             domain_id: libvirt's id of its run, -1 for a guest that is off.
             reading: What it said.
             moment: When the call began. A guest started or stopped since then may have been read before that.
+
+        Returns:
+            The same; but STOPPED for a guest that is still called saved after its managed save image, which
+            was seen since it stopped, is gone. libvirt forgets that word only when it restarts.
         """
         with self._lock:
             record = self._records.setdefault(uuid, _Record())
+            reading = _judged(record, reading, min(record.last_start, moment))
             if reading.power_state is not PowerState.STOPPED:
                 if record.last_stop <= moment:
                     record.end = None
@@ -90,6 +99,7 @@ class Chronicle:
                 record.end = record.end or "read as shut off"
             if reading.cold_start is False:
                 record.restored_id = domain_id
+        return reading
 
     def incarnation(self, uuid: str, domain_id: int, moment: int) -> str:
         """Name the run of a guest, or, for a guest that is off, what would change had it been started.
@@ -120,3 +130,15 @@ class Chronicle:
         with self._lock:
             record = self._records.get(uuid)
             return record.end if record else None
+
+
+def _judged(record: _Record, reading: PowerReading, last_start: int) -> PowerReading:
+    """Tell saved memory that was thrown away from memory in a file, of which libvirt keeps no track."""
+    if reading.saved is Saved.MANAGED:
+        record.image_after = last_start
+    elif reading.power_state is not PowerState.SAVED:
+        record.image_after = None
+    elif record.image_after == last_start:
+        words = "off, its managed save image was removed"
+        return replace(reading, power_state=PowerState.STOPPED, saved=None, raw=f"{reading.numbers}: {words}")
+    return reading

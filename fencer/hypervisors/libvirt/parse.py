@@ -9,6 +9,7 @@ Source: libvirt, include/libvirt/libvirt-domain.h, virDomainState and the enums 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 from uuid import UUID
 from xml.etree import ElementTree as ET
@@ -87,7 +88,7 @@ TABLE: Final[dict[int, dict[int, tuple[str, PowerState]]]] = {
     PMSUSPENDED: {0: ("unknown", PowerState.PAUSED)},
 }
 
-_IMAGE_WORDS = {True: ", with a saved image", False: "", None: ", unknown whether with a saved image"}
+_UNKNOWN_IMAGE = ", unknown whether with a managed save image"
 
 _WHATEVER_THE_REASON = {
     RUNNING: PowerState.RUNNING,
@@ -105,6 +106,16 @@ _COLD_START = {
 """Reasons that tell how the run began. All others came later in the run and say nothing about it."""
 
 
+class Saved(Enum):
+    """Where the memory of a saved guest is; the value says so to people, with the way out."""
+
+    MANAGED = ", in a managed save image, which `virsh managedsave-remove` discards"
+    FILE = (
+        ", in no managed save image: in a file of `virsh save FILE`, which `virsh restore FILE` goes on "
+        "from; or in an image that was removed"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PowerReading:
     """What one pair of numbers says.
@@ -114,16 +125,20 @@ class PowerReading:
         settled: False while the domain is on its way to another state.
         cold_start: True: the run began with a boot; False: with old memory; None: these numbers do not tell.
         raw: libvirt's own words and numbers, for people.
+        numbers: Of them the part without what is said of a saved image.
         io_error: Paused because its storage failed.
         away: It says that the guest was migrated away: it runs on elsewhere.
+        saved: Where its memory is, of a guest that reads SAVED.
     """
 
     power_state: PowerState
     settled: bool
     cold_start: bool | None
     raw: str
+    numbers: str
     io_error: bool = False
     away: bool = False
+    saved: Saved | None = None
 
 
 def host_uuid(capabilities: str, sysinfo: str) -> str | None:
@@ -131,23 +146,26 @@ def host_uuid(capabilities: str, sysinfo: str) -> str | None:
 
     A name is no identity: libvirt asks DNS for it, and hosts of two places may bear the same. Nor is this
     UUID one where libvirtd cannot read the firmware's, as an unprivileged one, or one on a board without
-    SMBIOS: it invents another whenever it starts then. The firmware's table, told beside it, is the proof.
+    SMBIOS, or does not take it, as one that is all F: it invents another whenever it starts then. Nor is one
+    that libvirtd.conf sets: an image of a host bears it to others. The firmware's table, told beside it, is
+    the proof: both have to say the same.
 
     Args:
         capabilities: As libvirt gives them.
         sysinfo: The host's SMBIOS table as libvirt gives it; empty: it has none to give.
 
     Returns:
-        In lower case; None where there is none, or one that firmware gives to many, or one that may not last.
+        In lower case; None where there is none, or one that firmware gives to many, or that may not last, or
+        not be its own.
 
     Source: libvirt docs, formatcaps: ``capabilities/host/uuid``; it is the SMBIOS one, or ``host_uuid`` in
     libvirtd.conf. That it changes with every start was seen with 9.0.0, unprivileged.
     """
     try:
-        if not ET.fromstring(sysinfo).findtext("system/entry[@name='uuid']"):  # noqa: S314
-            return None
-        text = ET.fromstring(capabilities).findtext("host/uuid") or ""  # noqa: S314
-        return None if (found := str(UUID(text.strip()))) in MEANINGLESS else found
+        of_firmware = ET.fromstring(sysinfo).findtext("system/entry[@name='uuid']") or ""  # noqa: S314
+        told = ET.fromstring(capabilities).findtext("host/uuid") or ""  # noqa: S314
+        found = UUID(told.strip())
+        return str(found) if found == UUID(of_firmware.strip()) and str(found) not in MEANINGLESS else None
     except (ET.ParseError, ValueError):
         return None
 
@@ -165,13 +183,19 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
     reason_word, power_state = TABLE.get(state, {}).get(reason, unheard_of)
     if power_state is PowerState.STOPPED and has_saved_image is not False:
         power_state = PowerState.SAVED if has_saved_image else PowerState.UNKNOWN
+    saved = None
+    if power_state is PowerState.SAVED and has_saved_image is not None:
+        saved = Saved.MANAGED if has_saved_image else Saved.FILE
+    numbers = _words(state, reason, reason_word)
     return PowerReading(
         power_state=power_state,
         settled=power_state not in {PowerState.STOPPING, PowerState.UNKNOWN},
         cold_start=_COLD_START.get((state, reason)),
-        raw=_words(state, reason, reason_word) + _IMAGE_WORDS[has_saved_image],
+        raw=numbers + (saved.value if saved else _UNKNOWN_IMAGE if has_saved_image is None else ""),
+        numbers=numbers,
         io_error=(state, reason) == (PAUSED, 5),
         away=(state, reason) == (SHUTOFF, 4),
+        saved=saved,
     )
 
 
