@@ -1,6 +1,10 @@
-"""The contract of `Hypervisor`, kept by the libvirt adapter: over QEMU, and over libvirt's test driver."""
+"""The contract of `Hypervisor`, kept by the libvirt adapter: over QEMU, and over libvirt's test driver.
+
+QEMU's guests are those of a session daemon, reached by its socket or over ssh, and of a modular daemon.
+"""
 
 import itertools
+import os
 import time
 from uuid import uuid4
 
@@ -11,6 +15,7 @@ from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from tests.contract.hypervisor_contract import HypervisorContract, LosableContract, SavingContract
 from tests.support import wait_until
 from tests.support.guests import Guest, GuestHost, libvirt_binding, running_guest_host
+from tests.support.sshd import SshServer, running_ssh_server
 
 pytestmark = pytest.mark.libvirt
 
@@ -24,6 +29,18 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def guest_host():
     with running_guest_host() as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def server(guest_host):
+    with running_ssh_server(guest_host) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def virtqemud():
+    with running_guest_host("virtqemud") as host:
         yield host
 
 
@@ -102,6 +119,65 @@ class TestRealGuests(HypervisorContract, SavingContract, LosableContract):
     def hypervisor(self, guest_host):
         libvirt_binding()
         hypervisor = LibvirtHypervisor(LibvirtSettings(ENDPOINT, guest_host.uri))
+        yield hypervisor
+        hypervisor.close()
+
+
+class SshBackstage(RealBackstage):
+    """The same guests, with an sshd in between that can be cut off."""
+
+    def __init__(self, host: GuestHost, server: SshServer) -> None:
+        super().__init__(host)
+        self._server = server
+
+    def cut(self):
+        self._server.cut()
+        self._cut = True
+
+    def mend(self):
+        if self._cut:
+            self._server.start()
+            self._cut = False
+
+
+class TestOverSsh(LosableContract):
+    """Over ``qemu+ssh://``: what is in between ends, and is there again."""
+
+    @pytest.fixture
+    def backstage(self, guest_host, server):
+        backstage = SshBackstage(guest_host, server)
+        yield backstage
+        backstage.clean_up()
+
+    @pytest.fixture
+    def hypervisor(self, server):
+        libvirt_binding()
+        hypervisor = LibvirtHypervisor(LibvirtSettings(ENDPOINT, server.uri))
+        yield hypervisor
+        hypervisor.close()
+
+
+@pytest.mark.skipif(
+    "FENCER_WHOLE_CONTRACT" not in os.environ,
+    reason="the same over ssh, in two minutes: FENCER_WHOLE_CONTRACT=1, as ./dev long debian-12, debian-13",
+)
+class TestAllOverSsh(TestOverSsh, HypervisorContract, SavingContract):
+    """Everything else over ``qemu+ssh://``."""
+
+
+class TestModularDaemon(HypervisorContract, SavingContract, LosableContract):
+    """Over virtqemud, which takes libvirtd's place on other systems than Debian."""
+
+    @pytest.fixture
+    def backstage(self, virtqemud):
+        backstage = RealBackstage(virtqemud)
+        yield backstage
+        backstage.clean_up()
+
+    @pytest.fixture
+    def hypervisor(self, virtqemud):
+        libvirt_binding()
+        hypervisor = LibvirtHypervisor(LibvirtSettings(ENDPOINT, virtqemud.uri))
         yield hypervisor
         hypervisor.close()
 

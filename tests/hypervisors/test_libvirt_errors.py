@@ -71,6 +71,29 @@ AT_OPENING = {
         "Cannot recv data: fencer@lab1: Permission denied (publickey): Connection reset by peer",
         errno.ECONNRESET,
     ),
+    "ssh knows another host key": (
+        HypervisorDenied,
+        38,
+        RPC,
+        "Cannot recv data: Host key verification failed.: Connection reset by peer",
+        errno.ECONNRESET,
+    ),
+    "no right to the socket at the other end": (
+        HypervisorDenied,
+        38,
+        RPC,
+        "End of file while reading data: virt-ssh-helper: cannot connect to '/run/libvirt-sock-ro': "
+        "Failed to connect socket to '/run/libvirt-sock-ro': Permission denied: Input/output error",
+        errno.EIO,
+    ),
+    "no libvirtd at the other end": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "End of file while reading data: virt-ssh-helper: cannot connect to '/run/libvirt-sock-ro': "
+        "Failed to connect socket to '/run/libvirt-sock-ro': Connection refused: Input/output error",
+        errno.EIO,
+    ),
     "no such host": (HypervisorUnreachable, 38, RPC, "Unable to resolve address", -1),
     "no such host, ESX": (HypervisorUnreachable, 1, ESX, "IP address lookup failed", -1),
     "polkit": (HypervisorDenied, 45, POLKIT, "authentication unavailable: no polkit agent", -1),
@@ -127,3 +150,27 @@ def test_a_guest_held_by_another_operation_says_how_to_look_at_it():
         LibvirtError(68, 0, "cannot acquire lock"), "cannot stop", "lab", "uri", guest="6f1c-e2"
     )
     assert "domcontrol 6f1c-e2" in str(error)
+
+
+CHANGED = (
+    "Cannot recv data: @@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n"
+    "@@@@@@@@@@@@@@@@@@@@\r\nIT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\r\n"
+    "Host key verification failed.: Connection reset by peer"
+)
+
+
+def test_a_host_key_that_changed_is_told_in_one_line_with_the_way_out():
+    error = translate(LibvirtError(38, RPC, CHANGED, 104), "cannot connect", "lab", "uri", opening=True)
+    assert isinstance(error, HypervisorDenied)
+    told = str(error)
+    assert "REMOTE HOST IDENTIFICATION HAS CHANGED" in told
+    assert "ssh-keygen -R HOST" in told
+    assert "\n" not in told
+    assert "@@" not in told
+
+
+@given(st.text())
+def test_what_the_other_end_of_ssh_says_harms_no_terminal_and_no_log(text):
+    told = str(translate(LibvirtError(38, RPC, text), "cannot connect", "lab", "uri", opening=True))
+    assert told.isprintable()
+    assert len(told) < 2000

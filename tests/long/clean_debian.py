@@ -61,7 +61,7 @@ def both_commands(release: Debian, site: Site) -> str:
             *(*_OWN_NAMESPACES, "sh", str(_HERE / "enter.sh"), str(copy), str(cache)),
             *("sh", "/root/fencer/tests/long/fresh_machine.sh"),
             environment={**_ways(), "PATH": _SBIN, "HOME": "/root", "TERM": "dumb"},
-            variables={"FENCER_REQUIRE_REAL": "1"},
+            variables={"FENCER_REQUIRE_REAL": "1", "FENCER_WHOLE_CONTRACT": "1"},
         )
     if code:
         raise StepFailed(f"Debian {release.number}: exit code {code}: {site.last_line()}")

@@ -44,6 +44,7 @@ _HOW_TO_GET = (
     "apt-get install libvirt-daemon-system libvirt-clients libvirt-daemon-driver-qemu"
     " qemu-system-x86 qemu-utils seabios binutils"
 )
+_SOCKETS = {"libvirtd": "libvirt-sock", "virtqemud": "virtqemud-sock"}
 _VIRSH_WITHIN_S = 60.0
 _IMAGE_BYTES = 1 << 20
 _DOMAIN = """
@@ -71,15 +72,20 @@ class GuestHost:
 
     Nothing of it survives the test process, however that ends (see ``guests/keeper.py``).
 
+    Args:
+        daemon: ``virtqemud`` in libvirtd's place, or libvirtd.
+        words: Of its command line.
+
     Attributes:
         uri: Where it listens, for libvirt clients: full rights. `openReadOnly` works on it too.
-        folder: Sockets, disks, serial logs and ``libvirtd.log``; removed at the end.
+        folder: Sockets, disks, serial logs and the daemon's (``libvirtd.log``); removed at the end.
         daemon_pid: The process id of its libvirtd.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, daemon: str = "libvirtd", *words: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="fg-"))  # short: paths of sockets end at 108 characters
-        self.uri = f"qemu:///session?socket={self.folder}/r/libvirt/libvirt-sock"
+        self.uri = f"qemu:///session?socket={self.folder}/r/libvirt/{_SOCKETS[daemon]}"
+        self._command = (daemon, *words)
         self._user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         self.daemon_pid = 0
         self._count = 0
@@ -105,7 +111,7 @@ class GuestHost:
         }
         keeper = [sys.executable, "-I", "-S", str(_SOURCES / "keeper.py"), str(self.folder), self._user]
         self._keeper = subprocess.Popen(
-            [*keeper, _program("libvirtd")],
+            [*keeper, _program(self._command[0]), *self._command[1:]],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -200,13 +206,13 @@ class GuestHost:
         try:
             wait_until(self._answers, "answer of libvirtd")
         except AssertionError as late:
-            log = (self.folder / "libvirtd.log").read_text(errors="replace")
+            log = (self.folder / f"{self._command[0]}.log").read_text(errors="replace")
             raise GuestError(f"{late}: {log[-2000:]}") from late
 
     def kill_libvirtd(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End the daemon and wait until it is gone; the guests run on."""
         os.kill(self.daemon_pid, how)
-        wait_until(lambda: not self._daemon_lives(), "end of libvirtd")
+        wait_until(lambda: not self.daemon_lives, "end of libvirtd")
 
     def freeze_libvirtd(self) -> None:
         """Make the daemon hang: connections are accepted by the kernel and nothing answers."""
@@ -218,19 +224,21 @@ class GuestHost:
         libvirtd 9.0.0 crashes now and then when it finds that clients have left meanwhile. It is started
         again then, as systemd would.
         """
-        if self._daemon_lives():
+        if self.daemon_lives:
             thaw(self.daemon_pid)
-            wait_until(lambda: self._answers() or not self._daemon_lives(), "answer of libvirtd")
-            if not self._daemon_lives():
+            wait_until(lambda: self._answers() or not self.daemon_lives, "answer of libvirtd")
+            if not self.daemon_lives:
                 self.start_libvirtd()
 
     def restore_libvirtd(self) -> None:
         """See that the daemon answers, whatever a test did to it."""
         self.thaw_libvirtd()
-        if not self._daemon_lives():
+        if not self.daemon_lives:
             self.start_libvirtd()
 
-    def _daemon_lives(self) -> bool:
+    @property
+    def daemon_lives(self) -> bool:
+        """Whether the daemon has not ended."""
         return alive(self.daemon_pid)
 
     def _answers(self) -> bool:
@@ -277,11 +285,18 @@ def libvirt_binding() -> ModuleType:
 
 
 @contextmanager
-def running_guest_host() -> Iterator[GuestHost]:
-    """Run a guest host for a fixture, or leave its tests out with the reason (see `missing_real_part`)."""
+def running_guest_host(daemon: str = "libvirtd", *words: str) -> Iterator[GuestHost]:
+    """Run a guest host for a fixture, or leave its tests out with the reason (see `missing_real_part`).
+
+    virtqemud is left out even where all real parts are required: Debian has it in no package.
+    """
     if reason := programs_missing():
         missing_real_part(reason)
-    with GuestHost() as host:
+    if shutil.which(daemon, path=_PATH) is None:
+        raise pytest.skip.Exception(
+            f"no {daemon} here: Debian 12 and 13 have it in no package; where it is, put its folder on PATH"
+        )
+    with GuestHost(daemon, *words) as host:
         yield host
 
 

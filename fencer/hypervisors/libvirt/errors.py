@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
+from fencer.core.text import printable
 from fencer.errors import (
     GuestNotFound,
     HypervisorDenied,
@@ -56,6 +57,16 @@ _TRANSPORT = {
     66,  # libssh
 }
 _URI = 45
+_STRANGER = "Host key verification failed"
+_REFUSALS = ("Permission denied", _STRANGER)
+"""Of ssh, and of what libvirt starts at its other end: all that comes of them is text."""
+_SAID_CHARS = 600
+_TO_KNOW_A_HOST = (
+    "ssh knows no host key, or another one, of what answers there. Compare its fingerprint with the host's "
+    "own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are equal, take an old key "
+    "out of known_hosts (`ssh-keygen -R HOST`), and let ssh learn it (`ssh HOST true`), as the user that "
+    "fencer runs as"
+)
 _NO_RIGHT = {errno.EACCES, errno.EPERM}
 
 
@@ -66,12 +77,12 @@ def kind_of(code: int, origin: int, system_errno: int, text: str, *, opening: bo
         code: A virErrorNumber.
         origin: A virErrorDomain: which part of libvirt says so.
         system_errno: The error's first number, which is an errno for system errors.
-        text: Its message; ssh's refusal is only to be told by it.
+        text: Its message; a refusal over ssh is only to be told by it.
         opening: It came from opening a connection, when there is no guest yet that it could be about.
     """
     if code == _NO_DOMAIN:
         return GuestNotFound
-    refused = code == _SYSTEM_ERROR and (system_errno in _NO_RIGHT or "Permission denied (" in text)
+    refused = code == _SYSTEM_ERROR and (system_errno in _NO_RIGHT or any(it in text for it in _REFUSALS))
     if code in _DENIED or (refused and (opening or origin in _TRANSPORT)):
         return HypervisorDenied
     if code in _LATE or (code in _BROKEN and (origin in _TRANSPORT or (opening and origin != _URI))):
@@ -94,8 +105,18 @@ def translate(
     """
     code, origin, text = error.get_error_code(), error.get_error_domain(), error.get_error_message() or ""
     kind = kind_of(code, origin, error.get_int1() or 0, text, opening=opening)
-    said = f"{endpoint} ({uri}): {doing}: {text} (libvirt error {code}, from {origin})"
+    said = f"{endpoint} ({uri}): {doing}: {_in_one_line(text)} (libvirt error {code}, from {origin})"
+    if kind is HypervisorDenied and _STRANGER in text:
+        return kind(f"{said}. {_TO_KNOW_A_HOST}; then try `virsh -c '{uri}' list --all`")
     return kind(f"{said}. {_way_out(kind, uri, guest, late=code in _LATE)}")
+
+
+def _in_one_line(text: str) -> str:
+    """Write what libvirt said, of which ssh and the other end have a part, so that it harms no terminal."""
+    words = " ".join(text.replace("@@", " ").split())
+    return printable(
+        words if len(words) <= _SAID_CHARS else f"{words[: _SAID_CHARS // 2]} … {words[-_SAID_CHARS // 2 :]}"
+    )
 
 
 def _way_out(kind: type[HypervisorError], uri: str, guest: str, *, late: bool) -> str:

@@ -39,7 +39,7 @@ def main(folder: str, user: str, *command: str) -> None:
 
 def _start(folder: Path, user: str, command: tuple[str, ...]) -> int:
     identity = pwd.getpwnam(user) if os.geteuid() == 0 else None
-    with (folder / "libvirtd.log").open("ab") as log:
+    with (folder / f"{Path(command[0]).name}.log").open("ab") as log:
         started = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
