@@ -64,7 +64,7 @@ PLACES = (
         "/etc/kubernetes/kubelet.conf",
         ("kubelet.service",),
         config="/var/lib/kubelet/config.yaml",
-        servers=("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf"),
+        servers=("/etc/kubernetes/admin.conf",),
     ),
     Place(
         "MicroK8s",

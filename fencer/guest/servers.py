@@ -62,7 +62,7 @@ def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[li
     Returns:
         The servers, and why files could not be read.
     """
-    entries: list[Any] = list(_SERVER.findall(command))
+    entries: list[str] = _SERVER.findall(command)
     troubles: list[str] = []
     paths = [root / name.lstrip("/") for name in place.servers]
     for path in filter(files.there, (*paths, *settings_files(root, place))):
@@ -75,11 +75,10 @@ def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[li
     return list(found.values()), troubles
 
 
-def another(own: Access, entry: Any) -> Access | None:
+def another(own: Access, entry: str) -> Access | None:
     """Return the way to a server that is listed as `https://HOST:PORT` or `HOST:PORT`; None: as neither."""
-    text = str(entry)
     try:
-        host, port, prefix = address(own.source, text if "://" in text else f"https://{text}")
+        host, port, prefix = address(own.source, entry if "://" in entry else f"https://{entry}")
     except Unusable:
         return None
     if prefix:
@@ -100,7 +99,7 @@ def on_this_machine(host: str) -> bool:
         return host in ("localhost", "::1")
 
 
-def _listed(text: str) -> list[Any]:
+def _listed(text: str) -> list[str]:
     content = document(text)
     return [entry for way in _WAYS for entry in _entries(content, way)]
 

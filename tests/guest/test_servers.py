@@ -13,7 +13,8 @@ import pytest
 from fencer.guest import servers
 from fencer.guest.api import Api
 from fencer.guest.connect import connect
-from fencer.guest.errors import Unreachable
+from fencer.guest.drain import Plan, drain
+from fencer.guest.errors import UNREACHABLE, Unreachable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.places import PLACES, Place
@@ -39,16 +40,12 @@ def _load_balancer(*addresses: str) -> str:
     return json.dumps({"ServerURL": "https://10.0.0.9:6443", "ServerAddresses": addresses}, indent=2)
 
 
-def _kubeconfig(server: str) -> str:
-    return f"""\
-apiVersion: v1
-clusters:
-- cluster:
-    certificate-authority-data: YQ==
-    server: {server}
-  name: kubernetes
-kind: Config
-"""
+def _kubeconfig(*servers: str) -> str:
+    clusters = "".join(
+        f"- cluster:\n    certificate-authority-data: YQ==\n    server: {server}\n  name: kubernetes\n"
+        for server in servers
+    )
+    return f"apiVersion: v1\nclusters:\n{clusters}kind: Config\n"
 
 
 ENVOY = """
@@ -135,10 +132,7 @@ FILES = {
     ),
     "kubeadm control plane": (
         "kubeadm",
-        {
-            "etc/kubernetes/admin.conf": _kubeconfig("https://10.0.0.2:6443"),
-            "etc/kubernetes/super-admin.conf": _kubeconfig("https://10.0.0.3:6443"),
-        },
+        {"etc/kubernetes/admin.conf": _kubeconfig("https://10.0.0.2:6443", "https://10.0.0.3:6443")},
     ),
     "k0s with Traefik": ("k0s", {"run/k0s/nllb/traefik/routing.yaml": TRAEFIK.format(service="apiserver")}),
     "MicroK8s worker": (
@@ -449,6 +443,17 @@ def test_a_name_that_cannot_be_one_is_no_answer(authority: Authority) -> None:
     access = Access("test", "x" * 300, 6443, authority=authority.ca_file.read_text())
     with pytest.raises(Unreachable, match=r"x:6443: .*idna"):
         Api(access).ask("GET", "/", within_s=WITHIN_S)
+
+
+@pytest.mark.timeout(60)
+def test_however_many_do_not_answer_a_shutdown_is_kept_no_longer(authority: Authority) -> None:
+    """Not once for each of them; the last two words say by what it ended."""
+    said: list[str] = []
+    with ExitStack() as stack:
+        frozen = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(servers.MOST)]
+        client = _client(authority, said, *(it.getsockname()[1] for it in frozen))
+        assert drain(client, Plan("boot", Filters(), probe_s=3), said.append) == UNREACHABLE
+    assert [line[:58] for line in said] == ["not drained: no answer of the API server within 3 s: https"]
 
 
 # -- all of it --------------------------------------------------------------------------------------------
