@@ -7,17 +7,20 @@ import os
 import socket
 import ssl
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, List, Tuple, TypeVar
 
 from fencer.guest.errors import GuestError, TooLarge, Unreachable, Unusable
 from fencer.guest.kubeconfig import Access
 
 T = TypeVar("T")
+Others = Callable[[], Tuple[List[Access], List[str]]]
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
 LARGEST = 32 << 20
@@ -54,23 +57,31 @@ class Answer:
 
 
 class Api:
-    """Asks one API server as one user. May be used by several threads.
+    """Asks one API server at a time, as one user. May be used by several threads.
 
     Args:
         access: Where, and as whom.
+        others: Looks who else may be asked, and what keeps it from knowing.
+        say: Told when it goes on with another one.
 
     Raises:
         Unusable: its certificates and key do not work.
     """
 
-    def __init__(self, access: Access) -> None:
-        self.access = access
+    def __init__(
+        self, access: Access, others: Others = lambda: ([], []), say: Callable[[str], object] = len
+    ) -> None:
+        self.access = self.first = access
+        self.others = others
+        self._say = say
         try:
             self._tls = _context(access)
         except (ssl.SSLError, ValueError) as error:
             raise Unusable(f"{access.source}: its certificates cannot be used: {error}") from error
 
-    def ask(self, method: str, path: str, body: Any = None, *, within_s: float) -> Answer:
+    def ask(
+        self, method: str, path: str, body: Any = None, *, within_s: float, at: Access | None = None
+    ) -> Answer:
         """Ask one thing, once. After its time is up nothing goes on behind the back of who asked.
 
         Args:
@@ -78,30 +89,63 @@ class Api:
             path: With its query.
             body: The JSON object to send.
             within_s: Seconds for all of it, the resolving of the name too.
+            at: Another server than that of the last answer.
 
         Raises:
             Unreachable: no whole answer in time.
             TooLarge: a larger one than `LARGEST`, or one that takes much memory.
         """
-        connection = _Connection(self.access, self._tls, within_s)
+        access = at or self.access
+        connection = _Connection(access, self._tls, within_s)
         try:
-            exchange = partial(self._exchange, connection, method, path, body)
-            return within(within_s, exchange, self.access.url)
+            exchange = partial(self._exchange, access, connection, method, path, body)
+            return within(within_s, exchange, access.url)
         finally:
             connection.cut()
 
-    def _exchange(self, connection: _Connection, method: str, path: str, body: Any) -> Answer:
+    def move(self, gone: Access, path: str, why: str, within_s: float) -> bool:
+        """Go on with another server, if one has what is at a path. All are asked at once; the first counts.
+
+        Args:
+            gone: The one that is left; where another thread has left it, nobody is asked.
+            path: For a GET, which changes nothing wherever it is answered.
+            why: What is wrong with the one that is left.
+            within_s: Seconds for all of them.
+        """
+        if self.access is not gone:
+            return True
+        deadline_s = time.monotonic() + within_s
+        answers: SimpleQueue[Any] = SimpleQueue()
+        asked = [it for it in (self.first, *self.others()[0]) if it.url != gone.url]
+        for access in asked:
+            in_background(partial(self._found, access, path, within_s), answers.put)
+        for _ in asked:
+            try:
+                found = answers.get(timeout=max(deadline_s - time.monotonic(), 0))
+            except Empty:
+                break
+            if isinstance(found, Access):
+                self.access = found
+                self._say(f"{why}; going on with {found.url}, which this node's installer lists")
+                return True
+        return False
+
+    def _found(self, access: Access, path: str, within_s: float) -> Access | None:
+        answer = self.ask("GET", path, within_s=within_s, at=access)
+        return access if answer.status == HTTPStatus.OK else None
+
+    def _exchange(self, access: Access, connection: _Connection, method: str, path: str, body: Any) -> Answer:
         headers = {"Accept": "application/json", "User-Agent": _AGENT, "Connection": "close"}
         if body is not None:
             headers["Content-Type"] = _MERGE if method == "PATCH" else "application/json"
-        if self.access.token:
-            headers["Authorization"] = f"Bearer {self.access.token}"
+        if access.token:
+            headers["Authorization"] = f"Bearer {access.token}"
         sent = None if body is None else json.dumps(body).encode()
         try:
-            connection.request(method, self.access.prefix + path, sent, headers)
-            return _answer(connection.getresponse(), self.access.url + path)
-        except (OSError, HTTPException) as error:
-            raise Unreachable(f"{self.access.url}: {_why(error)}") from error
+            connection.request(method, access.prefix + path, sent, headers)
+            return _answer(connection.getresponse(), access.url + path)
+        except (OSError, HTTPException, ValueError) as error:  # a name that is none
+            raise Unreachable(f"{access.url}: {_why(error)}") from error
         finally:
             connection.close()
 

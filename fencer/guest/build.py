@@ -1,14 +1,15 @@
 """Builds `fencer-guest`, one file that runs wherever there is a Python: `python -m fencer.guest.build`.
 
 The same sources give the same bytes, on every machine: files in order, one date, nothing compressed, because
-compressors differ. Instead docstrings, comments, and the types of arguments and results are left out, and
-indentation is one space a level: line by line, so that tracebacks still name the lines of the sources.
+compressors differ. Instead docstrings, comments, types, and spaces that only people need are left out: line
+by line, so that tracebacks still name the lines of the sources.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 import tokenize
 from io import BytesIO, StringIO
@@ -23,6 +24,13 @@ _HERE = Path(__file__).parent
 _UNIT_FOLDERS = (_HERE / "units", _HERE.parent.parent / "systemd")
 """In an installed package; in a checkout."""
 _NOT_INSIDE = {"__main__.py", "build.py"}
+_BEGINS_TEXT, _ENDS_TEXT = (
+    {getattr(tokenize, f"{kind}STRING_{end}", None) for kind in "FT"} for end in ("START", "END")
+)
+"""Since Python 3.12 (and 3.14) a text with names in it is several tokens."""
+_TOGETHER = re.compile(r"\w[\w'\"]|['\"]\w")
+"""Characters that would become one word, or look like it, without a space between them."""
+_PUTS_OFF = "from __future__ import annotations"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MAIN = """\
 import sys
@@ -47,7 +55,7 @@ def build() -> bytes:
     for source in sorted(_HERE.glob("*.py")):
         if source.name not in _NOT_INSIDE:
             contents[f"fencer/guest/{source.name}"] = outdented(
-                without_docs(without_types(source.read_text(encoding="utf-8")))
+                unspaced(without_docs(without_types(source.read_text(encoding="utf-8"))))
             )
     for name, text in units().items():
         contents[f"fencer/guest/units/{name}"] = text
@@ -81,11 +89,29 @@ def without_docs(source: str) -> str:
 
 
 def without_types(source: str) -> str:
-    """Return a module without the types of arguments and results, which nothing asks for where it runs."""
+    """Return a module without types, which nothing asks for where it runs; a `0` is left of a field's."""
     lines = source.encode().split(b"\n")  # columns of a syntax tree count bytes
-    for line, begin, end in sorted(_types(ast.parse(source), lines), reverse=True):
+    for line, begin, end, instead in sorted(_types(ast.parse(source), lines), reverse=True):
+        lines[line - 1] = lines[line - 1][:begin] + instead + lines[line - 1][end:]
+    untyped = b"\n".join(lines).decode()
+    # What puts off the reading of types is not needed where none is left.
+    return untyped if _typed(ast.parse(untyped)) else untyped.replace(_PUTS_OFF, "", 1)
+
+
+def unspaced(source: str) -> str:
+    """Return a module without the spaces within lines that Python does not need; texts stay as they are."""
+    lines = source.split("\n")
+    tokens = list(tokenize.generate_tokens(StringIO(source).readline))
+    within_text, gaps = 0, []
+    for token, following in zip(tokens, tokens[1:]):
+        within_text += (token.type in _BEGINS_TEXT) - (token.type in _ENDS_TEXT)
+        (line, begin), (other_line, end) = token.end, following.start
+        beside = token.string[-1:] + following.string[:1]
+        if line == other_line and not within_text and begin < end and not _TOGETHER.fullmatch(beside):
+            gaps.append((line, begin, end))
+    for line, begin, end in reversed(gaps):
         lines[line - 1] = lines[line - 1][:begin] + lines[line - 1][end:]
-    return b"\n".join(lines).decode()
+    return "\n".join(lines)
 
 
 def outdented(source: str) -> str:
@@ -111,16 +137,27 @@ def _bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
             yield body
 
 
-def _types(tree: ast.AST, lines: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
-    """Yield where types are that stand in one line: the line, and the columns from where to where."""
+def _types(tree: ast.AST, lines: Sequence[bytes]) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield where types are that stand in one line: the line, the columns, and what comes instead."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.annotation and node.annotation.end_lineno == node.lineno:
             begin = node.col_offset + len(node.arg.encode())
-            yield node.lineno, begin, node.annotation.end_col_offset or begin
+            yield node.lineno, begin, node.annotation.end_col_offset or begin, b""
+        if isinstance(node, ast.AnnAssign) and node.annotation.end_lineno == node.annotation.lineno:
+            begin = node.annotation.col_offset
+            yield node.annotation.lineno, begin, node.annotation.end_col_offset or begin, b"0"
         result = node.returns if isinstance(node, ast.FunctionDef) else None
         if result and result.end_lineno == result.lineno:
             begin = lines[result.lineno - 1].rindex(b" ->", 0, result.col_offset)
-            yield result.lineno, begin, result.end_col_offset or begin
+            yield result.lineno, begin, result.end_col_offset or begin, b""
+
+
+def _typed(tree: ast.AST) -> bool:
+    return any(
+        getattr(node, "annotation", None) or getattr(node, "returns", None)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.arg, ast.FunctionDef))
+    )
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -20,6 +20,7 @@ from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
 from fencer.guest.fields import printable
 from fencer.guest.itself import program_and_units
 from fencer.guest.judge import judge
+from fencer.guest.node import NodeClient
 from fencer.guest.rules import Filters
 from fencer.guest.system import boot_id, going_down, run
 from fencer.guest.ways import ways
@@ -139,6 +140,10 @@ def _whole_seconds(text: str) -> int:
     return value
 
 
+def _connect(options: argparse.Namespace) -> NodeClient:
+    return connect(_ROOT, run, options.kubeconfig, options.node, _say)
+
+
 def _drain(options: argparse.Namespace) -> int:
     # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
     with suppress(RuntimeError, ValueError, OSError):  # no stderr: a drain needs nobody to listen
@@ -149,14 +154,14 @@ def _drain(options: argparse.Namespace) -> int:
             why = "is not going down" if down is False else "may not be going down: systemd gives no answer"
             _say(f"this machine {why}; nothing is drained (`fencer-guest drain --now` drains all the same)")
             return REFUSED
-    client = connect(_ROOT, run, options.kubeconfig, options.node)
+    client = _connect(options)
     filters = Filters(force=options.force, delete_emptydir_data=options.delete_emptydir_data)
     plan = drain.Plan(boot_id(), filters, timeout_s=options.timeout, probe_s=options.probe)
     return drain.drain(client, plan, _say)
 
 
 def _uncordon(options: argparse.Namespace) -> int:
-    client = connect(_ROOT, run, options.kubeconfig, options.node)
+    client = _connect(options)
     return uncordon.uncordon(client, boot_id(), options.timeout, _say)
 
 
@@ -177,7 +182,7 @@ def _uninstall(options: argparse.Namespace) -> int:
         if options.root != _ROOT or options.nothing_stands:
             return ""
         try:
-            return uncordon.standing(connect(_ROOT, run, options.kubeconfig, options.node))
+            return uncordon.standing(_connect(options))
         except GuestError:
             _say("nothing was removed. Where no cordon can stand any more: --nothing-stands WHY")
             raise

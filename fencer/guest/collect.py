@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencer.guest import kubelets, logind_files
+from fencer.guest import kubelets, logind_files, servers
 from fencer.guest.connect import connect
 from fencer.guest.errors import GuestError
 from fencer.guest.facts import (
@@ -129,12 +129,22 @@ def _connection(root: Path, run: Run, file: str | None, node: str | None) -> Con
         client = connect(root, run, file, node)
     except GuestError as error:
         return Connection(trouble=str(error))
-    access = client.api.access
-    trouble = ""
+    api, trouble = client.api, ""
     try:
         own = client.read()
         if own.boot_id != boot_id(root):
             trouble = f"node {client.name} reports another boot ({own.boot_id or 'none'}) than this machine's"
     except GuestError as error:
         trouble = str(error)
-    return Connection(client.name, access.url, access.source, trouble)
+    listed, unread = api.others()
+    near = [servers.on_this_machine(it.host) for it in (api.first, *listed)]
+    return Connection(
+        client.name,
+        api.access.url,
+        api.first.source,
+        trouble,
+        others=tuple(it.url for it in (api.first, *listed) if it.url != api.access.url),
+        unread="; ".join(unread),
+        lost=api.first.url if api.access is not api.first else "",
+        alone=all(near),
+    )

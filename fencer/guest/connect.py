@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
+from typing import Callable
 
-from fencer.guest import kubeconfig, kubelets
-from fencer.guest.api import Api
+from fencer.guest import kubeconfig, kubelets, servers
+from fencer.guest.api import Api, Others
 from fencer.guest.errors import Unusable
 from fencer.guest.fields import mapping
 from fencer.guest.node import ASK_WITHIN_S, NodeClient
+from fencer.guest.places import PLACES
 from fencer.guest.system import Run
 
 _WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _USER = re.compile(r"system:node:([a-z0-9.-]+)")
 
 
-def connect(root: Path, run: Run, file: str | None = None, node: str | None = None) -> NodeClient:
+def connect(
+    root: Path,
+    run: Run,
+    file: str | None = None,
+    node: str | None = None,
+    say: Callable[[str], object] = len,
+) -> NodeClient:
     """Prepare to talk to the API server about this machine's Node.
 
     Args:
@@ -24,6 +33,7 @@ def connect(root: Path, run: Run, file: str | None = None, node: str | None = No
         run: Runs commands.
         file: A kubeconfig; None: the kubelet's own is looked for.
         node: The Node's name; None: whom the client certificate names, else whom the API server sees.
+        say: Told when another API server is asked.
 
     Raises:
         Unusable: no credentials, or none that tell the node's name.
@@ -35,11 +45,21 @@ def connect(root: Path, run: Run, file: str | None = None, node: str | None = No
     else:
         path = Path(file)
         access = kubeconfig.read(path, run)
-    api = Api(access)
+    api = Api(access, _others(root, run, path, access), say)
     name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
     if name is None:
         raise Unusable(f"{path}: its user is no kubelet (system:node:NAME), so name the node: --node NAME")
     return NodeClient(api, name)
+
+
+def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Others:
+    """Prepare to look at lists that belong to a kubeconfig; they are read when they are needed."""
+    for place in PLACES:
+        if root / place.kubeconfig.lstrip("/") == path:
+            show = ["systemctl", "show", *place.units, "--property=ExecStart"]
+            command = run(show).text if place.settings else ""
+            return partial(servers.others, root, place, access, command)
+    return lambda: ([], [])
 
 
 def _seen_by(api: Api) -> str | None:

@@ -114,12 +114,20 @@ class Connection:
         server: Where the API server is.
         source: The kubeconfig.
         trouble: Why there is no way; empty: it answered, and the Node is this machine's.
+        others: Whom it would ask next.
+        unread: Which of the installer's lists could not be read, and why.
+        lost: The kubeconfig's server, where that did not answer, and another did.
+        alone: All of them are on this machine.
     """
 
     node: str = ""
     server: str = ""
     source: str = ""
     trouble: str = ""
+    others: tuple[str, ...] = ()
+    unread: str = ""
+    lost: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Iterator
 
-from fencer.guest.facts import Facts, Kubelet, Setting, Unit
+from fencer.guest.facts import Connection, Facts, Kubelet, Setting, Unit
 from fencer.guest.places import PLACES
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
@@ -73,7 +73,23 @@ def _kubelet(facts: Facts) -> Iterator[Finding]:
         yield Finding("api", FAIL, connection.trouble, "without it nothing can be drained")
     else:
         text = f"{connection.server} answers {connection.node} (by {connection.source})"
-        yield Finding("api", OK, text)
+        nexts = ", ".join(connection.others)
+        yield Finding("api", OK, text + (f"; if it does not: {nexts}" if nexts else ""))
+        yield from _servers(connection)
+
+
+def _servers(connection: Connection) -> Iterator[Finding]:
+    if connection.lost:
+        yield Finding("api", WARN, f"{connection.lost}, which the kubeconfig names, does not answer")
+    if connection.unread:
+        yield Finding("api", WARN, f"who else may be asked is not known: {connection.unread}")
+    elif connection.alone:
+        yield Finding(
+            "api",
+            WARN,
+            "it is on this machine, and nothing lists another: where it is gone first, nothing is drained",
+            "one server: graceful node shutdown does more; several: `server:` of k3s and RKE2 (config.yaml)",
+        )
 
 
 def _drain(facts: Facts) -> Iterator[Finding]:

@@ -190,7 +190,7 @@ def _named(path: Path, items: Sequence[dict[str, Any]], kind: str, name: Any) ->
 def _access(
     path: Path, load: Load, load_token: Load, cluster: dict[str, Any], user: dict[str, Any]
 ) -> Access:
-    host, port, prefix = _server(path, _text(cluster, "server"))
+    host, port, prefix = address(path, _text(cluster, "server"))
     certificate = _pem(path, load, user, "client-certificate")
     key = _pem(path, load, user, "client-key")
     token = _text(user, "token") or _file(path, load_token, _text(user, "tokenFile")).strip()
@@ -218,14 +218,23 @@ def _found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
         raise Unusable(f"{error}; or name a kubeconfig yourself: --kubeconfig FILE") from error
 
 
-def _server(path: Path, server: str) -> tuple[str, int, str]:
+def address(source: Path | str, server: str) -> tuple[str, int, str]:
+    """Return host, port and prefix of a server.
+
+    Args:
+        source: The file that names it.
+        server: As it stands there.
+
+    Raises:
+        Unusable: it is no https address.
+    """
     try:
         url = urlsplit(server)
         host, port = url.hostname, url.port or 443
     except ValueError:
         host, port = None, 0
     if not host or url.scheme != "https" or re.search(r"[^\x21-\x7e]", url.path):
-        raise Unusable(f"{path}: its server is no https address: {server!r}")
+        raise Unusable(f"{source}: its server is no https address: {server!r}")
     return host, port, url.path.rstrip("/")
 
 

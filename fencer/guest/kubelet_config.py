@@ -31,7 +31,7 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
     troubles: list[str] = []
     merged: dict[str, Any] = {}
     for path in _files(root, place, found, command, troubles):
-        merged.update(_read(root, path, _settings, troubles) or {})
+        merged.update(read_found(root, path, _settings, troubles) or {})
     by_priority = [mapping(entry) for entry in items(merged.get("shutdownGracePeriodByPodPriority"))]
     periods_s = [_seconds(entry.get("shutdownGracePeriodSeconds")) for entry in by_priority]
     off = str(mapping(merged.get("featureGates")).get("GracefulNodeShutdown", "true")).lower() == "false"
@@ -44,11 +44,20 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
     )
 
 
+def settings_files(root: Path, place: Place) -> list[Path]:
+    """Return the installer's own files, in the order in which it reads them; they need not be there."""
+    if not place.settings:
+        return []
+    own = root / place.settings.lstrip("/")
+    return [own, *sorted((own.parent / f"{own.name}.d").glob("*.yaml"))]
+
+
 def _settings(text: str) -> dict[str, Any]:
     return mapping(document(text))
 
 
-def _read(root: Path, path: Path, reader: Callable[[str], Any], troubles: list[str]) -> Any:
+def read_found(root: Path, path: Path, reader: Callable[[str], Any], troubles: list[str]) -> Any:
+    """Read a file that has to be root's; None where it cannot be read, and then `troubles` gets why."""
     try:
         return reader(files.found(root, path))
     except (ValueError, Unusable) as error:
@@ -79,7 +88,7 @@ def _as_if_started(root: Path, place: Place, troubles: list[str]) -> list[Proces
     Source: microk8s, patch "Kubelite integration", ReadArgsFromFile.
     """
     path = root / place.arguments.lstrip("/")
-    lines = _read(root, path, str.splitlines, troubles) or []
+    lines = read_found(root, path, str.splitlines, troubles) or []
     text = " ".join(line for line in lines if not line.lstrip().startswith("#"))
     words = re.sub("[\"']", "", text).replace("${SNAP_DATA}", str(path.parents[1].relative_to(root))).split()
     return [Process(0, ("kubelet", *words), "")]
@@ -87,12 +96,9 @@ def _as_if_started(root: Path, place: Place, troubles: list[str]) -> list[Proces
 
 def _kubelet_arguments(root: Path, place: Place, troubles: list[str]) -> dict[str, str]:
     """Read `kubelet-arg` from the installer's own files (k3s, RKE2)."""
-    if not place.settings:
-        return {}
-    own = root / place.settings.lstrip("/")
     found: dict[str, str] = {}
-    for path in (own, *sorted((own.parent / f"{own.name}.d").glob("*.yaml"))):
-        content = _read(root, path, _settings, troubles) or {} if files.there(path) else {}
+    for path in filter(files.there, settings_files(root, place)):
+        content = read_found(root, path, _settings, troubles) or {}
         said = content.get("kubelet-arg", content.get("kubelet-arg+"))
         for argument in said if isinstance(said, list) else [said]:
             key, _, value = str(argument).partition("=")

@@ -5,11 +5,14 @@ The Node authorizer and NodeRestriction are on. The guest itself is left out; `t
 
 import json
 import re
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
 from fencer.guest.errors import DONE, REFUSED, Denied
 from fencer.guest.node import NodeClient
@@ -17,6 +20,7 @@ from fencer.guest.rules import Filters, Meaning, Pod
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.binaries import CONTROLLER_MANAGER
 from tests.e2e.cluster import DrainCluster
+from tests.guest.machine import Machine
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
@@ -66,6 +70,25 @@ def client(pods: DrainCluster) -> NodeClient:
 def emptied(client: NodeClient) -> None:
     """The node has none of another test's pods, or of an earlier try's: a drain would count them too."""
     wait_until(lambda: not client.pods(Filters()), "end of earlier pods")
+
+
+def k3s_node(cluster: ControlPlane, root: Path, own: str) -> Machine:
+    """Lay out a k3s node's files: its own API server in the kubeconfig, the real one in the list."""
+    machine, folder = Machine(root), "var/lib/rancher/k3s/agent"
+    pair = cluster.client_certificate(f"system:node:{NODE}", ["system:nodes"])
+    for name, path in (("ca", cluster.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
+        machine.write(f"{folder}/{name}", path.read_text())
+    # The certificate of the tests' API server has this one of the names that all API servers have.
+    names = {"server": own, "certificate-authority": "ca", "tls-server-name": "kubernetes.default.svc"}
+    content = {
+        "clusters": [{"name": "c", "cluster": names}],
+        "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }
+    machine.write(f"{folder}/kubelet.kubeconfig", json.dumps(content))
+    listed = {"ServerURL": cluster.url, "ServerAddresses": [cluster.url.removeprefix("https://")]}
+    machine.write(f"{folder}/etc/k3s-agent-load-balancer.json", json.dumps(listed))
+    return machine
 
 
 def plan(timeout_s: float = ROOMY_S, **filters: bool) -> Plan:
@@ -141,6 +164,25 @@ def test_fat_pods_of_anybodys_do_not_keep_a_nodes_pods_from_being_listed(pods: D
         container = {"name": "main", "image": "none", **more}
         pods.pod(name, LONELY, containers=[container], terminationGracePeriodSeconds=0)
     assert [pod.name for pod in pods.client(LONELY).pods(Filters())] == list(fat)
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_node_whose_own_api_server_is_gone_drains_by_another(pods: DrainCluster, tmp_path: Path) -> None:
+    """It is the cordon's and the evictions' server from then on; the installer's list names it."""
+    said = Told()
+    pods.deploy("web", 2, on=NODE, keep_off=[OTHER])
+    with socket.socket() as gone:
+        gone.bind(("127.0.0.1", 0))
+        own = f"https://127.0.0.1:{gone.getsockname()[1]}"
+        machine = k3s_node(pods.control_plane, tmp_path, own)
+        assert drain(connect(tmp_path, machine.run, say=said), plan(), said) == DONE, str(said)
+    real = pods.control_plane.url
+    assert said[:2] == [
+        f"{own}: Connection refused; going on with {real}, which this node's installer lists",
+        f"{NODE} cordoned",
+    ]
+    assert [event["responseStatus"]["code"] for event in pods.evictions(NODE)].count(201) == 2
+    assert not pods.pods(NODE)
 
 
 @pytest.mark.usefixtures("emptied")

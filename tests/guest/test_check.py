@@ -1,7 +1,7 @@
 """Report C as a table: what a machine is like, what is wrong with it, and what happens to its pods."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,9 @@ from fencer.guest.facts import (
 from fencer.guest.judge import Level, judge
 from fencer.guest.system import Ran
 from fencer.guest.ways import Outcome, ways
-from tests.guest.machine import MOUNTS, Machine
+from tests.controlplane.certificates import Authority
+from tests.guest.machine import BOOT, MOUNTS, Machine
+from tests.guest.serving import send, serving
 
 LOCK = Lock("kubelet", "shutdown", "delay")
 UPGRADES = "/usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"
@@ -122,6 +124,24 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
             {("api", "FAIL")},
             "no way",
             "nothing can be drained",
+        ),
+        (
+            _with(GOOD, connection={"alone": True}),
+            {("api", "warn")},
+            "nothing lists another: where it is gone first, nothing is drained",
+            "graceful node shutdown",
+        ),
+        (
+            _with(GOOD, connection={"alone": True, "unread": "/lb.json: line 1"}),
+            {("api", "warn")},
+            "who else may be asked is not known: /lb.json: line 1",
+            "",
+        ),
+        (
+            _with(GOOD, connection={"lost": "https://127.0.0.1:6443", "others": ("https://10.0.0.2:6443",)}),
+            {("api", "warn")},
+            "https://127.0.0.1:6443, which the kubeconfig names, does not answer",
+            "",
         ),
         (
             _with(GOOD, kubelet={"trouble": "/c: line 3: more of YAML than is read here"}),
@@ -438,3 +458,56 @@ def test_programs_get_all_of_it() -> None:
     assert (said["schema"], said["node"], said["ok"]) == (1, "k8s-1", False)
     assert {way["outcome"] for way in said["ways"]} <= {outcome.value for outcome in Outcome}
     assert any(it["level"] == "FAIL" and it["change"] == "fencer-guest install" for it in said["findings"])
+
+
+# -- other API servers ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_server(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A k3s server that answers on the loopback; where it is."""
+    authority = Authority(tmp_path_factory.mktemp("pki"))
+    body = {"metadata": {"name": "k8s-1"}, "status": {"nodeInfo": {"bootID": BOOT}}}
+    with serving(authority, lambda handler: send(handler, 200, json.dumps(body).encode())) as port:
+        pair = authority.client("system:node:k8s-1", ["system:nodes"])
+        server = f"https://127.0.0.1:{port}"
+        content = {
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": "ca"}}],
+            "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
+        }
+        agent = "var/lib/rancher/k3s/agent"
+        for name, path in (("ca", authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
+            machine.write(f"{agent}/{name}", path.read_text())
+        machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
+        yield server
+
+
+def test_a_servers_only_way_is_its_own_api_server(machine: Machine, own_server: str) -> None:
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --cluster-init ;"
+    (_, ok), (level, text) = _told(machine, "api")
+    assert ok.startswith(f"{own_server} answers k8s-1 (by ")
+    assert (level, "it is on this machine, and nothing lists another" in text) == ("warn", True)
+
+
+def test_itself_by_another_address_is_no_other(machine: Machine, own_server: str) -> None:
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://localhost:6443 ;"
+    assert [level for level, _ in _told(machine, "api")] == ["ok", "warn"]
+
+
+def test_other_servers_are_told_in_their_order(machine: Machine, own_server: str) -> None:
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://10.0.0.2:6443 ;"
+    machine.write("etc/rancher/k3s/config.yaml", "server: https://10.0.0.3:6443\n")
+    ((level, text),) = _told(machine, "api")
+    assert (level, text.startswith(f"{own_server} answers")) == ("ok", True)
+    assert text.endswith("; if it does not: https://10.0.0.2:6443, https://10.0.0.3:6443")
+
+
+def test_a_list_that_is_not_believed_is_told_with_what_would_change_that(
+    machine: Machine, own_server: str
+) -> None:
+    machine.write("etc/rancher/k3s/config.yaml", "server: https://10.0.0.3:6443\n").chmod(0o666)
+    _, (level, text) = _told(machine, "api")
+    assert level == "warn"
+    assert "/etc/rancher/k3s/config.yaml: others than root may change" in text
+    assert "chmod go-w" in text

@@ -2,7 +2,8 @@
 
 Source: k3s.service and cmd/k3s/main.go; rke2 bundle/lib/systemd/system and pkg/executor/staticpod; k0s
 pkg/install, pkg/component/worker/kubelet.go and pkg/config/cfgvars.go; kubeadm's kubelet.service and its
-10-kubeadm.conf; microk8s snap/snapcraft.yaml, snap/hooks/configure and microk8s-resources.
+10-kubeadm.conf; microk8s snap/snapcraft.yaml, snap/hooks/configure and microk8s-resources. Of lists of API
+servers, see `fencer.guest.servers`.
 """
 
 import json
@@ -10,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fencer.guest import kubeconfig, kubelets
 from fencer.guest.collect import collect
+from fencer.guest.connect import connect
 from fencer.guest.errors import Unusable
 from fencer.guest.facts import Kubelet
 from fencer.guest.places import PLACES
@@ -32,11 +35,11 @@ def machine(tmp_path: Path) -> Machine:
     return machine
 
 
-def _kubeconfig(machine: Machine, name: str) -> Path:
+def _kubeconfig(machine: Machine, name: str, server: str = "https://127.0.0.1:6443") -> Path:
     content = {
         "current-context": "x",
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
         "users": [{"name": "u", "user": {"token": "t"}}],
     }
     return machine.write(name, json.dumps(content))
@@ -59,14 +62,19 @@ def _rke2(machine: Machine, unit: str) -> None:
 
 
 def _k0s(machine: Machine, unit: str) -> None:
-    """k0s writes the kubelet's configuration anew at each start, and names it."""
+    """k0s writes the kubelet's configuration anew at each start, and names it.
+
+    The kubelet itself has a copy of the kubeconfig that names the API server beside it, or the load balancer.
+    """
     machine.kubelet(unit, "/usr/local/bin/k0s", unit[3:-8], "--data-dir=/var/lib/k0s")
-    config, kube = "run/k0s/kubelet/config.yaml", "var/lib/k0s/kubelet.conf"
+    config = "run/k0s/kubelet/config.yaml"
+    copy = "kubelet-direct.conf" if "controller" in unit else "nllb/kubeconfig.yaml"
     machine.process(
-        900, ["/var/lib/k0s/bin/kubelet", f"--config=/{config}", f"--kubeconfig=/{kube}"], PPid="812"
+        900, ["/var/lib/k0s/bin/kubelet", f"--config=/{config}", f"--kubeconfig=/run/k0s/{copy}"], PPid="812"
     )
     machine.write(config, GRACEFUL)
-    _kubeconfig(machine, kube)
+    _kubeconfig(machine, f"run/k0s/{copy}", "https://[::1]:7443")
+    _kubeconfig(machine, "var/lib/k0s/kubelet.conf")
 
 
 def _kubeadm(machine: Machine, unit: str) -> None:
@@ -115,6 +123,85 @@ def test_kubelet_credentials_and_configuration_are_found(
     assert collect(machine.root, machine.run).kubelet == Kubelet(unit, grace_s=60)
 
 
+def _joined(machine: Machine, unit: str) -> None:
+    """A server of k3s that joined another one's embedded etcd has that one on its command line."""
+    _k3s(machine, unit)
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://10.0.0.2:6443 --token t ;"
+
+
+def _k3s_agent(machine: Machine, unit: str) -> None:
+    """Its load balancer is in its own process, and keeps all servers in a file."""
+    _k3s(machine, unit)
+    _kubeconfig(machine, "var/lib/rancher/k3s/agent/kubelet.kubeconfig", "https://127.0.0.1:6444")
+    _rancher_list(machine, "k3s/agent/etc/k3s-agent-load-balancer.json", 6443)
+
+
+def _rke2_server(machine: Machine, unit: str) -> None:
+    """Beside an API server there is no load balancer: no file lists the others."""
+    _rke2(machine, unit)
+    machine.write("etc/rancher/rke2/config.yaml", "server: https://10.0.0.2:9345\ntoken: t\n")
+
+
+def _rke2_agent(machine: Machine, unit: str) -> None:
+    """One load balancer for the supervisors, which are no API servers, and one for those."""
+    _rke2(machine, unit)
+    _rancher_list(machine, "rke2/agent/etc/rke2-api-server-agent-load-balancer.json", 6443)
+
+
+def _rancher_list(machine: Machine, name: str, port: int) -> None:
+    content = {"ServerURL": f"https://10.0.0.2:{port}", "ServerAddresses": [f"10.0.0.2:{port}"]}
+    machine.write(f"var/lib/rancher/{name}", json.dumps(content, indent=2))
+
+
+def _kubeadm_local_mode(machine: Machine, unit: str) -> None:
+    """Since 1.31 by choice, since 1.36 always: a control plane's kubelet asks the API server beside it."""
+    _kubeadm(machine, unit)
+    _kubeconfig(machine, "etc/kubernetes/kubelet.conf", "https://10.0.0.1:6443")
+    _kubeconfig(machine, "etc/kubernetes/admin.conf", "https://10.0.0.2:6443").chmod(0o600)
+
+
+def _k0s_with_nllb(machine: Machine, unit: str) -> None:
+    _k0s(machine, unit)
+    traefik = {"services": {"apiserver": {"loadBalancer": {"servers": [{"address": "10.0.0.2:6443"}]}}}}
+    machine.write("run/k0s/nllb/traefik/routing.yaml", yaml.safe_dump({"tcp": traefik}))
+
+
+def _microk8s_worker(machine: Machine, unit: str) -> None:
+    """A proxy on the loopback, where the API server of a control plane would be."""
+    _microk8s(machine, unit)
+    traefik = {"services": {"kube-apiserver": {"loadBalancer": {"servers": [{"address": "10.0.0.2:6443"}]}}}}
+    machine.write(f"{MICROK8S}/args/traefik/provider.yaml", yaml.dump({"tcp": traefik}))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "unit"),
+    [
+        (_joined, "k3s.service"),
+        (_k3s_agent, "k3s-agent.service"),
+        (_rke2_server, "rke2-server.service"),
+        (_rke2_agent, "rke2-agent.service"),
+        (_k0s_with_nllb, "k0scontroller.service"),
+        (_k0s_with_nllb, "k0sworker.service"),
+        (_kubeadm_local_mode, "kubelet.service"),
+        (_microk8s_worker, KUBELITE),
+    ],
+)
+def test_other_api_servers_are_found(
+    machine: Machine, prepare: Callable[[Machine, str], None], unit: str
+) -> None:
+    prepare(machine, unit)
+    found, troubles = connect(machine.root, machine.run, node="k8s-1").api.others()
+    assert ("https://10.0.0.2:6443" in [it.url for it in found], troubles) == (True, [])
+    assert collect(machine.root, machine.run, node="k8s-1").kubelet == Kubelet(unit, grace_s=60)
+
+
+def test_the_first_server_of_k3s_has_no_list(machine: Machine) -> None:
+    """It joined nobody, and keeps nowhere who joined it."""
+    _k3s(machine, "k3s.service")
+    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --cluster-init ;"
+    assert connect(machine.root, machine.run, node="k8s-1").api.others() == ([], [])
+
+
 def test_microk8s_as_it_comes_is_refused_with_what_would_change_it(machine: Machine) -> None:
     """Its group may write all that it keeps: who is in it could choose the server that gets the token."""
     _microk8s(machine, KUBELITE)
@@ -141,8 +228,20 @@ def test_the_uncordon_comes_after_every_installers_unit() -> None:
     assert {unit for place in PLACES for unit in place.units} <= _after("fencer-guest-uncordon.service")
 
 
+def test_the_drain_comes_before_the_stop_of_every_api_server() -> None:
+    """Of k3s and RKE2, k0s and MicroK8s it is in the unit of the kubelet; of kubeadm it ends with containers.
+
+    So a server that goes down by itself still has its own API server for the drain.
+    """
+    containers = {"containerd.service", "crio.service"}
+    assert {unit for place in PLACES for unit in place.units} | containers <= (
+        _after("fencer-guest-drain.service")
+    )
+
+
 def test_the_drain_comes_before_the_stop_of_what_microk8s_is_made_of() -> None:
-    """Its API server is in the kubelet's process; its store, and a worker's way to it, are other units."""
-    assert {f"snap.microk8s.daemon-{part}.service" for part in ("k8s-dqlite", "etcd", "apiserver-proxy")} <= (
+    """Its API server is in the kubelet's process; its store, containers and proxy are other units."""
+    parts = ("k8s-dqlite", "etcd", "apiserver-proxy", "containerd", "flanneld")
+    assert {f"snap.microk8s.daemon-{part}.service" for part in parts} <= (
         _after("fencer-guest-drain.service")
     )

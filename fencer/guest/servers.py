@@ -1,0 +1,122 @@
+"""Which other API servers a node's installer lists, for when the kubeconfig's own one does not answer.
+
+Kubelets of a node with an API server ask only that one: k3s, RKE2 and k0s by loopback, kubeadm by the node's
+address. Where static pods, or the unit, or the store are gone first, a drain would end there.
+
+Only addresses are taken from these files. Who is asked shows a certificate of the same authority for
+`kubernetes`, as all of these installers give to API servers, and to nobody else: addresses do not do, since
+k3s, RKE2 and MicroK8s sign kubelets' certificates, for their addresses, by the same authority.
+
+Source: k3s pkg/cli/server (no load balancer beside an API server), pkg/agent/loadbalancer (ServerURL,
+ServerAddresses), pkg/cluster/https.go and pkg/daemons/control/deps (names); rke2 pkg/cli/defaults (ports);
+kubeadm 1.36 app/cmd/phases/join/kubelet.go (a control plane's kubelet: its own), phases/kubeconfig
+(admin.conf: the endpoint of all), util/pkiutil; k0s 1.37 pkg/component/worker/nllb (Envoy's cds.yaml,
+Traefik's routing.yaml), worker/utils.go (kubelet-direct.conf), cmd/controller/certificates.go; microk8s
+scripts/wrappers/join.py (provider.yaml), microk8s-resources/certs/csr.conf.template.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Iterator
+
+from fencer.guest import files
+from fencer.guest.errors import Unusable
+from fencer.guest.fields import items, mapping
+from fencer.guest.kubeconfig import Access, address
+from fencer.guest.kubelet_config import read_found, settings_files
+from fencer.guest.little_yaml import document
+from fencer.guest.places import Place
+
+MOST = 16
+"""As many are asked; clusters have three to seven."""
+_NAME = "kubernetes"
+_SUPERVISOR, _API = 9345, 6443
+"""RKE2's servers are joined by another port than that of their API servers."""
+_SERVER = re.compile(r" (?:--server|-s)[= ]['\"]?(https:[^\s'\";]+)")
+_TRAEFIK = "tcp.services.{}.loadBalancer.servers.*.address"
+_WAYS = (
+    "ServerAddresses.*",
+    "server",
+    "clusters.*.cluster.server",
+    # The first cluster is the API servers'; konnectivity's is the next.
+    "resources.0.load_assignment.endpoints.*.lb_endpoints.*.endpoint.address.socket_address",
+    _TRAEFIK.format("apiserver"),
+    _TRAEFIK.format("kube-apiserver"),
+)
+
+
+def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[list[Access], list[str]]:
+    """Read who is listed; `MOST` at most. Files have to be root's, as the kubeconfig (`files.found`).
+
+    Args:
+        root: Of the file system.
+        place: The installer.
+        own: The kubeconfig's server: who is listed is asked as that one.
+        command: The unit's ExecStart, which tells what a server of k3s or RKE2 joined by.
+
+    Returns:
+        The servers, and why files could not be read.
+    """
+    entries: list[str] = _SERVER.findall(command)
+    troubles: list[str] = []
+    paths = [root / name.lstrip("/") for name in place.servers]
+    for path in filter(files.there, (*paths, *settings_files(root, place))):
+        entries += read_found(root, path, _listed, troubles) or ()
+    found: dict[str, Access] = {}
+    for entry in entries:
+        access = another(own, entry)
+        if access and len(found) < MOST:
+            found.setdefault(access.url, access)
+    return list(found.values()), troubles
+
+
+def another(own: Access, entry: str) -> Access | None:
+    """Return the way to a server that is listed as `https://HOST:PORT` or `HOST:PORT`; None: as neither."""
+    try:
+        host, port, prefix = address(own.source, entry if "://" in entry else f"https://{entry}")
+    except Unusable:
+        return None
+    if prefix:
+        return None
+    port = _API if port == _SUPERVISOR else port
+    return replace(own, host=host, port=port, server_name=own.server_name or _NAME)
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether an address is this machine's own; of a name that is not asked."""
+    try:
+        at = ip_address(host)
+        kind = socket.AF_INET if at.version == 4 else socket.AF_INET6  # noqa: PLR2004
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, 9))  # sends nothing: the kernel only chooses from where it would
+            return at.is_loopback or probe.getsockname()[0] == host
+    except (OSError, ValueError):
+        return host in ("localhost", "::1")
+
+
+def _listed(text: str) -> list[str]:
+    content = document(text)
+    return [entry for way in _WAYS for entry in _entries(content, way)]
+
+
+def _entries(content: Any, way: str) -> Iterator[str]:
+    values = [content]
+    for step in way.split("."):
+        values = [inner for value in values for inner in _step(value, step)]
+    for value in values:
+        if isinstance(value, dict):
+            host = str(value.get("address"))
+            yield (f"[{host}]" if ":" in host else host) + f":{value.get('port_value')}"
+        elif isinstance(value, str):
+            yield value
+
+
+def _step(value: Any, step: str) -> list[Any]:
+    if step == "*":
+        return items(value)
+    return items(value)[:1] if step == "0" else [mapping(value).get(step)]

@@ -1,0 +1,510 @@
+"""Another API server, where the kubeconfig's own one is gone: who is listed, believed, asked."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from fencer.guest import servers
+from fencer.guest.api import Api
+from fencer.guest.connect import connect
+from fencer.guest.drain import Plan, drain
+from fencer.guest.errors import UNREACHABLE, Unreachable
+from fencer.guest.kubeconfig import Access
+from fencer.guest.node import NodeClient
+from fencer.guest.places import PLACES, Place
+from fencer.guest.rules import Filters, Lot, Meaning, Pod
+from fencer.guest.system import Ran
+from tests.controlplane.certificates import Authority
+from tests.guest.machine import Machine
+from tests.guest.serving import send, serving
+
+OWN = Access("/k", "127.0.0.1", 6443, authority="ca", certificate="crt", key="key")
+LISTED = ["https://10.0.0.2:6443", "https://10.0.0.3:6443"]
+LB = "var/lib/rancher/k3s/agent/etc/k3s-agent-load-balancer.json"
+NAMES = ("127.0.0.1", "kubernetes")
+WITHIN_S = 6.0
+"""Half of it is the first server's."""
+
+
+def _place(name: str) -> Place:
+    return next(place for place in PLACES if place.name == name)
+
+
+def _load_balancer(*addresses: str) -> str:
+    return json.dumps({"ServerURL": "https://10.0.0.9:6443", "ServerAddresses": addresses}, indent=2)
+
+
+def _kubeconfig(*servers: str) -> str:
+    clusters = "".join(
+        f"- cluster:\n    certificate-authority-data: YQ==\n    server: {server}\n  name: kubernetes\n"
+        for server in servers
+    )
+    return f"apiVersion: v1\nclusters:\n{clusters}kind: Config\n"
+
+
+ENVOY = """
+resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: apiserver
+  connect_timeout: 0.25s
+  type: STATIC
+  load_assignment:
+    cluster_name: apiserver
+    endpoints:
+    - lb_endpoints:
+      - endpoint:
+          address:
+            socket_address:
+              address: "10.0.0.2"
+              port_value: 6443
+      - endpoint:
+          address:
+            socket_address:
+              address: "fd00::3"
+              port_value: 6443
+  health_checks:
+  # A remark.
+  - tcp_health_check: {}
+    timeout: 1s
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: konnectivity
+  load_assignment:
+    endpoints:
+    - lb_endpoints:
+      - endpoint:
+          address:
+            socket_address:
+              address: "10.0.0.2"
+              port_value: 8132
+"""
+TRAEFIK = """\
+tcp:
+  routers:
+    r:
+      rule: HostSNI(`*`)
+      service: {service}
+      tls:
+        passthrough: true
+  services:
+    {service}:
+      loadBalancer:
+        servers:
+        - address: 10.0.0.2:6443
+        - address: 10.0.0.3:6443
+    konnectivity:
+      loadBalancer:
+        servers:
+        - address: 10.0.0.2:8132
+"""
+FILES = {
+    "k3s agent": ("k3s", {LB: _load_balancer("10.0.0.2:6443", "10.0.0.3:6443")}),
+    "k3s agent, API server elsewhere": (
+        "k3s",
+        {LB.replace("-agent", "-api-server-agent"): _load_balancer("10.0.0.2:6443", "10.0.0.3:6443")},
+    ),
+    "k3s server": (
+        "k3s",
+        {
+            "etc/rancher/k3s/config.yaml": "token: t\nserver: https://10.0.0.2:6443\n",
+            "etc/rancher/k3s/config.yaml.d/a.yaml": "server: https://10.0.0.3:6443\n",
+        },
+    ),
+    "RKE2 agent": (
+        "RKE2",
+        {
+            "var/lib/rancher/rke2/agent/etc/rke2-api-server-agent-load-balancer.json": _load_balancer(
+                "10.0.0.2:6443", "10.0.0.3:6443"
+            )
+        },
+    ),
+    "RKE2 server, joined by its supervisor's port": (
+        "RKE2",
+        {
+            "etc/rancher/rke2/config.yaml": "server: https://10.0.0.2:9345\n",
+            "etc/rancher/rke2/config.yaml.d/a.yaml": "server: https://10.0.0.3:9345\n",
+        },
+    ),
+    "kubeadm control plane": (
+        "kubeadm",
+        {"etc/kubernetes/admin.conf": _kubeconfig("https://10.0.0.2:6443", "https://10.0.0.3:6443")},
+    ),
+    "k0s with Traefik": ("k0s", {"run/k0s/nllb/traefik/routing.yaml": TRAEFIK.format(service="apiserver")}),
+    "MicroK8s worker": (
+        "MicroK8s",
+        {"var/snap/microk8s/current/args/traefik/provider.yaml": TRAEFIK.format(service="kube-apiserver")},
+    ),
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def _others(machine: Machine, place: str = "k3s", command: str = "") -> tuple[list[str], list[str]]:
+    found, troubles = servers.others(machine.root, _place(place), OWN, command)
+    assert all((it.server_name, it.authority, it.key) == ("kubernetes", "ca", "key") for it in found)
+    return [it.url for it in found], troubles
+
+
+# -- who is listed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_installers_list_other_servers(machine: Machine, case: str) -> None:
+    """Each in its own file and form; the certificate has to name `kubernetes`, as all of theirs do."""
+    place, files = FILES[case]
+    for name, text in files.items():
+        machine.write(name, text)
+    assert _others(machine, place) == (LISTED, [])
+
+
+def test_k0s_lists_other_servers_for_envoy_and_its_own_one(machine: Machine) -> None:
+    machine.write("run/k0s/nllb/envoy/cds.yaml", ENVOY)
+    machine.write("run/k0s/kubelet-direct.conf", _kubeconfig("https://[::1]:6443"))
+    found = ["https://10.0.0.2:6443", "https://[fd00::3]:6443", "https://[::1]:6443"]
+    assert _others(machine, "k0s") == (found, [])
+
+
+@pytest.mark.parametrize(
+    "words", ["--server https://10.0.0.2:6443", "--server=https://10.0.0.2:6443", "-s https://10.0.0.2:6443"]
+)
+def test_what_a_server_joined_by_stands_on_its_command_line(machine: Machine, words: str) -> None:
+    """As the installation of k3s puts it into the unit."""
+    command = f"argv[]=/usr/local/bin/k3s server {words} --token t ; ignore_errors=no"
+    assert _others(machine, "k3s", command) == (LISTED[:1], [])
+    assert _others(machine, "k3s", "argv[]=/usr/local/bin/k3s server --cluster-init ;") == ([], [])
+
+
+@pytest.mark.parametrize("name", [place.name for place in PLACES])
+def test_nothing_listed_is_nothing(machine: Machine, name: str) -> None:
+    assert _others(machine, name) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "http://10.0.0.9:6443",
+        "10.0.0.9:99999",
+        "[::1",
+        "https://10.0.0.9/k8s",
+        "ftp://h:1",
+        "",
+        7,
+        None,
+        {},
+        [],
+    ],
+)
+def test_what_is_no_https_address_is_left_out(machine: Machine, entry: object) -> None:
+    content = {"ServerAddresses": [entry, "10.0.0.2:6443", "10.0.0.2:6443", "10.0.0.3:6443"]}
+    machine.write(LB, json.dumps(content))
+    assert _others(machine) == (LISTED, [])
+
+
+def test_of_a_list_without_end_so_many_are_asked(machine: Machine) -> None:
+    machine.write(LB, _load_balancer(*(f"10.0.{at >> 8}.{at & 255}:6443" for at in range(50_000))))
+    found, troubles = _others(machine)
+    assert (len(found), found[0], troubles) == (servers.MOST, "https://10.0.0.0:6443", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "line 1"),
+        ("a: &b c\n", "line 1"),
+        ("[" * 100_000, "line 1"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ("\x00", "line 1"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_said(machine: Machine, text: str, says: str) -> None:
+    machine.write(LB, text)
+    ((found), (trouble,)) = _others(machine)
+    assert not found
+    assert trouble.startswith(f"/{LB}: ")
+    assert says in trouble
+
+
+@pytest.mark.parametrize("shape", ["[]", "{}", '{"ServerAddresses": {"a": 1}}', '{"ServerAddresses": "x"}'])
+def test_a_list_of_another_shape_lists_nobody(machine: Machine, shape: str) -> None:
+    machine.write(LB, shape if shape != "[]" else "- a\n")
+    assert _others(machine) == ([], [])
+
+
+def test_what_others_than_root_may_write_is_not_believed(machine: Machine) -> None:
+    """Neither the file, nor what is on the way to it: they would choose who is asked with our certificate."""
+    path = machine.write(LB, _load_balancer("10.0.0.2:6443"))
+    for step, mode in ((path, 0o666), (path.parent, 0o775)):
+        before = step.stat().st_mode
+        step.chmod(mode)
+        found, (trouble,) = _others(machine)
+        assert (found, trouble.split(":")[:2]) == (
+            [],
+            [f"/{LB}", " others than root may change what is read here"],
+        )
+        step.chmod(before)
+    assert _others(machine) == (LISTED[:1], [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away; run it as root")
+def test_somebody_elses_list_is_not_believed(machine: Machine) -> None:
+    os.chown(machine.write(LB, _load_balancer("10.0.0.2:6443")), 65534, -1)
+    assert _others(machine)[0] == []
+
+
+# -- who is asked -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("pki"))
+
+
+class Server:
+    """An API server that knows one node without pods, and takes evictions.
+
+    Args:
+        status: Of its answers to a GET.
+    """
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.asked: list[str] = []
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+        """Answer a request."""
+        handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        self.asked.append(f"{handler.command} {handler.path.split('?')[0]}")
+        body = {"metadata": {"name": "k8s-1", "uid": "u"}, "items": [], "message": "so it is"}
+        send(handler, self.status if handler.command == "GET" else 201, json.dumps(body).encode())
+
+
+NODE, PODS = "GET /api/v1/nodes/k8s-1", "GET /api/v1/pods"
+EVICTION = "POST /api/v1/namespaces/default/pods/web/eviction"
+POD = Pod("u-1", "default", "web", Lot.EVICT)
+
+
+@pytest.fixture
+def running(authority: Authority) -> Iterator[Callable[..., int]]:
+    """Starts servers; gives the port of each."""
+    with ExitStack() as stack:
+
+        def start(server: Server, names: tuple[str, ...] = NAMES, by: Authority = authority) -> int:
+            return stack.enter_context(serving(by, server, names))
+
+        yield start
+
+
+@pytest.fixture
+def closed() -> Iterator[int]:
+    """A port where nobody listens: bound, so that nobody else takes it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def _client(authority: Authority, said: list[str], own: int, *others: int) -> NodeClient:
+    first = Access("/k", "127.0.0.1", own, authority=authority.ca_file.read_text())
+    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    identity = {"certificate": pair.cert_file.read_text(), "key": pair.key_file.read_text()}
+    access = Access(first.source, first.host, own, authority=first.authority, **identity)
+    listed = [servers.another(access, f"127.0.0.1:{port}") for port in others]
+    return NodeClient(Api(access, lambda: ([it for it in listed if it], []), said.append), "k8s-1")
+
+
+def test_where_the_first_is_gone_the_next_is_asked_from_then_on(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    said: list[str] = []
+    other = Server()
+    port = running(other)
+    client = _client(authority, said, closed, closed, port)
+    assert client.read(WITHIN_S).name == "k8s-1"
+    assert client.pods(Filters()) == []
+    assert client.evict(POD).meaning is Meaning.GOING
+    assert other.asked == [NODE, NODE, PODS, EVICTION]
+    assert said == [
+        f"https://127.0.0.1:{closed}: Connection refused; going on with https://127.0.0.1:{port}, "
+        "which this node's installer lists"
+    ]
+
+
+def test_where_the_first_hangs(authority: Authority, running: Callable[..., int]) -> None:
+    """The kernel accepts, and nobody shakes hands."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        client = _client(authority, [], frozen.getsockname()[1], running(Server()))
+        assert client.read(WITHIN_S).name == "k8s-1"
+
+
+@pytest.mark.parametrize("status", [500, 503, 504])
+def test_where_the_first_is_going_down(
+    authority: Authority, running: Callable[..., int], status: int
+) -> None:
+    """Its store has no quorum, or it is no longer ready."""
+    own = Server(status)
+    client = _client(authority, [], running(own), running(Server()))
+    assert client.read(WITHIN_S).name == "k8s-1"
+    assert own.asked == [NODE]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 409, 429])
+def test_a_refusal_is_an_answer(authority: Authority, running: Callable[..., int], status: int) -> None:
+    """Another server would say the same; and to go from one that is overloaded to the next helps nobody."""
+    other = Server()
+    client = _client(authority, [], running(Server(status)), running(other))
+    with pytest.raises(Exception, match="so it is"):
+        client.read(WITHIN_S)
+    assert other.asked == []
+
+
+def test_it_moves_in_the_middle_of_a_list(authority: Authority, running: Callable[..., int]) -> None:
+    own, other = Server(), Server()
+    client = _client(authority, [], running(own), running(other))
+    client.read(WITHIN_S)
+    own.status = 503
+    assert client.pods(Filters()) == []
+    assert (own.asked, other.asked) == ([NODE, PODS], [NODE, PODS])
+
+
+def test_it_comes_back_where_the_other_goes(authority: Authority, running: Callable[..., int]) -> None:
+    own, other = Server(503), Server()
+    client = _client(authority, [], running(own), running(other))
+    client.read(WITHIN_S)
+    own.status, other.status = 200, 503
+    assert client.read(WITHIN_S).name == "k8s-1"
+
+
+def test_what_changes_something_is_sent_to_one_server(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """Only a look moves on; the drain asks again after it, with the pod's UID, and so for the same thing."""
+    other = Server()
+    client = _client(authority, [], closed, running(other))
+    assert client.evict(POD).meaning is Meaning.PASSING
+    assert other.asked == []
+    client.read(WITHIN_S)
+    assert client.evict(POD).meaning is Meaning.GOING
+    assert other.asked == [NODE, NODE, EVICTION]
+
+
+def test_what_another_thread_has_left_is_not_left_twice(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    other = Server()
+    client = _client(authority, [], closed, running(other))
+    client.read(WITHIN_S)
+    assert client.api.move(client.api.first, "/", "it is gone", WITHIN_S)
+    assert other.asked == [NODE, NODE]
+
+
+@pytest.mark.parametrize("status", [403, 404, 503])
+def test_only_who_knows_the_node_is_gone_on_with(
+    authority: Authority, running: Callable[..., int], closed: int, status: int
+) -> None:
+    wrong, right = Server(status), Server()
+    client = _client(authority, [], closed, running(wrong), running(right))
+    assert client.read(WITHIN_S).name == "k8s-1"
+    assert right.asked == [NODE, NODE]
+
+
+def test_where_nobody_answers_it_is_said_of_the_first(authority: Authority, closed: int) -> None:
+    with pytest.raises(Unreachable, match=f"127.0.0.1:{closed}: Connection refused"):
+        _client(authority, [], closed, closed + 0).read(WITHIN_S)
+
+
+def test_who_has_another_authority_hears_nothing(
+    authority: Authority, running: Callable[..., int], closed: int, tmp_path: Path
+) -> None:
+    impostor = Server()
+    port = running(impostor, by=Authority(tmp_path / "other"))
+    with pytest.raises(Unreachable, match="refused"):
+        _client(authority, [], closed, port).read(WITHIN_S)
+    assert impostor.asked == []
+
+
+def test_a_kubelet_at_that_address_is_no_api_server(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """Authorities of k3s and others sign kubelets' certificates too, with their addresses."""
+    kubelet = Server()
+    with pytest.raises(Unreachable, match="refused"):
+        _client(authority, [], closed, running(kubelet, ("127.0.0.1", "k8s-2"))).read(WITHIN_S)
+    assert kubelet.asked == []
+
+
+def test_a_name_that_cannot_be_one_is_no_answer(authority: Authority) -> None:
+    access = Access("test", "x" * 300, 6443, authority=authority.ca_file.read_text())
+    with pytest.raises(Unreachable, match=r"x:6443: .*idna"):
+        Api(access).ask("GET", "/", within_s=WITHIN_S)
+
+
+@pytest.mark.timeout(60)
+def test_however_many_do_not_answer_a_shutdown_is_kept_no_longer(authority: Authority) -> None:
+    """Not once for each of them; the last two words say by what it ended."""
+    said: list[str] = []
+    with ExitStack() as stack:
+        frozen = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(servers.MOST)]
+        client = _client(authority, said, *(it.getsockname()[1] for it in frozen))
+        assert drain(client, Plan("boot", Filters(), probe_s=3), said.append) == UNREACHABLE
+    assert [line[:58] for line in said] == ["not drained: no answer of the API server within 3 s: https"]
+
+
+# -- all of it --------------------------------------------------------------------------------------------
+
+
+def test_a_k3s_server_whose_own_api_server_is_gone(
+    machine: Machine, authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """From its kubeconfig, its unit's command line and files, to the other server."""
+    said: list[str] = []
+    port = running(Server())
+    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    agent = "var/lib/rancher/k3s/agent"
+    for name, source in (("ca", authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
+        machine.write(f"{agent}/{name}", source.read_text())
+    user = {"client-certificate": "crt", "client-key": "key"}
+    cluster = {"server": f"https://127.0.0.1:{closed}", "certificate-authority": "ca"}
+    content = {
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+    }
+    machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
+    machine.k3s_command = f"argv[]=/usr/local/bin/k3s server --server https://localhost:{port}"
+    assert connect(machine.root, machine.run, say=said.append).read(WITHIN_S).name == "k8s-1"
+    assert len(said) == 1
+
+
+def test_a_kubeconfig_from_elsewhere_has_no_others(machine: Machine, authority: Authority) -> None:
+    """Which list is its cluster's nobody knows."""
+    machine.write(LB, _load_balancer("10.0.0.2:6443"))
+    content = {
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://10.0.0.1:6443"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    path = machine.write("home/me/config", json.dumps(content))
+    client = connect(machine.root, lambda _: Ran(None), str(path), "k8s-1")
+    assert client.api.others() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.1.1", True),
+        ("localhost", True),
+        ("::1", True),
+        ("api", False),
+        ("192.0.2.1", False),
+    ],
+)
+def test_whose_address_it_is(host: str, here: bool) -> None:
+    assert servers.on_this_machine(host) is here
