@@ -9,6 +9,7 @@ from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import without_questions
+from fencer.ports import Deadline
 from tests.support.deadlines import order
 from tests.support.guests import libvirt_binding
 
@@ -134,3 +135,25 @@ def test_after_closing_nothing_is_read_or_powered_any_more():
     for call in (hypervisor.sweep, lambda: hypervisor.read(guest), lambda: order(hypervisor.stop, guest)):
         with pytest.raises(HypervisorUnreachable, match="closing"):
             call()
+
+
+@pytest.mark.libvirt
+def test_nothing_is_asked_between_the_last_look_at_the_clock_and_a_discard():
+    """What hangs there would come back ten minutes late, and throw away what was saved since."""
+    hypervisor = make("test:///default")
+    connection = libvirt_binding().open("test:///default")
+    domain = connection.lookupByName("test")
+    domain.managedSave()
+    (saved,) = [it for it in hypervisor.sweep() if it.guest.name == "test"]
+    assert saved.power_state is PowerState.SAVED
+
+    def last_look():
+        domain.managedSaveRemove()
+        return 0.0
+
+    hypervisor.discard(
+        saved.guest, saved.incarnation, Deadline(1.0, last_look)
+    )  # whoever asks now is refused
+    domain.create()
+    connection.close()
+    hypervisor.close()

@@ -155,9 +155,12 @@ class LibvirtHypervisor:
         Raises:
             HypervisorProtocol: there is no such image; besides as the port.
         """
-        with self._power(guest, "discard the saved memory of", incarnation, not_after) as domain:
-            if not domain.hasManagedSaveImage():
+        doing = "discard the saved memory of"
+        # Before the last look at run and clock: what hangs in between would carry the order out late.
+        with self._look() as look, self._connector.translated(f"cannot {doing} {guest}", guest=guest.uuid):
+            if not look.link.connection.lookupByUUIDString(guest.uuid).hasManagedSaveImage():
                 raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {NO_IMAGE}")
+        with self._power(guest, doing, incarnation, not_after) as domain:
             domain.managedSaveRemove()
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
