@@ -53,7 +53,7 @@ WANTED = {DATABASE: DATABASE_PODS, QUEUE: QUEUE_PODS, WEB: WEB_PODS, AGENT: len(
 """How many pods each workload has when all is well; for the Job see `Lab.wait_job`."""
 
 _OF_A_FENCE = {"fencer.dev/mark", "fencer.dev/cordon"}
-_SHUTOFF, _SAVED = 5, 5
+_SHUTOFF = 5
 _ALIVE = {1, 2, 4}  # running, blocked, in shutdown
 _COLD = {(1, 1), (3, 11)}  # booted, starting up
 
@@ -386,11 +386,24 @@ class Lab:
     def _memory_of(self, name: str, life: Life) -> Memory:
         powers = wait_until(self._powers, "word of libvirtd")  # a fault may have taken it away
         power, now = powers.get(name), self._life_of(name)
-        if power is None or (power.state == _SHUTOFF and power.reason != _SAVED) or now.boots != life.boots:
+        if power is None or now.boots != life.boots:
             return Memory.GONE
+        if power.state == _SHUTOFF:
+            return Memory.RESUMABLE if self._saved(name) else Memory.GONE
         if now.pid != life.pid and (power.state, power.reason) in _COLD:
             return Memory.GONE  # a new process that was not restored, and has not said yet that it boots
         return Memory.RUNNING if power.state in _ALIVE else Memory.RESUMABLE
+
+    def _saved(self, name: str) -> bool:
+        """Whether a guest that is off has its memory on disk. libvirt still says so when it was discarded."""
+
+        def told() -> tuple[bool] | None:
+            with suppress(GuestError):
+                return (self.nodes[name].guest.saved,)
+            return None
+
+        (saved,) = wait_until(told, "word of libvirtd")
+        return saved
 
     def _powers(self) -> dict[str, Power]:
         try:

@@ -53,6 +53,11 @@ class PveGuest:
             return _PAUSED
         return _SAVED if conf is not None and conf.saved else _OFF
 
+    @property
+    def saved(self) -> bool:
+        """Whether it is off with its memory on disk."""
+        return self.power == _SAVED
+
     def start(self) -> None:
         """Power it on; return when it beats."""
         size = self._size()

@@ -147,6 +147,11 @@ class VBoxGuest:
         """What is left of it, in libvirt's numbers."""
         return _POWERS.get(self._vbox.state(self.machine), _OFF)
 
+    @property
+    def saved(self) -> bool:
+        """Whether it is off with its memory on disk."""
+        return self.power == _POWERS["saved"]
+
     def start(self) -> None:
         """Power it on; return when it beats."""
         size = self._size()

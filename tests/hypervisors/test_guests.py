@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import wait_until
-from tests.support.guests import running_guest_host
+from tests.support.guests import Power, running_guest_host
 
 pytestmark = pytest.mark.libvirt
 
@@ -69,4 +69,27 @@ def test_beats_and_boots_tell_what_the_guest_does(guest_host):
     machine.destroy()
     machine.start()
     assert machine.boots == 3
+    machine.remove()
+
+
+def test_a_guest_is_saved_while_its_memory_is_on_disk_whatever_libvirt_says(guest_host):
+    """The end-to-end tests call a guest a hazard by it that could still write a volume that another one has."""
+    machine = guest_host.define()
+    machine.start()
+    assert not machine.saved
+    machine.save()
+    assert machine.saved
+    guest_host.kill_libvirtd()
+    guest_host.start_libvirtd()
+    assert (machine.power(), machine.saved) == (Power(5, 0), True)
+    machine.start()
+    machine.save()
+    machine.discard_saved()
+    assert (machine.power(), machine.saved) == (Power(5, 5), False)
+    machine.start()
+    machine.save_to_file()
+    assert machine.saved
+    machine.restore_from_file()
+    machine.destroy()
+    assert not machine.saved
     machine.remove()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.support.guests import GuestHost
 
 _PAUSED, _SHUTOFF = 3, 5  # virDomainState
+_FORGOTTEN, _SAVED = 0, 5  # virDomainShutoffReason
 
 
 class GuestError(Exception):
@@ -44,11 +45,13 @@ class Guest:
         self._host = host
         self._socket = host.folder / f"{name}.sock"
         self._file = host.folder / f"{name}.save"
+        self._in_file = False
 
     # -- what an operator does ----------------------------------------------------------------------------
 
     def start(self, *, paused: bool = False) -> None:
         """Start it, from a saved image if there is one; return when it beats (unless `paused`)."""
+        self._in_file = False
         beats = self.beats
         self._virsh("start", *(["--paused"] if paused else []))
         if not paused:
@@ -82,14 +85,17 @@ class Guest:
 
     def save(self) -> None:
         """Stop it with its memory on disk (a managed save)."""
+        self._in_file = False
         self._virsh("managedsave")
 
     def save_to_file(self) -> None:
         """Stop it with its memory in a file of which libvirt keeps no track."""
         self._virsh_on("save", str(self._file))
+        self._in_file = True
 
     def restore_from_file(self) -> None:
         """Let it go on from that file; return when it beats."""
+        self._in_file = False
         beats = self.beats
         self._host.virsh("restore", str(self._file))
         self.wait_for_beat(beats)
@@ -167,6 +173,23 @@ class Guest:
     def power(self) -> Power | None:
         """Ask libvirt how it is; None: libvirt does not know it."""
         return self._host.powers().get(self.name)
+
+    @property
+    def saved(self) -> bool:
+        """Whether it is off with its memory on disk: in a managed save image, or in a file that was saved since.
+
+        libvirt's own word does not tell: it says "saved" after the image was removed, and, once it has
+        restarted, "unknown" although there is a file.
+
+        Raises:
+            GuestError: libvirtd does not answer.
+        """
+        power = self.power()
+        if power is None or power.state != _SHUTOFF:
+            return False
+        in_file = self._in_file and power.reason in {_FORGOTTEN, _SAVED}
+        images = self._host.virsh("list", "--all", "--with-managed-save", "--name").split()
+        return in_file or self.name in images
 
     @property
     def said(self) -> str:
