@@ -73,7 +73,7 @@ def test_beats_and_boots_tell_what_the_guest_does(guest_host):
 
 
 def test_a_guest_is_saved_while_its_memory_is_on_disk_whatever_libvirt_says(guest_host):
-    """The end-to-end tests call a guest a hazard by it that could still write a volume that another one has."""
+    """By it the end-to-end tests call a guest a hazard that could still write a volume of another one."""
     machine = guest_host.define()
     machine.start()
     assert not machine.saved

@@ -176,7 +176,7 @@ class Guest:
 
     @property
     def saved(self) -> bool:
-        """Whether it is off with its memory on disk: in a managed save image, or in a file that was saved since.
+        """Whether it is off with its memory on disk: in a managed save image, or in a file of `save_to_file`.
 
         libvirt's own word does not tell: it says "saved" after the image was removed, and, once it has
         restarted, "unknown" although there is a file.
