@@ -93,12 +93,13 @@ class Guest:
         self._virsh_on("save", str(self._file))
         self._in_file = True
 
-    def restore_from_file(self) -> None:
-        """Let it go on from that file; return when it beats."""
+    def restore_from_file(self, *, paused: bool = False) -> None:
+        """Let it go on from that file; return when it beats (unless `paused`)."""
         self._in_file = False
         beats = self.beats
-        self._host.virsh("restore", str(self._file))
-        self.wait_for_beat(beats)
+        self._host.virsh("restore", *(["--paused"] if paused else []), str(self._file))
+        if not paused:
+            self.wait_for_beat(beats)
 
     def discard_saved(self) -> None:
         """Throw its saved memory away."""
@@ -111,6 +112,14 @@ class Guest:
     def revert_to_snapshot(self, name: str) -> None:
         """Let it run with the memory and disk that it had then, whatever it is doing now."""
         self._virsh_on("snapshot-revert", name)
+
+    def migrate(self, to: "GuestHost") -> None:
+        """Let it run on at another host of this machine, live. It is defined on both afterwards.
+
+        Both have the same disk: it lies in the folder of the host where it was defined first.
+        """
+        way = ("--live", "--persistent", "--unsafe", "--migrateuri", "tcp:127.0.0.1")
+        self._host.virsh("migrate", *way, self.uuid, to.uri)
 
     def undefine(self) -> None:
         """Take its definition away; a running guest runs on and is gone when it ends."""
