@@ -1,6 +1,6 @@
 """docs/libvirt.md holds its tables as they are made from the recordings and from the adapter.
 
-`FENCER_WRITE_DOCS=1` writes them. Each situation that the tests' guests can be brought into is made here, too, and
+`FENCER_WRITE_DOCS=1` writes them. Each situation that the tests' guests can be brought into is made here, and
 the libvirt of this machine has to answer as is recorded.
 """
 
