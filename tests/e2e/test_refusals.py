@@ -95,6 +95,28 @@ def test_a_saved_guest_is_not_fenced(lab: Lab, operator: Operator, afterwards: E
         assert len(written) == 2, written  # the doubt, and its end
 
 
+def test_a_saved_guest_is_fenced_once_its_memory_is_thrown_away(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
+    """`saved_guest: discard`. libvirt goes on saying "saved", and there is nothing left to go on from."""
+    with operator.watching(operator.configure(saved_guest="discard")):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest, began = lab.nodes[name].guest, len(operator.journal(name))
+        boots = guest.boots
+        afterwards.callback(lab.bring_back, name)
+        guest.save()
+        wait_until(lambda: lab.is_fenced(name), "fence")
+        lab.wait_elsewhere(name)
+        story = operator.story(name)[began:]
+        assert story.index("DiscardSaved") < story.index("TaintNode")
+        assert story.count("DiscardSaved") == 1
+        assert not guest.saved
+        lab.see_back(name)
+        assert guest.boots == boots + 1
+        assert DOUBTS not in lab.annotations(name)
+
+
 def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
