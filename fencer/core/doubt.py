@@ -166,7 +166,7 @@ def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
 def _kind(evidence: Evidence) -> Doubted | None:
     if evidence.away:
         return Doubted.MIGRATED
-    if evidence.power_state is PowerState.SAVED:
+    if evidence.filed or evidence.power_state is PowerState.SAVED:
         return Doubted.SAVED
     if evidence.doubt is not None and evidence.doubt.kind is Doubted.CONTRADICTED:
         return Doubted.CONTRADICTED

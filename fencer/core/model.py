@@ -234,6 +234,7 @@ class Evidence:
         proof: What kind of proof an off reading is.
         witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
         away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
+        filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there.
         told: What people have to hear of at once, beside the reading itself; empty: nothing.
         stuck: What brings a final state, where waiting for the hypervisor alone does not; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
@@ -256,6 +257,7 @@ class Evidence:
     proof: Proof = Proof.POWER
     witness: str = ""
     away: bool = False
+    filed: bool = False
     told: str = ""
     stuck: str = ""
     doubt: Doubt | None = None
@@ -273,7 +275,8 @@ class Evidence:
     @property
     def at_rest(self) -> bool:
         """Whether nothing of it runs there, whatever became of its memory."""
-        return self.away or self.power_state in {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
+        off = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
+        return self.away or self.filed or self.power_state in off
 
     @property
     def read(self) -> bool:

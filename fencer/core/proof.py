@@ -112,8 +112,10 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
 
 def not_believed(evidence: Evidence) -> Objection | None:
     """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
-    doubted = Doubted.MIGRATED if evidence.away else evidence.doubt and evidence.doubt.kind
-    if not doubted:
+    doubted = evidence.doubt and evidence.doubt.kind
+    if evidence.away or evidence.filed:
+        doubted = Doubted.MIGRATED if evidence.away else Doubted.SAVED
+    if doubted is None:
         return None
     reason, needs = DOUBTED[doubted]
     return Objection(Verdict.REFUSE, reason, evidence.raw, needs)

@@ -111,6 +111,7 @@ def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
         (observation(node=node(doubts=Unreadable("schema 9"))), REFUSE, Reason.DOUBTS_UNREADABLE),
         (observation(candidates=(), taken_by="k8s-1"), REFUSE, Reason.GUEST_TAKEN),
         (observation(evidence=evidence(PowerState.UNKNOWN, away=True)), REFUSE, Reason.GUEST_LEFT),
+        (observation(evidence=evidence(PowerState.UNKNOWN, filed=True)), REFUSE, Reason.GUEST_SAVED),
         *(
             (observation(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(kind))), REFUSE, reason)
             for kind, reason in DOUBTED.items()
@@ -489,6 +490,18 @@ class TestSavedGuests:
         decision = decide(in_state(PowerState.SAVED, history=short), self.policy)
         assert decision.reason is Reason.NOT_HELD
         assert not set(map(type, decision.actions)) - {RecordDoubts}
+
+    def test_what_lies_nobody_knows_where_is_not_thrown_away_but_refused_and_noted(self):
+        """A file of `virsh save`: it was ordered anew in every pass, and failed each time."""
+        filed = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, filed=True))
+        decision = decide(filed, self.policy)
+        assert (decision.verdict, decision.reason) == (Verdict.REFUSE, Reason.GUEST_SAVED)
+        assert set(map(type, decision.actions)) == {RecordDoubts}
+
+    def test_of_what_lies_nobody_knows_where_a_person_may_say_that_it_is_given_up(self):
+        filed = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, filed=True))
+        spoken = replace(filed, intent=Intent.FENCE, word=Word(guest_off_why="I deleted the file"))
+        assert any(isinstance(action, TaintNode) for action in decide(spoken, ARMED).actions)
 
 
 class TestUnresponsiveGuests:

@@ -203,11 +203,12 @@ class TestRecording:
         ("reading", "kind"),
         [
             (evidence(PowerState.SAVED), Doubted.SAVED),
+            (evidence(PowerState.UNKNOWN, filed=True), Doubted.SAVED),
             (evidence(PowerState.STOPPED, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, doubt=doubt(by="", since_utc="")), Doubted.CONTRADICTED),
         ],
-        ids=["saved", "migrated", "migrated, unknown", "contradicted"],
+        ids=["saved", "saved to a file", "migrated", "migrated, unknown", "contradicted"],
     )
     def test_the_last_word_before_off_is_written_on_the_node(self, reading, kind):
         [written_down] = written(observation(evidence=reading))

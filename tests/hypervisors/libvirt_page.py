@@ -106,6 +106,7 @@ class Watcher:
             raw=reading.raw,
             io_error=reading.io_error,
             away=reading.away,
+            filed=reading.saved is Saved.FILE,
         )
         self._node = replace(self._node, doubts=due(observation(node=self._node, evidence=self._last)))
         image = ", with a managed save image" if has_saved_image else ", no managed save image"

@@ -179,16 +179,16 @@ def test_a_guest_whose_managed_image_was_seen_and_is_gone_is_off(chronicle):
     assert chronicle.end_of(A) == "read as shut off"
 
 
-def test_a_guest_that_was_never_seen_with_an_image_stays_saved(chronicle):
-    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
-    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+def test_of_a_guest_that_was_never_seen_with_an_image_it_is_unknown_where_its_memory_is(chronicle):
+    assert judged(chronicle, 5, 5, image=False) is PowerState.UNKNOWN
+    assert judged(chronicle, 5, 5, image=False) is PowerState.UNKNOWN
 
 
 def test_an_image_of_an_earlier_end_says_nothing_of_what_was_saved_since(chronicle):
     judged(chronicle, 5, 5, image=True)
     boot(chronicle, A, 4)
     chronicle.heard(A, 4, STOPPED, 4)
-    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.UNKNOWN
 
 
 def test_an_answer_that_saw_the_image_before_a_start_says_nothing_of_what_was_saved_since(chronicle):
@@ -196,14 +196,14 @@ def test_an_answer_that_saw_the_image_before_a_start_says_nothing_of_what_was_sa
     boot(chronicle, A, 4)
     chronicle.heard(A, 4, STOPPED, 4)
     assert judged(chronicle, 5, 5, image=True, moment=moment) is PowerState.SAVED
-    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.UNKNOWN
 
 
-def test_a_guest_read_running_after_its_image_was_seen_stays_saved(chronicle):
+def test_of_a_guest_read_running_after_its_image_was_seen_it_is_unknown_where_its_memory_is(chronicle):
     """Its start may not have been heard of yet."""
     judged(chronicle, 5, 5, image=True)
     read(chronicle, A, 1, 3, domain_id=4)
-    assert judged(chronicle, 5, 5, image=False) is PowerState.SAVED
+    assert judged(chronicle, 5, 5, image=False) is PowerState.UNKNOWN
 
 
 def test_a_guest_that_moved_away_is_not_off_because_an_image_is_gone(chronicle):

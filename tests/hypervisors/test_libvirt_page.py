@@ -137,6 +137,7 @@ def facts(evidence):
         evidence.settled,
         evidence.cold_start,
         evidence.away,
+        evidence.filed,
         evidence.io_error,
         evidence.end_recorded,
     )

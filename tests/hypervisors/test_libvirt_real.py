@@ -254,11 +254,11 @@ def test_a_guest_whose_managed_image_is_discarded_is_off(hypervisor, machine, gu
 
 def test_a_guest_saved_to_a_file_cannot_be_discarded_and_says_why(hypervisor, machine, guest):
     machine.save_to_file()
-    saved = reads(hypervisor, guest, PowerState.SAVED)
+    saved = reads(hypervisor, guest, PowerState.UNKNOWN)
     assert "virsh restore FILE" in saved.raw
     with pytest.raises(HypervisorProtocol, match=f"{machine.name}.*no managed save image.*virsh save FILE"):
         order(hypervisor.discard, guest, saved.incarnation)
-    assert hypervisor.read(guest).power_state is PowerState.SAVED
+    assert hypervisor.read(guest).power_state is PowerState.UNKNOWN
     machine.restore_from_file()
     restored = reads(hypervisor, guest, PowerState.RUNNING)
     assert restored.cold_start is False
@@ -269,7 +269,7 @@ def test_an_image_seen_before_says_nothing_of_a_file_that_was_saved_since(hyperv
     reads(hypervisor, guest, PowerState.SAVED)
     machine.start()
     machine.save_to_file()
-    saved = reads(hypervisor, guest, PowerState.SAVED)
+    saved = reads(hypervisor, guest, PowerState.UNKNOWN)
     assert "virsh save FILE" in saved.raw
 
 
@@ -279,7 +279,7 @@ def test_a_file_that_libvirtd_has_forgotten_is_still_doubted_by_the_nodes_note(
 ):
     """What core keeps on the Node has to fit what is read after libvirtd, and maybe the agent, restarted."""
     machine.save_to_file()
-    saved = reads(hypervisor, guest, PowerState.SAVED)
+    saved = reads(hypervisor, guest, PowerState.UNKNOWN)
     noted = Doubt(Doubted.SAVED, saved.guest, saved.witness, by="agent", since_utc="2026-01-01T00:00:00Z")
     guest_host.kill_libvirtd()
     guest_host.start_libvirtd()

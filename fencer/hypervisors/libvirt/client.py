@@ -26,7 +26,7 @@ from fencer.errors import (
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
-from fencer.hypervisors.libvirt.parse import read_power
+from fencer.hypervisors.libvirt.parse import Saved, read_power
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
@@ -286,6 +286,7 @@ class _Look:
             io_error=reading.io_error,
             witness=self.witness,
             away=reading.away,
+            filed=reading.saved is Saved.FILE,
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:

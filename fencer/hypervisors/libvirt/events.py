@@ -136,9 +136,15 @@ def _judged(record: _Record, reading: PowerReading, last_start: int) -> PowerRea
     """Tell saved memory that was thrown away from memory in a file, of which libvirt keeps no track."""
     if reading.saved is Saved.MANAGED:
         record.image_after = last_start
-    elif reading.power_state is not PowerState.SAVED:
+    elif reading.saved is not Saved.FILE:
         record.image_after = None
     elif record.image_after == last_start:
         words = "off, its managed save image was removed"
-        return replace(reading, power_state=PowerState.STOPPED, saved=None, raw=f"{reading.numbers}: {words}")
+        return replace(
+            reading,
+            power_state=PowerState.STOPPED,
+            settled=True,
+            saved=None,
+            raw=f"{reading.numbers}: {words}",
+        )
     return reading

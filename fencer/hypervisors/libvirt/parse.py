@@ -186,6 +186,8 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
     saved = None
     if power_state is PowerState.SAVED and has_saved_image is not None:
         saved = Saved.MANAGED if has_saved_image else Saved.FILE
+    if saved is Saved.FILE:
+        power_state = PowerState.UNKNOWN  # whether there is such a file, nobody here can say
     numbers = _words(state, reason, reason_word)
     return PowerReading(
         power_state=power_state,
