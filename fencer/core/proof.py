@@ -112,7 +112,7 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
 
 def not_believed(evidence: Evidence) -> Objection | None:
     """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
-    doubted = evidence.doubt and evidence.doubt.kind
+    doubted = evidence.doubt.kind if evidence.doubt else None
     if evidence.away or evidence.filed:
         doubted = Doubted.MIGRATED if evidence.away else Doubted.SAVED
     if doubted is None:

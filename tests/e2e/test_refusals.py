@@ -117,6 +117,24 @@ def test_a_saved_guest_is_fenced_once_its_memory_is_thrown_away(
         assert DOUBTS not in lab.annotations(name)
 
 
+def test_a_guest_saved_to_a_file_is_refused_and_nothing_is_ordered_in_vain(
+    lab: Lab, operator: Operator, afterwards: ExitStack
+) -> None:
+    """Not by `saved_guest: discard` either: libvirt keeps no track of the file. Each pass tried it anew."""
+    with operator.watching(operator.configure(saved_guest="discard")):
+        name = lab.busiest()
+        lab.wait_settled()
+        guest, began = lab.nodes[name].guest, len(operator.journal(name))
+        afterwards.callback(start_if_off, guest)
+        guest.save_to_file()
+        wait_until(lambda: "refuse/guest_saved" in operator.story(name)[began:], "refusal")
+        stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
+        assert "DiscardSaved" not in operator.story(name)[began:]
+        assert DOUBTS in lab.annotations(name)
+        guest.restore_from_file()
+        wait_until(lambda: DOUBTS not in lab.annotations(name), "belief")
+
+
 def test_a_paused_guest_that_may_not_be_stopped_is_not_fenced(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
