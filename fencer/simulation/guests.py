@@ -21,6 +21,7 @@ class Passage:
         words: The hypervisor's own.
         settled: No task is in the way of calling that final.
         away: It says that the guest has moved away, and its memory with it.
+        filed: It says that its memory was saved, and not whether it is still there.
         idle: There is a process that has never run, and may be let run on: where its hypervisor has read the
             guest off before, it goes on to call it that.
     """
@@ -29,6 +30,7 @@ class Passage:
     words: str
     settled: bool = False
     away: bool = False
+    filed: bool = False
     idle: bool = False
 
 

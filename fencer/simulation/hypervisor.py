@@ -256,6 +256,7 @@ class SimulatedHypervisor:
             proof=Proof.HA_RECOVERY if guest.recovered else Proof.POWER,
             witness=f"simulation:{self._endpoint}",
             away=told.away,
+            filed=told.filed,
         )
 
     def _told(self, guest: Guest) -> Passage:
@@ -274,6 +275,8 @@ class SimulatedHypervisor:
         if guest.passage is not None and guest.passage.idle and self._rested.get(guest.name) == guest.starts:
             words = f"{guest.passage.words}, a process that never ran: it was off before"
             return Passage(PowerState.STOPPED, words, settled=True)
+        if guest.passage is None and guest.power is PowerState.SAVED and guest.to_file:
+            return Passage(PowerState.UNKNOWN, "shut off (saved), to a file", filed=True)
         return guest.passage or Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)
 
     def _notify(self, guest: Guest) -> None:
