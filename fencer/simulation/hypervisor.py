@@ -275,11 +275,15 @@ class SimulatedHypervisor:
         if guest.passage is not None and guest.passage.idle and self._rested.get(guest.name) == guest.starts:
             words = f"{guest.passage.words}, a process that never ran: it was off before"
             return Passage(PowerState.STOPPED, words, settled=True)
-        if guest.passage is None and guest.power is PowerState.SAVED and guest.to_file:
-            return Passage(PowerState.UNKNOWN, "shut off (saved), to a file", filed=True)
-        return guest.passage or Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)
+        return guest.passage or _at_rest(guest)
 
     def _notify(self, guest: Guest) -> None:
         if guest.endpoint == self._endpoint:
             for wake in self._wakes:
                 self._world.clock.after(EVENT_S, wake)
+
+
+def _at_rest(guest: Guest) -> Passage:
+    if guest.power is PowerState.SAVED and guest.to_file:
+        return Passage(PowerState.UNKNOWN, "shut off (saved), to a file", filed=True)
+    return Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)
