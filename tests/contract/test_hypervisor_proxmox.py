@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract, swept
 from fencer.core.model import GuestRef, PowerState
 from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
-from tests.contract.hypervisor_contract import HypervisorContract, LosableContract, SavingContract, swept
 from tests.support.pve import Daemon, PveCluster, PveServers
 
 ENDPOINT = "home"

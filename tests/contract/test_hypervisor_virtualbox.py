@@ -5,14 +5,14 @@ import signal
 
 import pytest
 
-from fencer.core.model import PowerState
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
-from tests.contract.hypervisor_contract import (
+from fencer.contract.hypervisor import (
     HypervisorContract,
     LosableContract,
     SavingContract,
     eventually_reads,
 )
+from fencer.core.model import PowerState
+from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
 from tests.support import wait_until
 from tests.support.vbox import FakeBackstage, FakeVBox, QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox
