@@ -469,15 +469,16 @@ class HypervisorContract:
         hypervisor.close()
 
 
-@needs("save")
 class SavingContract:
     """For hypervisors that can stop a guest with its memory on disk."""
 
+    @needs("save")
     def test_a_saved_guest_is_not_stopped(self, hypervisor: Hypervisor, backstage: SavingBackstage) -> None:
         guest = backstage.make_guest()
         backstage.save(guest)
         assert eventually_reads(hypervisor, backstage, guest, PowerState.SAVED).settled
 
+    @needs("save")
     def test_a_restored_guest_has_no_cold_start(
         self, hypervisor: Hypervisor, backstage: SavingBackstage
     ) -> None:
@@ -490,7 +491,6 @@ class SavingContract:
         assert restored.incarnation != before.incarnation
 
 
-@needs("cut")
 class LosableContract:
     """For endpoints that can be cut off."""
 
@@ -503,6 +503,7 @@ class LosableContract:
         yield guest
         backstage.mend()
 
+    @needs("cut")
     def test_nothing_is_known_of_an_endpoint_that_is_cut_off(
         self, hypervisor: Hypervisor, cut_guest: GuestRef
     ) -> None:
@@ -511,6 +512,7 @@ class LosableContract:
         with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
             hypervisor.sweep()
 
+    @needs("cut")
     @every_power_action
     def test_nothing_can_be_powered_there(
         self, hypervisor: Hypervisor, cut_guest: GuestRef, act: Order
@@ -518,6 +520,7 @@ class LosableContract:
         with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
             act(hypervisor, cut_guest)
 
+    @needs("cut")
     def test_it_answers_again_when_it_is_back(
         self, hypervisor: Hypervisor, backstage: LosableBackstage, cut_guest: GuestRef
     ) -> None:
@@ -527,6 +530,7 @@ class LosableContract:
         assert hypervisor.read(cut_guest).power_state is PowerState.RUNNING
         assert len(swept(hypervisor, cut_guest)) == 1
 
+    @needs("cut")
     def test_it_is_the_same_host_and_the_same_witness_when_it_is_back(
         self, hypervisor: Hypervisor, backstage: LosableBackstage
     ) -> None:

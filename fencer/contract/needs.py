@@ -18,7 +18,7 @@ ABILITIES = {
 
 
 def needs(ability: str) -> pytest.MarkDecorator:
-    """Mark a test, or all of a class, as one that takes an ability.
+    """Mark a test as one that takes an ability. Not a class: its subclasses would be marked as a whole.
 
     Raises:
         KeyError: there is no such ability.
