@@ -131,8 +131,7 @@ class CellHypervisor:
         return guests, printable(witness)
 
     def _found(self, guest: GuestRef) -> tuple[GuestRef, str]:
-        """Return a guest as it is listed, and who says so. Neither its id nor its UUID alone makes it the
-        same.
+        """Return a guest as it is listed, and who says so: neither id nor UUID alone makes it the same.
 
         Raises:
             GuestNotFound: nobody is listed with both.

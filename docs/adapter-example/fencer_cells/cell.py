@@ -3,8 +3,8 @@
 A farm is a folder with a file ``farm``, which tells farms apart, and a folder for each guest::
 
     FARM/web/uuid   the guest's UUID
-    FARM/web/lock   locked by the guest's process: the kernel lets go of it when that has ended, and not
-    before FARM/web/run    the name of its last run
+    FARM/web/lock   locked by the guest's process: the kernel lets go of it at that one's end
+    FARM/web/run    the name of its last run
 
 ``python cell.py FARM/web`` starts one. SIGTERM is its power button, SIGKILL cuts its power, and
 SIGSTOP pauses it.
