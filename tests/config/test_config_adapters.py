@@ -38,10 +38,8 @@ def test_the_least_is_a_name_and_a_type(cells, load_text):
 
 def test_a_type_that_nobody_brings_is_told_with_those_that_there_are(cells, problems_of):
     (said,) = problems_of(CELLS.replace("cells", "incus"))
-    assert (
-        said
-        == 'config.yaml:6: hypervisors[0].type: must be libvirt or proxmox or virtualbox or cells, not "incus"'
-    )
+    types = "libvirt or proxmox or virtualbox or cells"
+    assert said == f'config.yaml:6: hypervisors[0].type: must be {types}, not "incus"'
     (said,) = problems_of(CELLS.replace("cells", "cell"))
     assert said.endswith('not "cell"; did you mean cells?')
 
