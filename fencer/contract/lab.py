@@ -141,6 +141,6 @@ def build(name: str, folder: Path) -> Lab:
         raise NoLab(f"{found[0].value} made no fencer.contract.lab.Lab, but a {type(lab).__name__}")
     if unknown := set(lab.cannot) - set(ABILITIES):
         raise NoLab(
-            f"{found[0].value}: cannot names {', '.join(sorted(unknown))}; known: {', '.join(ABILITIES)}"
+            f"{found[0].value}: `cannot` names {', '.join(sorted(unknown))}; known: {', '.join(ABILITIES)}"
         )
     return lab

@@ -10,15 +10,19 @@ from fencer.contract.hypervisor import HypervisorContract, LosableContract, Savi
 from fencer.contract.lab import Lab, NoLab, build
 from fencer.contract.others import Bench, OthersContract
 from fencer.contract.plugin import LEFT_OUT
+from fencer.errors import ConfigError
+from fencer.hypervisors.adapters import load
 from fencer.ports import Hypervisor
 
 
 @pytest.fixture(scope="session")
 def lab(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The lab that the adapter's package brings."""
+    name = pytestconfig.getoption("adapter")
     try:
-        lab = build(pytestconfig.getoption("adapter"), tmp_path_factory.mktemp("lab"))
-    except NoLab as error:
+        lab = build(name, tmp_path_factory.mktemp("lab"))
+        load(lab.endpoint, name)
+    except (NoLab, ConfigError) as error:
         pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
     yield lab
     lab.close()
