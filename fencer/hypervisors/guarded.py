@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from fencer.core.model import Evidence, GuestRef, PowerState
 from fencer.core.text import printable
@@ -26,11 +28,14 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors import plausible
+from fencer.hypervisors.plausible import Implausible
 from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
 
 ERRORS = (HypervisorUnreachable, HypervisorDenied, GuestNotFound, GuestChanged, HypervisorProtocol)
 ASIDE_S = 2.0
 """For so long fencer waits for a call that nothing depends on."""
+NUDGE_S = 0.2
+"""And so long where a hypervisor's hook waits for fencer."""
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +74,7 @@ class Guarded:
         began_s = self._now_s()
         with self._translated("sweep"):
             answer: Iterable[object] = self._adapter.sweep()
-            statements = list(answer)
-        taken = [self._taken_from_sweep(one, began_s) for one in statements]
+            taken = [self._taken_from_sweep(one, began_s) for one in list(answer)]
         times = Counter(one.guest.key for one in taken)
         return [
             one if times[one.guest.key] == 1 else _unknown(one.guest, "told more than once", began_s)
@@ -84,7 +88,7 @@ class Guarded:
             statement: object = self._adapter.read(guest)
             evidence = plausible.evidence(statement, self._endpoint)
             if evidence.guest.key != guest.key:
-                raise ValueError(f"asked for {guest.key}, it told of {evidence.guest.key}")
+                raise Implausible(f"asked for {guest.key}, it told of {evidence.guest.key}")
         return _dated(evidence, began_s)
 
     def stop_settings(self, guest: GuestRef) -> StopSettings | None:
@@ -119,7 +123,7 @@ class Guarded:
 
     def nudge(self, guest: str) -> None:
         """Hand a hook's hint on."""
-        self._aside("nudge", lambda: self._adapter.nudge(guest))
+        self._aside("nudge", lambda: self._adapter.nudge(guest), NUDGE_S)
 
     def close(self) -> None:
         """Have the adapter give back what it holds, and go on without it where it does not return."""
@@ -139,10 +143,10 @@ class Guarded:
             kind = next(kind for kind in ERRORS if isinstance(error, kind))
             raise kind(said if self._endpoint in said else f"{self._endpoint}: {said}") from error
         except (Exception, SystemExit) as error:
-            log.debug("endpoint=%s the adapter's %s failed", self._endpoint, call, exc_info=True)
+            said = str(error) if isinstance(error, Implausible) else _with_place(error)
             raise HypervisorProtocol(
                 f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): "
-                f"{printable(f'{type(error).__name__}: {error}')}"
+                f"{printable(said)}"
             ) from error
 
     @contextmanager
@@ -155,7 +159,7 @@ class Guarded:
     def _taken_from_sweep(self, statement: object, began_s: float) -> Evidence:
         try:
             return _dated(plausible.evidence(statement, self._endpoint), began_s)
-        except ValueError as error:
+        except Implausible as error:
             guest = plausible.named(statement, self._endpoint)
             if guest is None:
                 raise HypervisorProtocol(
@@ -164,19 +168,26 @@ class Guarded:
                 ) from error
             return _unknown(guest, str(error), began_s)
 
-    def _aside(self, name: str, call: Callable[[], None]) -> None:
+    def _aside(self, name: str, call: Callable[[], None], wait_s: float = ASIDE_S) -> None:
         """Make a call that nothing depends on, in a thread of its own: it may fail, or never return."""
 
         def run() -> None:
             try:
                 call()
             except (Exception, SystemExit) as error:  # noqa: BLE001 - nothing depends on it
-                said = printable(f"{type(error).__name__}: {error}")
+                said = printable(_with_place(error))
                 log.warning("endpoint=%s the adapter's %s failed: %s", self._endpoint, name, said)
 
         thread = threading.Thread(target=run, name=f"fencer-{self._endpoint}-{name}", daemon=True)
         thread.start()
-        thread.join(ASIDE_S)
+        thread.join(wait_s)
+
+
+def _with_place(error: BaseException) -> str:
+    """Say what was raised, and where: the line in which its author has to look."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _dated(evidence: Evidence, began_s: float) -> Evidence:

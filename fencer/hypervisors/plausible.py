@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite, isnan
+from math import inf
 from types import NoneType
 
 from fencer.core.identity import canonical
@@ -12,6 +12,9 @@ from fencer.ports import EndpointInfo, StopSettings
 
 LONGEST_TEXT = 2000
 """Characters. Names are written on Nodes, whose annotations are bounded."""
+
+LARGEST = 1e12
+"""Seconds. Python's whole numbers know no end, and what is reckoned with them does."""
 
 Types = tuple[type, ...]
 _GUEST: Mapping[str, Types] = {
@@ -62,20 +65,24 @@ ITS_PROOFS = frozenset({Proof.POWER, Proof.ABSENCE})
 """The others take more than one hypervisor's word."""
 
 
+class Implausible(Exception):
+    """Something that an adapter cannot have meant to say, with why."""
+
+
 def evidence(statement: object, endpoint: str) -> Evidence:
     """Return a statement about a guest of an endpoint, if it can be one.
 
     Raises:
-        ValueError: it cannot, with why.
+        Implausible: it cannot, with why.
     """
     if type(statement) is not Evidence:
-        raise ValueError(f"no Evidence, but {_seen(statement)}")
+        raise Implausible(f"no Evidence, but {_seen(statement)}")
     _check(statement, _EVIDENCE)
     _check_guest(statement.guest, endpoint)
-    if isnan(statement.observed_at_s):
-        raise ValueError("observed_at_s is no number")
+    if not -LARGEST <= statement.observed_at_s <= inf:
+        raise Implausible(f"observed_at_s is {_seen(statement.observed_at_s)}")
     if wrong := [words for words, is_so in _contradictions(statement).items() if is_so]:
-        raise ValueError("; ".join(wrong))
+        raise Implausible("; ".join(wrong))
     return statement
 
 
@@ -84,7 +91,7 @@ def named(statement: object, endpoint: str) -> GuestRef | None:
     guest = statement.guest if type(statement) is Evidence else None
     try:
         return _check_guest(guest, endpoint)
-    except ValueError:
+    except Implausible:
         return None
 
 
@@ -92,10 +99,10 @@ def info(answer: object) -> EndpointInfo:
     """Return how an endpoint describes itself, if it can be that.
 
     Raises:
-        ValueError: it cannot, with why.
+        Implausible: it cannot, with why.
     """
     if type(answer) is not EndpointInfo:
-        raise ValueError(f"no EndpointInfo, but {_seen(answer)}")
+        raise Implausible(f"no EndpointInfo, but {_seen(answer)}")
     _check(answer, _INFO)
     return answer
 
@@ -104,15 +111,15 @@ def stop_settings(answer: object) -> StopSettings | None:
     """Return what is set for a guest's stops, if it can be that.
 
     Raises:
-        ValueError: it cannot, with why.
+        Implausible: it cannot, with why.
     """
     if answer is None:
         return None
     if type(answer) is not StopSettings:
-        raise ValueError(f"no StopSettings, but {_seen(answer)}")
+        raise Implausible(f"no StopSettings, but {_seen(answer)}")
     _check(answer, _STOPS)
-    if not isfinite(answer.shutdown_s) or answer.shutdown_s < 0:
-        raise ValueError(f"shutdown_s is {answer.shutdown_s}")
+    if not 0 <= answer.shutdown_s <= LARGEST:
+        raise Implausible(f"shutdown_s is {_seen(answer.shutdown_s)}")
     return answer
 
 
@@ -132,12 +139,12 @@ def _contradictions(said: Evidence) -> dict[str, bool]:
 
 def _check_guest(guest: object, endpoint: str) -> GuestRef:
     if type(guest) is not GuestRef:
-        raise ValueError(f"about no GuestRef, but {_seen(guest)}")
+        raise Implausible(f"about no GuestRef, but {_seen(guest)}")
     _check(guest, _GUEST)
     if guest.endpoint != endpoint:
-        raise ValueError(f"about a guest of the endpoint {guest.endpoint!r}")
+        raise Implausible(f"about a guest of the endpoint {guest.endpoint!r}")
     if not guest.id or canonical(guest.uuid) != guest.uuid or not guest.uuid:
-        raise ValueError(f"about a guest with the id {guest.id!r} and the UUID {guest.uuid!r}: that is none")
+        raise Implausible(f"about a guest with the id {guest.id!r} and the UUID {guest.uuid!r}: that is none")
     return guest
 
 
@@ -145,11 +152,11 @@ def _check(value: object, types: Mapping[str, Types]) -> None:
     for name, allowed in types.items():
         seen: object = getattr(value, name)
         if type(seen) not in allowed:
-            raise ValueError(f"{name} is {_seen(seen)}")
+            raise Implausible(f"{name} is {_seen(seen)}")
         texts = seen if isinstance(seen, tuple | frozenset) else (seen,) if isinstance(seen, str) else ()
         for text in texts:
             if type(text) not in {str, *allowed} or len(text) > LONGEST_TEXT:
-                raise ValueError(f"in {name}: {_seen(text)}")
+                raise Implausible(f"in {name}: {_seen(text)}")
 
 
 def _seen(value: object) -> str:
