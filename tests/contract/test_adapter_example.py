@@ -10,6 +10,8 @@ from fencer.hypervisors import adapters
 from tests.contract.strangers import pytest_on
 from tests.support.adapters import EXAMPLE, install, install_example
 
+pytestmark = pytest.mark.slow  # a pytest for each
+
 CELLS = "fencer_cells:ADAPTER"
 LAB = "fencer_cells.lab:CellLab"
 

@@ -71,13 +71,13 @@ class CellLab(Lab):
 
     def pause(self, guest: GuestRef) -> None:
         """Stop its process."""
-        os.kill(self._pid(guest), signal.SIGSTOP)
-        self._wait(lambda: self._state(guest) == "T", f"{guest} stopped")
+        os.kill(self.pid(guest), signal.SIGSTOP)
+        self._wait(lambda: self.state(guest) == "T", f"{guest} stopped")
 
     def resume(self, guest: GuestRef) -> None:
         """Continue it."""
-        os.kill(self._pid(guest), signal.SIGCONT)
-        self._wait(lambda: self._state(guest) != "T", f"{guest} continued")
+        os.kill(self.pid(guest), signal.SIGCONT)
+        self._wait(lambda: self.state(guest) != "T", f"{guest} continued")
 
     def cut(self) -> None:
         """Take the folder away, as a disk that is not mounted is."""
@@ -94,7 +94,7 @@ class CellLab(Lab):
 
     def lives(self, guest: GuestRef) -> bool:
         """Look for its process, whatever its lock says."""
-        return self._state(guest) not in {"", "X", "Z"}
+        return self.state(guest) not in {"", "X", "Z"}
 
     def close(self) -> None:
         """Kill all that is left."""
@@ -105,16 +105,18 @@ class CellLab(Lab):
                 self.destroy(guest)
 
     def _end(self, guest: GuestRef, how: signal.Signals) -> None:
-        os.kill(self._pid(guest), how)
+        os.kill(self.pid(guest), how)
         self._wait(lambda: not self.lives(guest), f"{guest} ended")
 
     def _run(self, guest: GuestRef) -> list[str]:
-        return (self._farm / guest.id / "run").read_text().split()
+        farm = self._away if self._away.exists() else self._farm
+        return (farm / guest.id / "run").read_text().split()
 
-    def _pid(self, guest: GuestRef) -> int:
+    def pid(self, guest: GuestRef) -> int:
+        """Return the number of the process of its last run."""
         return int(self._run(guest)[1])
 
-    def _state(self, guest: GuestRef) -> str:
+    def state(self, guest: GuestRef) -> str:
         """Return the state of the process of its last run; empty: there is none of that number and start."""
         _boot, pid, started = self._run(guest)
         try:
