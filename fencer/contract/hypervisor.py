@@ -338,18 +338,6 @@ class HypervisorContract:
         order(hypervisor.stop, guest, paused.incarnation)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
 
-    @needs("pause")
-    def test_a_guest_that_cannot_obey_is_not_off(
-        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
-    ) -> None:
-        """Whatever is answered to a request to shut down is no consent; and a request is no cut."""
-        backstage.pause(guest)
-        run = eventually_reads(hypervisor, backstage, guest, PowerState.PAUSED).incarnation
-        with suppress(HypervisorError):
-            order(hypervisor.shutdown, guest)
-        after = hypervisor.read(guest)
-        assert (after.power_state, after.incarnation) == (PowerState.PAUSED, run)
-
     def test_a_guest_that_others_start_after_our_stop_reads_running(
         self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
     ) -> None:

@@ -103,14 +103,17 @@ class OthersContract:
         assert not lab.lives(guest)
 
     @needs("pause")
-    def test_a_pause_that_was_asked_to_shut_down_is_not_off_to_another_agent_either(
+    def test_a_guest_that_cannot_obey_is_not_off(
         self, bench: Bench, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
     ) -> None:
+        """Whatever is answered to a request to shut down is no consent; and a request is no cut."""
         lab.pause(guest)
+        run = eventually_reads(hypervisor, lab, guest, PowerState.PAUSED).incarnation
         with suppress(HypervisorError):
             order(hypervisor.shutdown, guest)
         for reader in (hypervisor, bench.connect()):
-            assert reader.read(guest).power_state is PowerState.PAUSED
+            after = reader.read(guest)
+            assert (after.power_state, after.incarnation) == (PowerState.PAUSED, run)
         assert lab.lives(guest)
 
     # -- who is who ---------------------------------------------------------------------------------------
