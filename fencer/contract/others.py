@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 import pytest
 
+from fencer.contract.backstage import NOBODY, Ending, eventually_reads, every_end, swept
 from fencer.contract.deadlines import order
-from fencer.contract.hypervisor import NOBODY, Ending, eventually_reads, every_end, swept
 from fencer.contract.lab import Lab
 from fencer.contract.needs import needs
 from fencer.core.model import Evidence, GuestRef, PowerState

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("fencer.contract.hypervisor", "fencer.contract.others")
+pytest.register_assert_rewrite(
+    "fencer.contract.backstage", "fencer.contract.hypervisor", "fencer.contract.others"
+)
 
 SUITE = Path(__file__).with_name("suite.py")
 LEFT_OUT = pytest.StashKey[dict[str, str]]()

@@ -5,12 +5,8 @@ import signal
 
 import pytest
 
-from fencer.contract.hypervisor import (
-    HypervisorContract,
-    LosableContract,
-    SavingContract,
-    eventually_reads,
-)
+from fencer.contract.backstage import eventually_reads
+from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
 from fencer.core.model import PowerState
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
 from tests.support import wait_until
