@@ -107,6 +107,13 @@ def account(bare_api: ControlPlane, token: str, tmp_path_factory) -> KubernetesC
     return KubernetesCluster(ClusterSettings(kubeconfig=str(path)))
 
 
+@pytest.fixture
+def patient_account(bare_api: ControlPlane, token: str, tmp_path) -> KubernetesCluster:
+    """The same, and it waits a minute for each answer: for a test that compares how long they take."""
+    path = write_kubeconfig(tmp_path / "kubeconfig", bare_api.url, {"token": token}, ca_file=bare_api.ca_file)
+    return KubernetesCluster(ClusterSettings(kubeconfig=str(path), read_timeout_s=60.0))
+
+
 def apply(backstage: ApiBackstage, manifest: Path) -> None:
     """Make every object of a manifest."""
     for document in yaml.safe_load_all(manifest.read_text()):

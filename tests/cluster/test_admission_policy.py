@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 import yaml
@@ -160,16 +161,24 @@ def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words
 
 
-def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, account, node):
-    """To compare 30,000 fields one by one took six seconds; fencer waits for seven."""
+def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, patient_account, node):
+    """The policy adds little to what such a record costs anyhow. Field by field it took ninefold."""
     backstage = ApiBackstage(guarded)
     keys_of = {**{f"f:{number}": {} for number in range(60_000)}, f"f:{keys.BINDING}": {}}
     entry = {"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": "2020-01-01T00:00:00Z"}
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:annotations": keys_of}}}
     record = [*backstage.send("GET", f"{NODES}/{node}")["metadata"]["managedFields"], entry]
-    assert kubelet_refused(guarded, node, {"metadata": {"managedFields": record}}) is None
-    account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
-    assert account.fact(node).node.binding is not None
+    forged, written = [], []
+    for boot in ("boot-1", "boot-2", "boot-3"):
+        began_s = time.monotonic()
+        assert kubelet_refused(guarded, node, {"metadata": {"managedFields": record}}) is None
+        forged.append(time.monotonic() - began_s)
+        view = patient_account.fact(node).node
+        began_s = time.monotonic()
+        patient_account.bind(view, Binding(GUEST, (boot,)))
+        written.append(time.monotonic() - began_s)
+        assert patient_account.fact(node).node.binding is not None
+    assert min(written) < 4 * min(forged)
 
 
 @pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
