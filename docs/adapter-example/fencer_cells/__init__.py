@@ -162,7 +162,7 @@ class CellHypervisor:
         return Evidence(
             guest=guest,
             power_state=state,
-            settled=True,
+            settled=state is not PowerState.UNKNOWN,
             incarnation=run,
             cold_start=True,
             raw=raw,

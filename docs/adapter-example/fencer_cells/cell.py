@@ -6,6 +6,7 @@ A farm is a folder with a file ``farm``, which tells farms apart, and a folder f
     FARM/web/lock   locked by the guest's process: the kernel lets go of it at that one's end
     FARM/web/run    the name of its last run
 
+The farm lies on a disk of the host's own: what holds locks elsewhere, this kernel does not know.
 ``python cell.py FARM/web`` starts one. SIGTERM is its power button, SIGKILL cuts its power, and
 SIGSTOP pauses it.
 """
