@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fencer.contract.deadlines import IN_TIME, TOO_LATE
 from fencer.core.model import NEVER_S, Doubt, Doubted, Evidence, GuestRef, PowerState, Proof
@@ -213,6 +215,56 @@ def test_a_list_that_breaks_amid_is_an_error():
 
     with pytest.raises(HypervisorProtocol, match=r"cannot be understood \(sweep\): KeyError: 'state'"):
         guarded(sweep=half).sweep()
+
+
+class Hostile:
+    """Whatever is asked of it fails."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    def __hash__(self):
+        raise RuntimeError("hashed")
+
+    def __repr__(self):
+        raise RuntimeError("shown")
+
+
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from([*PowerState, *Proof]),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.tuples(st.text(max_size=3) | st.integers()),
+    st.frozensets(st.text(max_size=3) | st.integers(), max_size=2),
+    st.builds(Hostile),
+)
+GUESTS = st.fixed_dictionaries({}, optional=dict.fromkeys(GuestRef.__dataclass_fields__, ANYTHING))
+STATEMENTS = st.fixed_dictionaries({}, optional=dict.fromkeys(Evidence.__dataclass_fields__, ANYTHING))
+
+
+@given(GUESTS, STATEMENTS)
+def test_whatever_is_said_an_adapter_is_understood_or_nothing_is_known(guest, statement):
+    said = replace(OFF, **{"guest": replace(GUEST, **guest), **statement})
+    guard = guarded(read=lambda _guest: said, sweep=lambda: [said])
+    for ask in (lambda: [guard.read(GUEST)], guard.sweep):
+        try:
+            (taken,) = ask()
+        except HypervisorProtocol as error:
+            assert str(error).isprintable()  # noqa: PT017 - both outcomes are right
+            continue
+        assert taken.guest.endpoint == "farm"
+        assert taken.observed_at_s <= NOW_S
+        assert not taken.gone or (
+            taken.incarnation and taken.witness and taken.proof in {Proof.POWER, Proof.ABSENCE}
+        )
+        assert taken.power_state in {PowerState.UNKNOWN, said.power_state}
 
 
 # -- errors -------------------------------------------------------------------------------------------------
