@@ -9,7 +9,7 @@ from pathlib import Path
 from fencer.cli.findings import ANYBODY, Finding, Level, without_key
 from fencer.cli.wire import Wiring
 from fencer.config import secret_files
-from fencer.config.settings import Config, ProxmoxEndpoint, VirtualBoxEndpoint
+from fencer.config.settings import AdapterEndpoint, Config, ProxmoxEndpoint, VirtualBoxEndpoint
 from fencer.config.ssh_words import is_ssh
 from fencer.core.text import count
 
@@ -50,6 +50,9 @@ def transport_findings(config: Config) -> Iterator[Finding]:
         if isinstance(one, VirtualBoxEndpoint) and one.unseen is not None:
             note = f"what {one.unseen} makes of the host's key is not looked into"
             yield Finding("transport", one.name, Level.NOTE, note, (_asking_ssh(one.command),))
+        if isinstance(one, AdapterEndpoint):
+            note = f"who may answer there is its adapter's matter, which another package brings ({one.type})"
+            yield Finding("transport", one.name, Level.NOTE, note)
 
 
 def _asking_ssh(command: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
 from fencer.config import secret_files
 from fencer.config.settings import (
+    AdapterEndpoint,
     Config,
     Endpoint,
     LibvirtEndpoint,
@@ -137,7 +138,7 @@ class Wiring:
         """Build the way to one endpoint; only its own type's library is imported.
 
         Raises:
-            ConfigError: that library is not installed.
+            ConfigError: that library, or somebody else's adapter, is not installed or cannot be used.
         """
         match endpoint:
             case LibvirtEndpoint(name, uri):
@@ -167,6 +168,13 @@ class Wiring:
                     groups=endpoint.power.groups,
                 )
                 return ProxmoxHypervisor(settings, clock.now_s)
+            case AdapterEndpoint():
+                from fencer.hypervisors.adapters import AdapterSettings, connect  # noqa: PLC0415
+
+                told = AdapterSettings(
+                    endpoint.name, endpoint.settings, endpoint.secret_files, now_s=clock.now_s
+                )
+                return connect(endpoint.type, told)
             case _:
                 assert_never(endpoint)
 

@@ -8,8 +8,9 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from fencer.config.document import Document, Place, Problem, quoted, spell
-from fencer.config.schema import File, sections_at, type_of
+from fencer.config.schema import OTHERS, OWN, File, sections_at, type_of
 from fencer.core.text import printable
+from fencer.hypervisors.adapters import installed
 
 _ACCEPTED = {
     "model_type": "a mapping (`key: value` lines)",
@@ -51,6 +52,7 @@ def place_in(document: Document, loc: tuple[str | int, ...]) -> Place:
     missing key is named by it.
     """
     place: Place = ()
+    loc = tuple(part for part in loc if part not in {OWN, OTHERS})
     for index, part in enumerate(loc):
         within = document.at(place)
         written = part in within if isinstance(within, dict) else isinstance(within, list)
@@ -73,7 +75,7 @@ def _sentence(error: ErrorDetails, place: Place, document: Document) -> str:
         case "missing" | "union_tag_not_found":
             said = f"missing{_example(place)}"
         case "union_tag_invalid":
-            said = _one_of(error["ctx"]["expected_tags"], document.at(place))
+            said = _type(error["ctx"]["expected_tags"], document.at(place))
         case "too_short":
             said = "must not be empty"
         case "value_error":
@@ -94,8 +96,10 @@ def _known(place: Place, document: Document) -> str:
     if hint := near(word, here):
         return hint
     others = [section for section in sections_at(place[:-1]) if word in section.model_fields]
-    if types := [type_ for section in others if (type_ := type_of(section))]:
+    if types := [type_ for section in others if (type_ := type_of(section)) not in {"", OTHERS}]:
         return f"; it is of type {' or '.join(types)}"
+    if any(type_of(section) == OTHERS for section in others):
+        return "; it is for hypervisors whose adapter another package brings"
     homes: list[Place] = [(), *((name,) for name in File.model_fields)]
     for home in homes:
         if any(word in section.model_fields for section in sections_at(home)):
@@ -117,6 +121,14 @@ def _one_of(expected: str, value: Any) -> str:
     words = re.findall(r"'([^']*)'", expected)
     hint = near(value, words) if isinstance(value, str) else ""
     return f"must be {' or '.join(words)}, {_seen(value)}{hint}"
+
+
+def _type(own: str, value: Any) -> str:
+    """Name fencer's own types of hypervisors and those that installed packages bring."""
+    others = installed()
+    said = _one_of(", ".join([own, *(f"'{printable(name)}'" for name in others)]), value)
+    none = not others and isinstance(value, str) and "did you mean" not in said
+    return f"{said}; no adapter of another package is installed beside fencer" if none else said
 
 
 def _wrong_type(kind: str, value: Any, place: Place) -> str:

@@ -12,7 +12,7 @@ from fencer.config import transport
 from fencer.config.complaints import near
 from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.policy_section import DEFAULTS, PolicySection
-from fencer.config.schema import VirtualBoxSection
+from fencer.config.schema import OTHERS, VirtualBoxSection, whose
 from fencer.config.texts import canonical_guest
 from fencer.core.policy import Mode, Policy
 from fencer.core.text import printable
@@ -21,6 +21,7 @@ _UNIQUE = {
     "name": "names must be unique",
     "uri": "every guest would be found twice",
     "command": "every guest would be found twice",
+    "settings": "every guest would be found twice",
 }
 _WITHOUT = {("virtualbox", "command"): VirtualBoxSection.model_fields["command"].default}
 """What stands for a key that is not written."""
@@ -62,6 +63,8 @@ def _twice(document: Document, hypervisors: list[dict[str, Any]], name: str) -> 
     first: dict[str, Place] = {}
     for index, item in enumerate(hypervisors):
         value = item.get(name, _WITHOUT.get((str(item.get("type")), name)))
+        if name == "settings" and whose(item) == OTHERS:
+            value = [item.get("type"), value or {}]
         if not isinstance(value, str | list):
             continue
         place: Place = ("hypervisors", index, name)

@@ -5,6 +5,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
+"""The types of hypervisors that fencer has an adapter for itself."""
+
 
 def key(description: str, *, example: Any, unit: str | None = None) -> Any:
     """Describe a key for people and editors.

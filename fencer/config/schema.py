@@ -1,8 +1,9 @@
 """The configuration file's schema: every key with its meaning, unit and an example.
 
 Defaults of the policy are those of `fencer.core.policy.Policy`, nowhere else. To add a type of hypervisor,
-write its section with `type` and `endpoint()` below and name it in `HypervisorSection`: messages, `show` and
-the JSON Schema follow by themselves.
+write its section with `type` and `endpoint()` below and name it in `OwnSection` and
+`fencer.config.keys.OWN_TYPES`: messages,
+`show` and the JSON Schema follow by themselves. Adapters of others share one section, `AdapterSection`.
 """
 
 import json
@@ -10,11 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
+from fencer.config.adapter_section import AdapterSection
 from fencer.config.document import Place
 from fencer.config.host_power_section import HostPowerSection
-from fencer.config.keys import Section, choice, key, seconds, sections_in
+from fencer.config.keys import OWN_TYPES, Section, choice, key, seconds, sections_in
 from fencer.config.policy_section import PolicySection
 from fencer.config.power_section import PowerSection, ProxmoxPowerSection
 from fencer.config.settings import (
@@ -37,6 +39,7 @@ from fencer.config.texts import (
     Word,
 )
 from fencer.core.policy import Mode
+from fencer.hypervisors.adapters import installed
 
 HOST_POWER = {"host": "pve1", "agent": "fence_ipmilan", "options": {"ip": "10.0.0.5"}, "never_sleeps": True}
 
@@ -249,8 +252,26 @@ class ProxmoxSection(Section):
         )
 
 
-HypervisorSection: TypeAlias = Annotated[
+OwnSection: TypeAlias = Annotated[
     LibvirtSection | ProxmoxSection | VirtualBoxSection, Field(discriminator="type")
+]
+OWN, OTHERS = "(fencer's own)", "(of others)"
+"""Tags that nobody can write as a key."""
+
+
+def whose(written: object) -> str:
+    """Tell who brings the adapter for a hypervisor that is written; fencer where nobody does, which objects.
+
+    Args:
+        written: The mapping of it.
+    """
+    kind = written.get("type") if isinstance(written, dict) else getattr(written, "type", None)
+    others = isinstance(kind, str) and kind not in OWN_TYPES and kind in installed()
+    return OTHERS if others else OWN
+
+
+HypervisorSection: TypeAlias = Annotated[
+    Annotated[OwnSection, Tag(OWN)] | Annotated[AdapterSection, Tag(OTHERS)], Discriminator(whose)
 ]
 
 
@@ -336,14 +357,18 @@ def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: Non
             found = [section for known in fields for section in sections_in(known.annotation)]
             sections = list(dict.fromkeys(found))
         written = type_at(place[:depth])
-        sections = [section for section in sections if type_of(section) == written] or sections
+        kind = OTHERS if isinstance(written, str) and written not in OWN_TYPES else written
+        sections = [section for section in sections if type_of(section) == kind] or sections
     return sections
 
 
 def type_of(section: type[Section]) -> str:
-    """Return the `type` that a section is for; empty where there is one kind of it only."""
+    """Return the `type` that a section is for, or `OTHERS`; empty where there is one kind of it only."""
     known = section.model_fields.get("type")
-    return str(get_args(known.annotation)[0]) if known is not None else ""
+    if known is None:
+        return ""
+    own = get_args(known.annotation)
+    return str(own[0]) if own else OTHERS
 
 
 def json_schema() -> str:

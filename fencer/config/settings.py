@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fencer.config import transport, way_keys
 from fencer.core.identity import Admission, Rules
@@ -182,7 +182,44 @@ class ProxmoxEndpoint:
         return ()
 
 
-Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint
+@dataclass(frozen=True, slots=True)
+class AdapterEndpoint:
+    """A hypervisor whose adapter another package brings.
+
+    Attributes:
+        name: What fencer calls the endpoint; unique.
+        type: What that package calls its adapter.
+        settings: What the adapter is told; it checks them itself. Nothing secret is among them.
+        secret_files: Files with credentials, by the adapter's names for them.
+        power: Which of its guests power actions may touch.
+        host_power: Who reads the power of its hosts.
+        one_host: The endpoint is one host: silent together with it.
+    """
+
+    name: str
+    type: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    secret_files: Mapping[str, Path] = field(default_factory=dict)
+    power: Admission = field(default_factory=Admission)
+    host_power: tuple[PowerWitness, ...] = ()
+    one_host: bool = False
+
+    @property
+    def where(self) -> str:
+        """The way there, for people."""
+        return f"{self.type}: " + ", ".join(f"{name}={value}" for name, value in self.settings.items())
+
+    @property
+    def unauthenticated(self) -> None:
+        """Not known here: the way there is the adapter's own."""
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """None but `secret_files`."""
+        return ()
+
+
+Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint | AdapterEndpoint
 """Any endpoint."""
 
 
@@ -234,9 +271,11 @@ class Config:
     def secrets(self) -> tuple[Path, ...]:
         """Files that hold credentials, for fencer's eyes alone; a kubeconfig may name more of them."""
         tokens = [one.token_file for one in self.endpoints if isinstance(one, ProxmoxEndpoint)]
+        others = [one.secret_files.values() for one in self.endpoints if isinstance(one, AdapterEndpoint)]
         witnesses = self.power_witnesses.values()
         passwords = [one.password_file for one in witnesses if one.password_file is not None]
-        return (self.kubernetes.kubeconfig, *dict.fromkeys((*tokens, *passwords)))
+        named = (*tokens, *(path for paths in others for path in paths), *passwords)
+        return (self.kubernetes.kubeconfig, *dict.fromkeys(named))
 
     @property
     def keys(self) -> tuple[Path, ...]:

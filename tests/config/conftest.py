@@ -1,6 +1,6 @@
 """Ways to load text as if it were a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,14 @@ import pytest
 from fencer.config.load import load
 from fencer.config.settings import Config
 from fencer.errors import ConfigError
+from tests.support.adapters import install_example, on_path
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Iterator[None]:
+    """Have the example adapter installed: its type is cells."""
+    with on_path(*install_example(tmp_path / "site-packages")):
+        yield
 
 
 @pytest.fixture

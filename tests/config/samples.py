@@ -83,6 +83,21 @@ journal: /var/lib/fencer/journal.jsonl
 """
 """Every kind of key, with values that are not defaults."""
 
+FARM = """\
+  - name: farm
+    type: cells
+    settings: {farm: /srv/farm, servers: [a, b], tries: 3}
+    secret_files:
+      token: /etc/fencer/farm-token
+    one_host: true
+    power:
+      mapped: true
+    host_power:
+      - {host: farm1, agent: fence_ipmilan, never_sleeps: true}
+"""
+WITH_OTHERS = FULL.replace("nodes:\n", f"{FARM}nodes:\n", 1)
+"""And a hypervisor whose adapter another package brings: that of docs/adapter-example."""
+
 CONFIG = Path(__file__).parents[2] / "config"
 EXAMPLES = sorted((CONFIG / "examples").glob("*.yaml"))
 REFERENCE = CONFIG / "fencer.yaml"

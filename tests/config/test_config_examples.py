@@ -20,13 +20,13 @@ def test_the_reference_as_it_stands_has_all_defaults():
     assert load(REFERENCE).policy == Policy()
 
 
-def test_the_reference_has_every_key():
+def test_the_reference_has_every_key(cells):
     document = check(parse(uncommented().encode(), "fencer.yaml")).document
     written = {tuple(part for part in place if isinstance(part, str)) for place in document.lines}
     assert [place for place, _ in keys() if place not in written] == []
 
 
-def test_the_reference_shows_the_defaults_of_the_policy():
+def test_the_reference_shows_the_defaults_of_the_policy(cells):
     file = check(parse(uncommented().encode(), "fencer.yaml")).file
     shown = file.policy.model_dump(exclude={"max_fenced"})
     assert shown == File.model_validate(

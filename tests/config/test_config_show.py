@@ -3,7 +3,7 @@
 from fencer.config.document import parse
 from fencer.config.load import check
 from fencer.config.show import render, show
-from tests.config.samples import EXAMPLES, FULL, VALID, keys
+from tests.config.samples import EXAMPLES, FULL, VALID, WITH_OTHERS, keys
 
 
 def shown(text: str) -> str:
@@ -37,19 +37,19 @@ def test_values_say_their_line_and_defaults_say_so():
     assert lines[-1] == "journal: null  # default"
 
 
-def test_every_key_is_shown():
-    document = parse(shown(FULL).encode(), "shown")
+def test_every_key_is_shown(cells):
+    document = parse(shown(WITH_OTHERS).encode(), "shown")
     written = {tuple(part for part in place if isinstance(part, str)) for place in document.lines}
     assert [place for place, _ in keys() if place not in written] == []
 
 
-def test_what_is_shown_reads_back_as_the_same_configuration():
+def test_what_is_shown_reads_back_as_the_same_configuration(cells):
     odd = (
         FULL.replace("k8s 1", 'k8s: \\"1\\" # \U0001f600')
         .replace("lab/k8s", '"lab/k8s')
         .replace("\U0001f600", '\U0001f600"')
     )
-    for text in [VALID, FULL, odd, f"{VALID}nodes: {{on: lab/on, '12': lab/12, null: lab/null}}\n"]:
+    for text in [VALID, WITH_OTHERS, odd, f"{VALID}nodes: {{on: lab/on, '12': lab/12, null: lab/null}}\n"]:
         config = check(parse(text.encode(), "f.yaml")).config
         assert check(parse(shown(text).encode(), "shown")).config == config
 

@@ -7,7 +7,6 @@ from tests.support.guests import leave_out_early
 pytest.register_assert_rewrite(
     "tests.contract.asker_contract",
     "tests.contract.cluster_contract",
-    "tests.contract.hypervisor_contract",
     "tests.contract.host_power_contract",
 )
 

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 
+from fencer.contract.backstage import swept
+from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
 from fencer.core.model import GuestRef, PowerState
 from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
-from tests.contract.hypervisor_contract import HypervisorContract, LosableContract, SavingContract, swept
 from tests.support.pve import Daemon, PveCluster, PveServers
 
 ENDPOINT = "home"

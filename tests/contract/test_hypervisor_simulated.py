@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+from fencer.contract.deadlines import order
+from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
 from fencer.core.model import PowerState
 from fencer.errors import (
     GuestNotFound,
@@ -16,8 +18,6 @@ from fencer.simulation.clock import VirtualClock
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.world import World
-from tests.contract.hypervisor_contract import HypervisorContract, LosableContract, SavingContract
-from tests.support.deadlines import order
 
 PATIENCE_S = 60
 

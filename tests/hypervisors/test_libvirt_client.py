@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import without_questions
 from fencer.ports import Deadline
-from tests.support.deadlines import order
 from tests.support.guests import libvirt_binding
 
 NOBODY = GuestRef("lab", "x", "00000000-dead-4000-8000-000000000000", "nobody")

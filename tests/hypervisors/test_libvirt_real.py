@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import Doubt, Doubted, GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.link import LinkKeeper
 from tests.support import wait_until
-from tests.support.deadlines import order
 
 pytestmark = pytest.mark.libvirt
 

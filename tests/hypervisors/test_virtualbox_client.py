@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import IN_TIME, order
 from fencer.core.identity import Directory, Rules, subject_of, swapped
 from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
 from tests.support import wait_until
-from tests.support.deadlines import IN_TIME, order
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
 pytestmark = pytest.mark.slow  # each call of VBoxManage is a process, and some hang

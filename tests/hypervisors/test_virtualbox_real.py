@@ -5,10 +5,10 @@ The contract's tests start some, where that is possible.
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
-from tests.support.deadlines import order
 from tests.support.vbox.machines import RealVBox, real_vbox
 
 LONG_AGO = "2001-01-01T00:00:00.000000000Z"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon
 from fencer.core.policy import Mode, Policy
 from fencer.runtime.hookdrain import Request, drain_for
@@ -11,7 +12,6 @@ from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget
 from tests.cli.lab import Lab
-from tests.support.deadlines import IN_TIME
 
 NAME = "k8s-2"
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import FenceMark
 from fencer.core.policy import PausedGuest, ResumedGuest
 from fencer.errors import HypervisorProtocol
@@ -12,7 +13,6 @@ from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach, Truth
-from tests.support.deadlines import IN_TIME
 
 NODES = ("k8s-1", "k8s-2", "k8s-3")
 

@@ -18,8 +18,11 @@ _WORDS = {"Apache 2.0": "Apache-2.0", "LGPLv2+": "LGPL-2.1-or-later"}
 
 Source: libvirt-python's COPYING.LESSER is version 2.1, and its sources say "or later".
 """
-_NOT_EVERYWHERE = {"libvirt-python": "LGPL-2.1-or-later"}
-"""Not installed everywhere: it has to be compiled."""
+_NOT_EVERYWHERE = {
+    "libvirt-python": "LGPL-2.1-or-later",  # it has to be compiled
+    "colorama": "BSD-3-Clause",  # pytest takes it on Windows alone
+}
+"""Not installed everywhere, each with its licence. Source: their own LICENSE files."""
 
 
 def licence(package: str) -> str | None:

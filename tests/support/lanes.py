@@ -32,7 +32,15 @@ LANES: Sequence[Sequence[str]] = (
         "test_controlplane",
     ),
     ("test_proxmox", "test_virtualbox"),
-    ("test_drain", "test_drain_benchmark", "test_random_faults", "test_guest_api", "test_plan", "test_lab"),
+    (
+        "test_drain",
+        "test_drain_benchmark",
+        "test_random_faults",
+        "test_guest_api",
+        "test_plan",
+        "test_lab",
+        "test_other_adapter",
+    ),
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out.
 

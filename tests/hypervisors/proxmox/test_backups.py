@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PodView, PowerState
 from fencer.errors import HypervisorProtocol
 from tests.hypervisors.proxmox.nodes import Watch
-from tests.support.deadlines import order
 
 HOURS = 3 * 3600
 

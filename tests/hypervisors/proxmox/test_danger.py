@@ -25,6 +25,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PowerState, Proof
 from fencer.errors import (
     GuestNotFound,
@@ -32,7 +33,6 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
-from tests.support.deadlines import order
 from tests.support.pve import Pmxcfs
 
 OFF = {PowerState.STOPPED, PowerState.ABSENT}

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorDenied
 from fencer.hypervisors.proxmox.groups import hidden_pools, read_groups
 from fencer.hypervisors.proxmox.parse import read_listing
-from tests.support.deadlines import order
 from tests.support.pve.cluster import RIGHTS
 from tests.support.pve.data import recordings
 

@@ -6,10 +6,10 @@ import socket
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import ConfigError, HypervisorUnreachable
 from tests.hypervisors.proxmox.conftest import serve
-from tests.support.deadlines import order
 from tests.support.pve import PveCluster
 
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorProtocol
 from tests.hypervisors.proxmox.nodes import Watch
-from tests.support.deadlines import order
 
 TEN_MINUTES = 600
 

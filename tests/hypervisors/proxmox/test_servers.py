@@ -15,6 +15,7 @@ from typing import ClassVar
 import pytest
 
 from fencer.bounded import LARGEST_BYTES
+from fencer.contract.deadlines import order
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import (
     ConfigError,
@@ -29,7 +30,6 @@ from fencer.hypervisors.proxmox.server import read_answer
 from fencer.hypervisors.proxmox.settings import Token
 from tests.controlplane.certificates import Authority
 from tests.hypervisors.proxmox.conftest import Home, serve
-from tests.support.deadlines import order
 from tests.support.pve import Daemon, PveCluster, PveServers
 from tests.support.pve.cluster import RIGHTS
 

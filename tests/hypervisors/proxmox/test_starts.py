@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.decide import decide
 from fencer.core.model import (
     Candidate,
@@ -22,7 +23,6 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, Policy
 from fencer.errors import GuestChanged
 from tests.hypervisors.proxmox.test_danger import final
-from tests.support.deadlines import order
 from tests.support.pve import Refused
 
 

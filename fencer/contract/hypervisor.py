@@ -1,7 +1,8 @@
 """What every implementation of the port `Hypervisor` must do, whether it is real or a world in memory.
 
 A test module runs the contract by subclassing `HypervisorContract`, and where the hypervisor can do it also
-`SavingContract` and `LosableContract`, and giving them two fixtures::
+`SavingContract` and `LosableContract`, and giving them two fixtures. (For an adapter of others ``pytest
+--adapter=NAME`` does all that: see `fencer.contract.lab`.) ::
 
     class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContract):
         @pytest.fixture
@@ -14,110 +15,30 @@ The backstage may live longer than one test: guests are never used twice, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
 
 import pytest
 
-from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.contract.backstage import (
+    NOBODY,
+    Backstage,
+    Ending,
+    LosableBackstage,
+    Order,
+    SavingBackstage,
+    eventually_reads,
+    every_change,
+    every_end,
+    every_power_action,
+    swept,
+)
+from fencer.contract.deadlines import IN_TIME, TOO_LATE, order
+from fencer.contract.needs import needs
+from fencer.core.model import GuestRef, PowerState, Proof
 from fencer.errors import GuestChanged, GuestNotFound, HypervisorError, HypervisorUnreachable
 from fencer.ports import Hypervisor
-from tests.support.deadlines import IN_TIME, TOO_LATE, order
-
-NOBODY = "00000000-dead-4000-8000-000000000000"
-
-
-class Backstage(Protocol):
-    """Does to guests, behind the port's back, what operators, accidents and the guests themselves do.
-
-    A method returns once it is done, though the hypervisor may take another moment to notice: the contract
-    waits with `eventually`. None of them goes through the implementation under test.
-    """
-
-    def now_s(self) -> float:
-        """Tell the monotonic time by which the implementation dates its evidence."""
-
-    def eventually(self, condition: Callable[[], bool], what: str) -> None:
-        """Let time pass until the condition holds; an AssertionError that names `what` if it never does."""
-
-    def make_guest(self) -> GuestRef:
-        """Make a guest, named as the port does, and start it; return when it obeys the power button."""
-
-    def start(self, guest: GuestRef) -> None:
-        """Start a guest that is off (from its saved memory if there is any); return when it runs as above."""
-
-    def wait_until_up(self, guest: GuestRef) -> None:
-        """Return when a guest that was started through the port runs as above."""
-
-    def pause(self, guest: GuestRef) -> None:
-        """Pause a running guest."""
-
-    def resume(self, guest: GuestRef) -> None:
-        """Resume a paused guest."""
-
-    def destroy(self, guest: GuestRef) -> None:
-        """Cut the power of a guest, as an operator would at the hypervisor."""
-
-    def power_off_inside(self, guest: GuestRef) -> None:
-        """Have a running guest shut itself down."""
-
-    def crash(self, guest: GuestRef) -> None:
-        """Kill the process that runs the guest."""
-
-    def remove(self, guest: GuestRef) -> None:
-        """Delete a guest that is off."""
-
-
-class SavingBackstage(Backstage, Protocol):
-    """What `SavingContract` asks for besides."""
-
-    def save(self, guest: GuestRef) -> None:
-        """Stop a running guest with its memory on disk; its next start goes on from there."""
-
-
-class LosableBackstage(Backstage, Protocol):
-    """What `LosableContract` asks for besides."""
-
-    def cut(self) -> None:
-        """Make the endpoint unreachable. The guests run on."""
-
-    def mend(self) -> None:
-        """Make it reachable again. Nothing happens when it is."""
-
-
-def eventually_reads(
-    hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef, state: PowerState
-) -> Evidence:
-    """Wait until a guest reads a state, and return that reading."""
-    readings: list[Evidence] = []
-
-    def reads_so() -> bool:
-        readings.append(hypervisor.read(guest))
-        return readings[-1].power_state is state
-
-    backstage.eventually(reads_so, f"{guest} read as {state}")
-    return readings[-1]
-
-
-def swept(hypervisor: Hypervisor, guest: GuestRef) -> list[Evidence]:
-    """Return what a sweep says of one guest."""
-    return [evidence for evidence in hypervisor.sweep() if evidence.guest.uuid == guest.uuid]
-
-
-ENDS: dict[str, Callable[[Backstage, GuestRef], None]] = {
-    "destroyed": lambda backstage, guest: backstage.destroy(guest),
-    "powered off inside": lambda backstage, guest: backstage.power_off_inside(guest),
-    "crashed": lambda backstage, guest: backstage.crash(guest),
-}
-every_end = pytest.mark.parametrize("end", ENDS.values(), ids=list(ENDS))
-
-POWER: dict[str, Callable[..., None]] = {
-    "shutdown": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.shutdown(guest, run, until),
-    "stop": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.stop(guest, run, until),
-    "start": lambda hypervisor, guest, run=None, until=IN_TIME: hypervisor.start(guest, run, until),
-}
-every_power_action = pytest.mark.parametrize("act", POWER.values(), ids=list(POWER))
 
 
 class HypervisorContract:
@@ -130,7 +51,7 @@ class HypervisorContract:
 
     # -- readings -----------------------------------------------------------------------------------------
 
-    def test_a_running_guest_reads_running(self, hypervisor, guest):
+    def test_a_running_guest_reads_running(self, hypervisor: Hypervisor, guest: GuestRef) -> None:
         evidence = hypervisor.read(guest)
         assert evidence.power_state is PowerState.RUNNING
         assert evidence.conclusive
@@ -138,36 +59,58 @@ class HypervisorContract:
         assert evidence.cold_start is not False
         assert evidence.incarnation
         assert evidence.raw
+        assert evidence.source
 
-    def test_evidence_says_whom_it_is_about(self, hypervisor, guest):
+    def test_evidence_says_whom_it_is_about(self, hypervisor: Hypervisor, guest: GuestRef) -> None:
         found = hypervisor.read(guest).guest
         assert found.endpoint == hypervisor.endpoint
         assert found.key == guest.key
         assert found.name == guest.name
         assert found.uuid == found.uuid.lower()
 
-    def test_evidence_names_its_witness_whatever_the_endpoint_is_called(self, hypervisor, guest):
+    def test_evidence_names_its_witness_whatever_the_endpoint_is_called(
+        self, hypervisor: Hypervisor, guest: GuestRef
+    ) -> None:
         read = hypervisor.read(guest)
         assert read.witness
         assert read.witness != hypervisor.endpoint
         assert [told.witness for told in swept(hypervisor, guest)] == [read.witness]
 
-    def test_evidence_is_dated_by_the_beginning_of_its_call(self, hypervisor, backstage, guest):
+    def test_evidence_is_dated_by_the_beginning_of_its_call(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         before_s = backstage.now_s()
         first = hypervisor.read(guest).observed_at_s
         between_s = backstage.now_s()
         second = hypervisor.read(guest).observed_at_s
         assert before_s <= first <= between_s <= second <= backstage.now_s()
 
-    def test_a_sweep_tells_each_guest_once_and_the_same_as_a_reading(self, hypervisor, backstage, guest):
-        for change in (lambda _: None, backstage.pause, backstage.destroy):
-            change(guest)
-            read = hypervisor.read(guest)
-            (told,) = swept(hypervisor, guest)
-            said = (told.guest, told.power_state, told.settled, told.incarnation, told.cold_start)
-            assert said == (read.guest, read.power_state, read.settled, read.incarnation, read.cold_start)
+    @every_change
+    def test_a_sweep_tells_each_guest_once_and_the_same_as_a_reading(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef, change: Ending
+    ) -> None:
+        hypervisor.sweep()  # What is kept of it must not be told again.
+        change(backstage, guest)
+        read = hypervisor.read(guest)
+        (told,) = swept(hypervisor, guest)
+        said = (told.guest, told.power_state, told.settled, told.incarnation, told.cold_start)
+        assert said == (read.guest, read.power_state, read.settled, read.incarnation, read.cold_start)
 
-    def test_a_paused_guest_is_paused_in_the_same_incarnation(self, hypervisor, backstage, guest):
+    def test_guests_are_told_apart(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
+        other = backstage.make_guest()
+        runs = {one.uuid: hypervisor.read(one).incarnation for one in (guest, other)}
+        order(hypervisor.stop, guest, runs[guest.uuid])
+        eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        for told in (hypervisor.read(other), *swept(hypervisor, other)):
+            assert (told.guest.key, told.power_state) == (other.key, PowerState.RUNNING)
+            assert told.incarnation == runs[other.uuid]
+
+    @needs("pause")
+    def test_a_paused_guest_is_paused_in_the_same_incarnation(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         running = hypervisor.read(guest)
         backstage.pause(guest)
         paused = eventually_reads(hypervisor, backstage, guest, PowerState.PAUSED)
@@ -179,21 +122,27 @@ class HypervisorContract:
         assert resumed.incarnation == running.incarnation
 
     @every_end
-    def test_a_guest_whose_run_ended_reads_stopped(self, hypervisor, backstage, guest, end):
+    def test_a_guest_whose_run_ended_reads_stopped(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef, end: Ending
+    ) -> None:
         end(backstage, guest)
         stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         assert stopped.conclusive
         assert stopped.settled
         assert stopped.proof is Proof.POWER
 
-    def test_a_guest_that_stays_off_keeps_its_incarnation(self, hypervisor, backstage, guest):
+    def test_a_guest_that_stays_off_keeps_its_incarnation(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.destroy(guest)
         first = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         assert hypervisor.read(guest).incarnation == first.incarnation
         (told,) = swept(hypervisor, guest)
         assert told.incarnation == first.incarnation
 
-    def test_a_start_between_two_off_readings_changes_the_incarnation(self, hypervisor, backstage, guest):
+    def test_a_start_between_two_off_readings_changes_the_incarnation(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.destroy(guest)
         first = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         backstage.start(guest)
@@ -203,7 +152,9 @@ class HypervisorContract:
         )
         assert hypervisor.read(guest).power_state is PowerState.STOPPED
 
-    def test_each_run_has_its_own_incarnation(self, hypervisor, backstage, guest):
+    def test_each_run_has_its_own_incarnation(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         first = hypervisor.read(guest)
         backstage.destroy(guest)
         backstage.start(guest)
@@ -214,19 +165,24 @@ class HypervisorContract:
 
     # -- who is not there ---------------------------------------------------------------------------------
 
-    def test_a_guest_that_was_never_there_is_not_found(self, hypervisor, guest):
+    def test_a_guest_that_was_never_there_is_not_found(self, hypervisor: Hypervisor, guest: GuestRef) -> None:
         stranger = replace(guest, uuid=NOBODY, id=NOBODY, name="nobody")
         with pytest.raises(GuestNotFound, match=NOBODY):
             hypervisor.read(stranger)
         assert swept(hypervisor, stranger) == []
 
     @every_power_action
-    def test_a_guest_that_is_not_there_cannot_be_powered(self, hypervisor, guest, act):
+    def test_a_guest_that_is_not_there_cannot_be_powered(
+        self, hypervisor: Hypervisor, guest: GuestRef, act: Order
+    ) -> None:
         stranger = replace(guest, uuid=NOBODY, id=NOBODY, name="nobody")
         with pytest.raises(GuestNotFound):
             act(hypervisor, stranger)
 
-    def test_a_guest_removed_after_its_end_was_read_is_absent_on_record(self, hypervisor, backstage, guest):
+    @needs("records")
+    def test_a_guest_removed_after_its_end_was_read_is_absent_on_record(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.destroy(guest)
         stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         backstage.remove(guest)
@@ -239,20 +195,46 @@ class HypervisorContract:
 
     # -- power --------------------------------------------------------------------------------------------
 
-    def test_stop_cuts_the_power_and_start_boots(self, hypervisor, backstage, guest):
+    def test_stop_cuts_the_power_and_start_boots(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         order(hypervisor.stop, guest, hypervisor.read(guest).incarnation)
         stopped = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         order(hypervisor.start, guest, stopped.incarnation)
         assert eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING).cold_start is not False
         backstage.wait_until_up(guest)
 
-    def test_stop_works_on_a_paused_guest(self, hypervisor, backstage, guest):
+    @needs("pause")
+    def test_stop_works_on_a_paused_guest(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.pause(guest)
         paused = eventually_reads(hypervisor, backstage, guest, PowerState.PAUSED)
         order(hypervisor.stop, guest, paused.incarnation)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
 
-    def test_stop_of_a_stopped_guest_leaves_it_stopped(self, hypervisor, backstage, guest):
+    def test_a_guest_that_others_start_after_our_stop_reads_running(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
+        """What was ordered here says nothing of what is."""
+        order(hypervisor.stop, guest)
+        ended = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
+        backstage.start(guest)
+        again = eventually_reads(hypervisor, backstage, guest, PowerState.RUNNING)
+        assert again.incarnation != ended.incarnation
+
+    def test_start_of_a_running_guest_leaves_it_in_its_run(
+        self, hypervisor: Hypervisor, guest: GuestRef
+    ) -> None:
+        before = hypervisor.read(guest)
+        with suppress(HypervisorError):
+            order(hypervisor.start, guest)
+        after = hypervisor.read(guest)
+        assert (after.power_state, after.incarnation) == (PowerState.RUNNING, before.incarnation)
+
+    def test_stop_of_a_stopped_guest_leaves_it_stopped(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.destroy(guest)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
         try:
@@ -261,14 +243,19 @@ class HypervisorContract:
             assert guest.name in str(error)  # noqa: PT017 - it may raise, and then it says about whom
         assert hypervisor.read(guest).power_state is PowerState.STOPPED
 
-    def test_a_guest_that_obeys_shuts_down(self, hypervisor, backstage, guest):
+    @needs("power_off_inside")
+    def test_a_guest_that_obeys_shuts_down(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         order(hypervisor.shutdown, guest)
         eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED)
 
     # -- orders that come late ------------------------------------------------------------------------------
 
     @every_power_action
-    def test_an_order_that_was_given_up_is_not_carried_out(self, hypervisor, guest, act):
+    def test_an_order_that_was_given_up_is_not_carried_out(
+        self, hypervisor: Hypervisor, guest: GuestRef, act: Order
+    ) -> None:
         before = hypervisor.read(guest)
         with pytest.raises(HypervisorUnreachable, match="too late"):
             act(hypervisor, guest, before.incarnation, TOO_LATE)
@@ -277,8 +264,8 @@ class HypervisorContract:
 
     @every_power_action
     def test_an_order_for_an_earlier_run_does_not_reach_the_present_one(
-        self, hypervisor, backstage, guest, act
-    ):
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef, act: Order
+    ) -> None:
         """Somebody has restarted the guest since: it is sound, and what was judged is over."""
         earlier = hypervisor.read(guest).incarnation
         backstage.destroy(guest)
@@ -289,7 +276,9 @@ class HypervisorContract:
         after = hypervisor.read(guest)
         assert (after.power_state, after.incarnation) == (PowerState.RUNNING, now.incarnation)
 
-    def test_a_start_for_an_earlier_end_is_not_carried_out(self, hypervisor, backstage, guest):
+    def test_a_start_for_an_earlier_end_is_not_carried_out(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         backstage.destroy(guest)
         earlier = eventually_reads(hypervisor, backstage, guest, PowerState.STOPPED).incarnation
         backstage.start(guest)
@@ -307,7 +296,7 @@ class HypervisorContract:
 
     # -- the endpoint -------------------------------------------------------------------------------------
 
-    def test_it_says_who_it_is(self, hypervisor):
+    def test_it_says_who_it_is(self, hypervisor: Hypervisor) -> None:
         info = hypervisor.describe()
         assert info.kind
         assert info.version
@@ -315,11 +304,16 @@ class HypervisorContract:
         assert info.can_power is True
         assert info.problems == ()
 
-    def test_what_is_set_for_its_stops_is_a_time_with_its_source_or_nothing(self, hypervisor, guest):
+    def test_what_is_set_for_its_stops_is_a_time_with_its_source_or_nothing(
+        self, hypervisor: Hypervisor, guest: GuestRef
+    ) -> None:
         settings = hypervisor.stop_settings(guest)
         assert settings is None or (settings.shutdown_s > 0 and settings.set_by)
 
-    def test_subscribers_are_woken_when_a_guest_ends(self, hypervisor, backstage, guest):
+    @needs("events")
+    def test_subscribers_are_woken_when_a_guest_ends(
+        self, hypervisor: Hypervisor, backstage: Backstage, guest: GuestRef
+    ) -> None:
         wakes: list[str] = []
         hypervisor.subscribe(lambda: wakes.append("first"))
         hypervisor.subscribe(lambda: wakes.append("second"))
@@ -328,11 +322,11 @@ class HypervisorContract:
         backstage.eventually(lambda: {"first", "second"} <= set(wakes), "wake of both subscribers")
 
     @pytest.mark.parametrize("known", [True, False])
-    def test_a_hooks_nudge_does_no_harm(self, hypervisor, guest, known):
+    def test_a_hooks_nudge_does_no_harm(self, hypervisor: Hypervisor, guest: GuestRef, known: bool) -> None:
         hypervisor.nudge(guest.id if known else "no such guest\0")
         assert hypervisor.read(guest).power_state is PowerState.RUNNING
 
-    def test_it_can_be_closed_twice(self, hypervisor, guest):
+    def test_it_can_be_closed_twice(self, hypervisor: Hypervisor, guest: GuestRef) -> None:
         hypervisor.read(guest)
         hypervisor.close()
         hypervisor.close()
@@ -341,12 +335,16 @@ class HypervisorContract:
 class SavingContract:
     """For hypervisors that can stop a guest with its memory on disk."""
 
-    def test_a_saved_guest_is_not_stopped(self, hypervisor, backstage):
+    @needs("save")
+    def test_a_saved_guest_is_not_stopped(self, hypervisor: Hypervisor, backstage: SavingBackstage) -> None:
         guest = backstage.make_guest()
         backstage.save(guest)
         assert eventually_reads(hypervisor, backstage, guest, PowerState.SAVED).settled
 
-    def test_a_restored_guest_has_no_cold_start(self, hypervisor, backstage):
+    @needs("save")
+    def test_a_restored_guest_has_no_cold_start(
+        self, hypervisor: Hypervisor, backstage: SavingBackstage
+    ) -> None:
         guest = backstage.make_guest()
         before = hypervisor.read(guest)
         backstage.save(guest)
@@ -360,7 +358,7 @@ class LosableContract:
     """For endpoints that can be cut off."""
 
     @pytest.fixture
-    def cut_guest(self, hypervisor, backstage):
+    def cut_guest(self, hypervisor: Hypervisor, backstage: LosableBackstage) -> Iterator[GuestRef]:
         """A running guest that was read once, behind an endpoint that was then cut off."""
         guest = backstage.make_guest()
         hypervisor.read(guest)
@@ -368,25 +366,37 @@ class LosableContract:
         yield guest
         backstage.mend()
 
-    def test_nothing_is_known_of_an_endpoint_that_is_cut_off(self, hypervisor, cut_guest):
+    @needs("cut")
+    def test_nothing_is_known_of_an_endpoint_that_is_cut_off(
+        self, hypervisor: Hypervisor, cut_guest: GuestRef
+    ) -> None:
         with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
             hypervisor.read(cut_guest)
         with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
             hypervisor.sweep()
 
+    @needs("cut")
     @every_power_action
-    def test_nothing_can_be_powered_there(self, hypervisor, cut_guest, act):
+    def test_nothing_can_be_powered_there(
+        self, hypervisor: Hypervisor, cut_guest: GuestRef, act: Order
+    ) -> None:
         with pytest.raises(HypervisorUnreachable, match=hypervisor.endpoint):
             act(hypervisor, cut_guest)
 
-    def test_it_answers_again_when_it_is_back(self, hypervisor, backstage, cut_guest):
+    @needs("cut")
+    def test_it_answers_again_when_it_is_back(
+        self, hypervisor: Hypervisor, backstage: LosableBackstage, cut_guest: GuestRef
+    ) -> None:
         with pytest.raises(HypervisorUnreachable):
             hypervisor.sweep()
         backstage.mend()
         assert hypervisor.read(cut_guest).power_state is PowerState.RUNNING
         assert len(swept(hypervisor, cut_guest)) == 1
 
-    def test_it_is_the_same_host_and_the_same_witness_when_it_is_back(self, hypervisor, backstage):
+    @needs("cut")
+    def test_it_is_the_same_host_and_the_same_witness_when_it_is_back(
+        self, hypervisor: Hypervisor, backstage: LosableBackstage
+    ) -> None:
         """Else no guest that ended meanwhile is off where it ran, and no doubt of its word stands."""
         before = hypervisor.read(guest := backstage.make_guest())
         backstage.cut()

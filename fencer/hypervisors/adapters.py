@@ -1,0 +1,146 @@
+"""Adapters of others: found by entry point, loaded when a configuration names their type, and never before.
+
+A package brings one by an entry point of the group `GROUP`, which names an `Adapter`. The entry point's name
+is the `type` of such hypervisors in the configuration. docs/adapters.md tells how one is written;
+docs/adapter-example is the smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from fencer.core.text import printable
+from fencer.errors import ConfigError
+from fencer.hypervisors.guarded import Guarded
+from fencer.ports import Hypervisor
+
+GROUP = "fencer.hypervisors"
+API = 1
+"""Of what adapters and fencer ask of each other; it grows with what an adapter has to know of."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """What an adapter gets of the configuration. It checks `settings` itself, and refuses what it cannot use.
+
+    Attributes:
+        endpoint: The endpoint's name: of every error, and of every guest.
+        settings: What stands under `settings`: text, numbers, true and false, and lists of them.
+        secret_files: Files with credentials, by the names that the configuration gives them.
+        now_s: The agent's monotonic clock. It counts suspension, which `time.monotonic` does not.
+    """
+
+    endpoint: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    secret_files: Mapping[str, Path] = field(default_factory=dict)
+    now_s: Callable[[], float] = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What an entry point of `GROUP` names.
+
+    Attributes:
+        connect: Makes the port of one endpoint: at once, and without asking it anything.
+        api: For which `API` it was written.
+    """
+
+    connect: Callable[[AdapterSettings], Hypervisor]
+    api: int
+
+
+def installed() -> tuple[str, ...]:
+    """Name the types of hypervisors that installed packages bring adapters for. None of them is loaded."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+def connect(kind: str, settings: AdapterSettings) -> Hypervisor:
+    """Make the port of an endpoint whose adapter is of others, with a guard before it.
+
+    Args:
+        kind: The `type` that the configuration names.
+        settings: The endpoint's.
+
+    Raises:
+        ConfigError: there is no such adapter, or it cannot be used, or refuses its settings.
+    """
+    return Guarded(settings.endpoint, unguarded(kind, settings), settings.now_s)
+
+
+def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
+    """Do the same without the guard: for the contract, which is to see what an adapter does by itself.
+
+    Raises:
+        ConfigError: as `connect`.
+    """
+    adapter = load(settings.endpoint, kind)
+    try:
+        return adapter.connect(settings)
+    except ConfigError as error:
+        raise ConfigError(f"{settings.endpoint}: {printable(str(error))}") from error
+    except Exception as error:
+        # Whatever somebody else's code does with a setting: it is named, and shown without a traceback.
+        raise ConfigError(
+            f"{settings.endpoint}: the adapter of type {kind} cannot be made of its settings: {_told(error)}"
+        ) from error
+
+
+def load(endpoint: str, kind: str) -> Adapter:
+    """Find and load the adapter for a type.
+
+    Args:
+        endpoint: Who asks for it, for people.
+        kind: The type.
+
+    Raises:
+        ConfigError: nobody brings it, or two do, or it cannot be loaded, or was written for another fencer.
+    """
+    point = _only(endpoint, kind)
+    by = f"{endpoint}: the adapter of type {kind} by {_package(point)}"
+    try:
+        adapter = point.load()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{by} cannot be loaded from {point.value}: {_told(error)}") from error
+    if not isinstance(adapter, Adapter):
+        raise ConfigError(
+            f"{by}: {point.value} is a {type(adapter).__name__}, not a fencer.hypervisors.adapters.Adapter"
+        )
+    if adapter.api != API:
+        raise ConfigError(
+            f"{by} was written for API {adapter.api!r} of adapters, this fencer has {API}: install the "
+            "release of either that fits the other"
+        )
+    if not callable(adapter.connect):
+        raise ConfigError(
+            f"{by}: its `connect` cannot be called, it is of type {type(adapter.connect).__name__}"
+        )
+    return adapter
+
+
+def _only(endpoint: str, kind: str) -> EntryPoint:
+    found = list(entry_points(group=GROUP, name=kind))
+    if not found:
+        known = ", ".join(installed())
+        raise ConfigError(
+            f"{endpoint}: no installed package brings an adapter of type {printable(kind)} "
+            f"({f'there is {known}' if known else 'there is none at all'}). It has to be installed beside "
+            "fencer, into the same environment"
+        )
+    if len(found) > 1:
+        packages = " and ".join(sorted(_package(point) for point in found))
+        raise ConfigError(
+            f"{endpoint}: {packages} each bring an adapter of type {kind}: uninstall all but one of them"
+        )
+    return found[0]
+
+
+def _package(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+
+
+def _told(error: BaseException) -> str:
+    return printable(f"{type(error).__name__}: {error}")

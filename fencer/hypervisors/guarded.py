@@ -1,0 +1,215 @@
+"""`Guarded`: stands between somebody else's adapter and fencer, and takes only what an adapter may say.
+
+A stranger's mistake may cost a fence, and never data. So what cannot be understood reads as an error, which
+is UNKNOWN: an exception that is none of ours, a value that cannot be, an answer about another guest. A guard
+    cannot
+know whether an adapter tells the truth; for that the contract is run (`fencer.contract`). What comes late is
+the worker boundary's matter (`fencer.runtime.workers`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from fencer.core.model import Evidence, GuestRef, PowerState
+from fencer.core.text import printable
+from fencer.errors import (
+    GuestChanged,
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+from fencer.hypervisors import plausible
+from fencer.hypervisors.plausible import Implausible
+from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
+
+ERRORS = (HypervisorUnreachable, HypervisorDenied, GuestNotFound, GuestChanged, HypervisorProtocol)
+ASIDE_S = 2.0
+"""For so long fencer waits for a call that nothing depends on."""
+NUDGE_S = 0.2
+"""And so long where a hypervisor's hook waits for fencer."""
+
+log = logging.getLogger(__name__)
+
+
+class Guarded:
+    """Somebody else's adapter, as fencer takes it. Implements `fencer.ports.Hypervisor`.
+
+    Args:
+        endpoint: The endpoint's name in the configuration, whatever the adapter calls it.
+        adapter: What is guarded.
+        now_s: The agent's monotonic clock.
+    """
+
+    def __init__(self, endpoint: str, adapter: Hypervisor, now_s: Callable[[], float]) -> None:
+        self._endpoint = endpoint
+        self._adapter = adapter
+        self._now_s = now_s
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name in the configuration."""
+        return self._endpoint
+
+    def describe(self) -> EndpointInfo:
+        """Ask the adapter; raises as the port."""
+        with self._translated("describe"):
+            info: object = self._adapter.describe()
+            return plausible.info(info)
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Ask the adapter; raises as the port.
+
+        A statement that cannot be taken makes only its own guest UNKNOWN, where it names it; else nothing of
+        the sweep is taken: nobody knows who it was about.
+        """
+        began_s = self._now_s()
+        with self._translated("sweep"):
+            answer: Iterable[object] = self._adapter.sweep()
+            taken = [self._taken_from_sweep(one, began_s) for one in list(answer)]
+        times = Counter(one.guest.key for one in taken)
+        return [
+            one if times[one.guest.key] == 1 else _unknown(one.guest, "told more than once", began_s)
+            for one in {one.guest.key: one for one in taken}.values()
+        ]
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Ask the adapter; raises as the port."""
+        began_s = self._now_s()
+        with self._translated("read"):
+            statement: object = self._adapter.read(guest)
+            evidence = plausible.evidence(statement, self._endpoint)
+            if evidence.guest.key != guest.key:
+                raise Implausible(f"asked for {guest.key}, it told of {evidence.guest.key}")
+        return _dated(evidence, began_s)
+
+    def stop_settings(self, guest: GuestRef) -> StopSettings | None:
+        """Ask the adapter; raises as the port."""
+        with self._translated("stop_settings"):
+            settings: object = self._adapter.stop_settings(guest)
+            return plausible.stop_settings(settings)
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Have the adapter ask the guest to shut down; raises as the port."""
+        with self._ordered("shutdown", guest, not_after):
+            self._adapter.shutdown(guest, incarnation, not_after)
+
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Have the adapter cut the guest's power; raises as the port."""
+        with self._ordered("stop", guest, not_after):
+            self._adapter.stop(guest, incarnation, not_after)
+
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Have the adapter throw saved memory away; raises as the port."""
+        with self._ordered("discard", guest, not_after):
+            self._adapter.discard(guest, incarnation, not_after)
+
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Have the adapter power the guest on; raises as the port."""
+        with self._ordered("start", guest, not_after):
+            self._adapter.start(guest, incarnation, not_after)
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Offer the adapter to tell of events: a hint, so that one that has none does no harm."""
+        self._aside("subscribe", lambda: self._adapter.subscribe(wake))
+
+    def nudge(self, guest: str) -> None:
+        """Hand a hook's hint on."""
+        self._aside("nudge", lambda: self._adapter.nudge(guest), NUDGE_S)
+
+    def close(self) -> None:
+        """Have the adapter give back what it holds, and go on without it where it does not return."""
+        self._aside("close", self._adapter.close)
+
+    @contextmanager
+    def _translated(self, call: str) -> Iterator[None]:
+        """Turn whatever an adapter raises into what the port names, with the endpoint's name in it.
+
+        Raises:
+            HypervisorError: as the port; `HypervisorProtocol` for what the port does not name.
+        """
+        try:
+            yield
+        except ERRORS as error:
+            said = printable(str(error))
+            kind = next(kind for kind in ERRORS if isinstance(error, kind))
+            raise kind(said if self._endpoint in said else f"{self._endpoint}: {said}") from error
+        except (Exception, SystemExit) as error:
+            said = str(error) if isinstance(error, Implausible) else _with_place(error)
+            raise HypervisorProtocol(
+                f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): "
+                f"{printable(said)}"
+            ) from error
+
+    @contextmanager
+    def _ordered(self, call: str, guest: GuestRef, not_after: Deadline) -> Iterator[None]:
+        """Translate, and let nothing begin that is too late already, whether the adapter looks or not."""
+        not_after.refuse_if_over(f"{call} {printable(str(guest))}")
+        with self._translated(call):
+            yield
+
+    def _taken_from_sweep(self, statement: object, began_s: float) -> Evidence:
+        try:
+            return _dated(plausible.evidence(statement, self._endpoint), began_s)
+        except Implausible as error:
+            guest = plausible.named(statement, self._endpoint)
+            if guest is None:
+                raise HypervisorProtocol(
+                    f"{self._endpoint}: its adapter gave an answer that cannot be understood (sweep), about "
+                    f"nobody that could be named: {printable(str(error))}"
+                ) from error
+            return _unknown(guest, str(error), began_s)
+
+    def _aside(self, name: str, call: Callable[[], None], wait_s: float = ASIDE_S) -> None:
+        """Make a call that nothing depends on, in a thread of its own: it may fail, or never return."""
+
+        def run() -> None:
+            try:
+                call()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - nothing depends on it
+                said = printable(_with_place(error))
+                log.warning("endpoint=%s the adapter's %s failed: %s", self._endpoint, name, said)
+
+        thread = threading.Thread(target=run, name=f"fencer-{self._endpoint}-{name}", daemon=True)
+        thread.start()
+        thread.join(wait_s)
+
+
+def _with_place(error: BaseException) -> str:
+    """Say what was raised, and where: the line in which its author has to look."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def _dated(evidence: Evidence, began_s: float) -> Evidence:
+    """Return evidence that is no younger than its call, and whose words fit on a line."""
+    return replace(
+        evidence,
+        observed_at_s=min(evidence.observed_at_s, began_s),
+        raw=printable(evidence.raw),
+        source=printable(evidence.source),
+        told=printable(evidence.told),
+        stuck=printable(evidence.stuck),
+    )
+
+
+def _unknown(guest: GuestRef, why: str, began_s: float) -> Evidence:
+    return Evidence(
+        guest=guest,
+        power_state=PowerState.UNKNOWN,
+        settled=False,
+        incarnation=None,
+        cold_start=None,
+        raw=printable(f"its adapter gave an answer that cannot be understood: {why}"),
+        source="sweep",
+        observed_at_s=began_s,
+    )

@@ -1,0 +1,164 @@
+"""What somebody else's adapter may say at all: types, and what contradicts itself; with what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from types import NoneType
+
+from fencer.core.identity import canonical
+from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.ports import EndpointInfo, StopSettings
+
+LONGEST_TEXT = 2000
+"""Characters. Names are written on Nodes, whose annotations are bounded."""
+
+LARGEST = 1e12
+"""Seconds. Python's whole numbers know no end, and what is reckoned with them does."""
+
+Types = tuple[type, ...]
+_GUEST: Mapping[str, Types] = {
+    "endpoint": (str,),
+    "id": (str,),
+    "uuid": (str,),
+    "name": (str,),
+    "host": (str, NoneType),
+    "host_uuid": (str, NoneType),
+}
+_EVIDENCE: Mapping[str, Types] = {
+    "power_state": (PowerState,),
+    "settled": (bool,),
+    "incarnation": (str, NoneType),
+    "cold_start": (bool, NoneType),
+    "raw": (str,),
+    "source": (str,),
+    "observed_at_s": (float, int),
+    "conclusive": (bool,),
+    "end_recorded": (bool,),
+    "io_error": (bool,),
+    "moved_from": (tuple,),
+    "host_silent": (bool,),
+    "proof": (Proof,),
+    "witness": (str,),
+    "away": (bool,),
+    "told": (str,),
+    "stuck": (str,),
+    "doubt": (NoneType,),
+    "groups": (frozenset,),
+}
+_INFO: Mapping[str, Types] = {
+    "kind": (str,),
+    "version": (str,),
+    "detail": (str,),
+    "can_power": (bool, NoneType),
+    "problems": (tuple,),
+    "remarks": (tuple,),
+    "power_only": (frozenset, NoneType),
+}
+_STOPS: Mapping[str, Types] = {
+    "shutdown_s": (float, int),
+    "set_by": (str,),
+    "settable": (bool,),
+    "hook": (str,),
+}
+ITS_PROOFS = frozenset({Proof.POWER, Proof.ABSENCE})
+"""The others take more than one hypervisor's word."""
+
+
+class Implausible(Exception):
+    """Something that an adapter cannot have meant to say, with why."""
+
+
+def evidence(statement: object, endpoint: str) -> Evidence:
+    """Return a statement about a guest of an endpoint, if it can be one.
+
+    Raises:
+        Implausible: it cannot, with why.
+    """
+    if type(statement) is not Evidence:
+        raise Implausible(f"no Evidence, but {_seen(statement)}")
+    _check(statement, _EVIDENCE)
+    _check_guest(statement.guest, endpoint)
+    if not -LARGEST <= statement.observed_at_s <= inf:
+        raise Implausible(f"observed_at_s is {_seen(statement.observed_at_s)}")
+    if wrong := [words for words, is_so in _contradictions(statement).items() if is_so]:
+        raise Implausible("; ".join(wrong))
+    return statement
+
+
+def named(statement: object, endpoint: str) -> GuestRef | None:
+    """Return whom a statement that cannot be taken is about; None: nobody can tell."""
+    guest = statement.guest if type(statement) is Evidence else None
+    try:
+        return _check_guest(guest, endpoint)
+    except Implausible:
+        return None
+
+
+def info(answer: object) -> EndpointInfo:
+    """Return how an endpoint describes itself, if it can be that.
+
+    Raises:
+        Implausible: it cannot, with why.
+    """
+    if type(answer) is not EndpointInfo:
+        raise Implausible(f"no EndpointInfo, but {_seen(answer)}")
+    _check(answer, _INFO)
+    return answer
+
+
+def stop_settings(answer: object) -> StopSettings | None:
+    """Return what is set for a guest's stops, if it can be that.
+
+    Raises:
+        Implausible: it cannot, with why.
+    """
+    if answer is None:
+        return None
+    if type(answer) is not StopSettings:
+        raise Implausible(f"no StopSettings, but {_seen(answer)}")
+    _check(answer, _STOPS)
+    if not 0 <= answer.shutdown_s <= LARGEST:
+        raise Implausible(f"shutdown_s is {_seen(answer.shutdown_s)}")
+    return answer
+
+
+def _contradictions(said: Evidence) -> dict[str, bool]:
+    state = said.power_state
+    moving = state in {PowerState.RUNNING, PowerState.PAUSED}
+    return {
+        f"its proof is {said.proof}, which no adapter of others may give": said.proof not in ITS_PROOFS,
+        f"the record of an end, of a guest that reads {state}": said.end_recorded
+        and state is not PowerState.ABSENT,
+        f"a silent host, of a guest that reads {state}": said.host_silent and state is not PowerState.UNKNOWN,
+        f"its memory is elsewhere, and it reads {state}": said.away and moving,
+        f"{state}, and no incarnation: a start in between would not show": said.gone and not said.incarnation,
+        f"{state}, and no witness who says so": said.gone and not said.witness,
+    }
+
+
+def _check_guest(guest: object, endpoint: str) -> GuestRef:
+    if type(guest) is not GuestRef:
+        raise Implausible(f"about no GuestRef, but {_seen(guest)}")
+    _check(guest, _GUEST)
+    if guest.endpoint != endpoint:
+        raise Implausible(f"about a guest of the endpoint {guest.endpoint!r}")
+    if not guest.id or canonical(guest.uuid) != guest.uuid or not guest.uuid:
+        raise Implausible(f"about a guest with the id {guest.id!r} and the UUID {guest.uuid!r}: that is none")
+    return guest
+
+
+def _check(value: object, types: Mapping[str, Types]) -> None:
+    for name, allowed in types.items():
+        seen: object = getattr(value, name)
+        if type(seen) not in allowed:
+            raise Implausible(f"{name} is {_seen(seen)}")
+        texts = seen if isinstance(seen, tuple | frozenset) else (seen,) if isinstance(seen, str) else ()
+        for text in texts:
+            if type(text) not in {str, *allowed} or len(text) > LONGEST_TEXT:
+                raise Implausible(f"in {name}: {_seen(text)}")
+
+
+def _seen(value: object) -> str:
+    shown = f"{value!r}"[:80] if isinstance(value, str | int | float | NoneType) else "one"
+    return f"{shown} (of type {type(value).__name__})"

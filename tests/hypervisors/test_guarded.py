@@ -1,0 +1,412 @@
+"""The guard before adapters of others: what cannot be understood is never taken for an answer."""
+
+import logging
+import math
+import re
+import threading
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencer.contract.deadlines import IN_TIME, TOO_LATE
+from fencer.core.model import NEVER_S, Doubt, Doubted, Evidence, GuestRef, PowerState, Proof
+from fencer.errors import (
+    ClusterUnreachable,
+    ConfigError,
+    GuestChanged,
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+from fencer.hypervisors.guarded import Guarded
+from fencer.ports import EndpointInfo, StopSettings
+
+NOW_S = 100.0
+GUEST = GuestRef("farm", "web", "6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2", "web", "farm1")
+OTHER = GuestRef("farm", "db", "6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae3", "db", "farm1")
+OFF = Evidence(
+    guest=GUEST,
+    power_state=PowerState.STOPPED,
+    settled=True,
+    incarnation="run 1",
+    cold_start=True,
+    raw="off",
+    source="test",
+    observed_at_s=NOW_S,
+    witness="farm 17",
+)
+INFO = EndpointInfo("cells", "1.0", "/srv/farm", can_power=True)
+ABSENT = replace(OFF, power_state=PowerState.ABSENT, end_recorded=True, proof=Proof.ABSENCE)
+PROTOCOL = "farm: its adapter gave an answer that cannot be understood"
+
+
+def guarded(**methods):
+    """A guard before an adapter with these methods."""
+    return Guarded("farm", SimpleNamespace(**methods), lambda: NOW_S)
+
+
+def raises(error):
+    def call(*_args):
+        raise error
+
+    return call
+
+
+class MoreThanEvidence(Evidence):
+    """Calls itself gone, whatever it says."""
+
+    gone = True
+
+
+@dataclass(frozen=True)
+class LooksAlike:
+    guest: GuestRef = GUEST
+    power_state: PowerState = PowerState.STOPPED
+
+
+WRONG = {
+    "nothing": None,
+    "a word": "stopped",
+    "a mapping": {"power_state": "stopped"},
+    "a subclass": MoreThanEvidence(**{name: getattr(OFF, name) for name in Evidence.__dataclass_fields__}),
+    "a look-alike": LooksAlike(),
+    "a state as a word": replace(OFF, power_state="stopped"),
+    "an unknown state": replace(OFF, power_state="powered off"),
+    "settled as a number": replace(OFF, settled=1),
+    "settled as a word": replace(OFF, settled="no"),
+    "conclusive as nothing": replace(OFF, conclusive=None),
+    "an incarnation as a number": replace(OFF, incarnation=1),
+    "no incarnation of an end": replace(OFF, incarnation=None),
+    "an empty incarnation of an end": replace(OFF, incarnation=""),
+    "no witness of an end": replace(OFF, witness=""),
+    "no date": replace(OFF, observed_at_s=None),
+    "a date that is no number": replace(OFF, observed_at_s=math.nan),
+    "a number of 5000 digits": replace(OFF, observed_at_s=-(10**5000)),
+    "never": replace(OFF, observed_at_s=NEVER_S),
+    "a date before all times": replace(OFF, observed_at_s=-(10**400)),
+    "a date that is true": replace(OFF, observed_at_s=True),
+    "no words": replace(OFF, raw=None),
+    "endless words": replace(OFF, raw="x" * 2001),
+    "hosts that are no texts": replace(OFF, moved_from=(1,)),
+    "hosts as a list": replace(OFF, moved_from=["farm2"]),
+    "groups as a set": replace(OFF, groups={"tag:fencer"}),
+    "the word of a person": replace(OFF, proof=Proof.OPERATOR),
+    "the word of a power witness": replace(OFF, proof=Proof.HOST_POWER),
+    "the word of an HA stack": replace(OFF, proof=Proof.HA_RECOVERY),
+    "a record of the end of a running guest": replace(OFF, power_state=PowerState.RUNNING, end_recorded=True),
+    "a silent host that tells": replace(OFF, host_silent=True),
+    "a running guest whose memory is elsewhere": replace(OFF, power_state=PowerState.RUNNING, away=True),
+    "a doubt": replace(OFF, doubt=Doubt(Doubted.SAVED, GUEST, "", "me", "")),
+    "another endpoint": replace(OFF, guest=replace(GUEST, endpoint="lab")),
+    "no guest": replace(OFF, guest=None),
+    "a guest as a word": replace(OFF, guest="web"),
+    "a UUID in capitals": replace(OFF, guest=replace(GUEST, uuid=GUEST.uuid.upper())),
+    "no UUID": replace(OFF, guest=replace(GUEST, uuid="")),
+    "no id": replace(OFF, guest=replace(GUEST, id="")),
+    "an id that is a number": replace(OFF, guest=replace(GUEST, id=101)),
+    "a host that is none": replace(OFF, guest=replace(GUEST, host=b"farm1")),
+}
+every_wrong_statement = pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
+
+
+# -- readings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        OFF,
+        ABSENT,
+        replace(OFF, power_state=PowerState.RUNNING, incarnation=None, witness=""),
+        replace(OFF, power_state=PowerState.UNKNOWN, host_silent=True, incarnation=None),
+        replace(OFF, power_state=PowerState.SAVED, away=True),
+        replace(OFF, observed_at_s=NOW_S - 7, conclusive=False, moved_from=("farm2",)),
+        replace(OFF, observed_at_s=99, guest=replace(GUEST, host=None)),
+    ],
+)
+def test_what_can_be_is_taken_as_it_is(right):
+    guard = guarded(read=lambda _guest: right, sweep=lambda: [right])
+    assert guard.read(GUEST) == right
+    assert guard.sweep() == [right]
+
+
+@every_wrong_statement
+def test_a_reading_that_cannot_be_is_an_error(wrong):
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL):
+        guarded(read=lambda _guest: wrong).read(GUEST)
+
+
+@pytest.mark.parametrize(
+    "meant",
+    [
+        replace(GUEST, uuid=OTHER.uuid),
+        replace(GUEST, id="db"),
+        OTHER,
+    ],
+)
+def test_a_reading_of_another_guest_is_an_error(meant):
+    with pytest.raises(HypervisorProtocol, match="asked for"):
+        guarded(read=lambda _guest: OFF).read(meant)
+
+
+@pytest.mark.parametrize(
+    ("said_s", "taken_s"), [(101.0, 100.0), (math.inf, 100.0), (93.0, 93.0), (10**400, 100.0)]
+)
+def test_evidence_is_no_younger_than_its_call(said_s, taken_s):
+    said = replace(OFF, observed_at_s=said_s)
+    guard = guarded(read=lambda _guest: said, sweep=lambda: [said])
+    assert guard.read(GUEST).observed_at_s == taken_s
+    assert [one.observed_at_s for one in guard.sweep()] == [taken_s]
+
+
+def test_words_for_people_are_made_fit_for_a_line():
+    said = replace(OFF, raw="off\nmode=armed", source="\x1b[2J", told="a\tb", stuck="a\rb")
+    taken = guarded(read=lambda _guest: said).read(GUEST)
+    assert all(text.isprintable() for text in (taken.raw, taken.source, taken.told, taken.stuck))
+
+
+# -- sweeps -------------------------------------------------------------------------------------------------
+
+
+NAMED = {
+    name: wrong
+    for name, wrong in WRONG.items()
+    if type(wrong) is Evidence and wrong.guest == GUEST and "5000" not in name
+}
+NAMELESS = {name: wrong for name, wrong in WRONG.items() if name not in NAMED}
+
+
+@pytest.mark.parametrize("wrong", NAMED.values(), ids=list(NAMED))
+def test_a_wrong_statement_in_a_sweep_blinds_its_own_guest_alone(wrong):
+    found = guarded(sweep=lambda: [replace(OFF, guest=OTHER), wrong]).sweep()
+    assert [(one.guest, one.power_state) for one in found] == [
+        (OTHER, PowerState.STOPPED),
+        (GUEST, PowerState.UNKNOWN),
+    ]
+    assert "cannot be understood" in found[1].raw
+
+
+@pytest.mark.parametrize("wrong", NAMELESS.values(), ids=list(NAMELESS))
+def test_a_statement_about_nobody_blinds_the_sweep(wrong):
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL):
+        guarded(sweep=lambda: [replace(OFF, guest=OTHER), wrong]).sweep()
+
+
+@pytest.mark.parametrize("second", [OFF, replace(OFF, power_state=PowerState.RUNNING)])
+def test_who_is_told_of_twice_is_unknown(second):
+    (told,) = guarded(sweep=lambda: [OFF, second]).sweep()
+    assert (told.guest, told.power_state, told.settled) == (GUEST, PowerState.UNKNOWN, False)
+
+
+@pytest.mark.parametrize("answer", [None, 7, OFF, raises(ValueError("x"))])
+def test_a_sweep_that_is_no_list_is_an_error(answer):
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL):
+        guarded(sweep=answer if callable(answer) else lambda: answer).sweep()
+
+
+def test_a_list_that_breaks_amid_is_an_error():
+    def half():
+        yield OFF
+        raise KeyError("state")
+
+    with pytest.raises(HypervisorProtocol, match=r"cannot be understood \(sweep\): KeyError: 'state'"):
+        guarded(sweep=half).sweep()
+
+
+class Hostile:
+    """Whatever is asked of it fails."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    def __hash__(self):
+        raise RuntimeError("hashed")
+
+    def __repr__(self):
+        return "Hostile()"
+
+
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from([*PowerState, *Proof]),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.tuples(st.text(max_size=3) | st.integers()),
+    st.frozensets(st.text(max_size=3) | st.integers(), max_size=2),
+    st.builds(Hostile),
+)
+GUESTS = st.fixed_dictionaries({}, optional=dict.fromkeys(GuestRef.__dataclass_fields__, ANYTHING))
+STATEMENTS = st.fixed_dictionaries({}, optional=dict.fromkeys(Evidence.__dataclass_fields__, ANYTHING))
+
+
+@given(GUESTS, STATEMENTS)
+def test_whatever_is_said_an_adapter_is_understood_or_nothing_is_known(guest, statement):
+    said = replace(OFF, **{"guest": replace(GUEST, **guest), **statement})
+    guard = guarded(read=lambda _guest: said, sweep=lambda: [said])
+    for ask in (lambda: [guard.read(GUEST)], guard.sweep):
+        try:
+            (taken,) = ask()
+        except HypervisorProtocol as error:
+            assert str(error).isprintable()  # noqa: PT017 - both outcomes are right
+            continue
+        assert taken.guest.endpoint == "farm"
+        assert taken.observed_at_s <= NOW_S
+        assert not taken.gone or (
+            taken.incarnation and taken.witness and taken.proof in {Proof.POWER, Proof.ABSENCE}
+        )
+        assert taken.power_state is PowerState.UNKNOWN or taken.power_state is said.power_state
+
+
+# -- errors -------------------------------------------------------------------------------------------------
+
+
+class Timeout(HypervisorUnreachable):
+    """A class of the adapter's own."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (HypervisorUnreachable("no route"), HypervisorUnreachable),
+        (HypervisorDenied("401"), HypervisorDenied),
+        (HypervisorProtocol("500"), HypervisorProtocol),
+        (GuestNotFound("no such guest"), GuestNotFound),
+        (GuestChanged("another run"), GuestChanged),
+        (Timeout("10 s"), HypervisorUnreachable),
+    ],
+)
+def test_the_ports_errors_pass_and_name_the_endpoint(raised, kind):
+    with pytest.raises(kind) as caught:
+        guarded(read=raises(raised)).read(GUEST)
+    assert type(caught.value) is kind
+    assert str(caught.value) == f"farm: {raised}"
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        OSError("gone"),
+        KeyError("uuid"),
+        NotImplementedError(),
+        AttributeError("x"),
+        SystemExit(1),
+        ConfigError("x"),
+        ClusterUnreachable("x"),
+        RecursionError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("method", ["describe", "sweep", "read", "stop_settings", "stop"])
+def test_any_other_error_is_an_answer_that_cannot_be_understood(raised, method):
+    guard = guarded(**{method: raises(raised)})
+    arguments = {"read": (GUEST,), "stop_settings": (GUEST,), "stop": (GUEST, None, IN_TIME)}.get(method, ())
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL) as caught:
+        getattr(guard, method)(*arguments)
+    assert re.search(
+        rf": {type(raised).__name__}: .*\(hypervisors/test_guarded\.py:\d+\)$", str(caught.value)
+    )
+    assert str(caught.value).isprintable()
+
+
+# -- the endpoint -------------------------------------------------------------------------------------------
+
+
+def test_it_bears_the_name_of_the_configuration():
+    assert guarded(endpoint="otherwise").endpoint == "farm"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        {"kind": "cells"},
+        replace(INFO, version=None),
+        replace(INFO, can_power="yes"),
+        replace(INFO, problems="none"),
+        replace(INFO, remarks=(None,)),
+        replace(INFO, power_only={"web"}),
+    ],
+)
+def test_a_description_that_cannot_be_is_an_error(wrong):
+    assert guarded(describe=lambda: INFO).describe() == INFO
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL):
+        guarded(describe=lambda: wrong).describe()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        30.0,
+        StopSettings(math.nan, "conf"),
+        StopSettings(math.inf, "conf"),
+        StopSettings(10**400, "conf"),
+        StopSettings(-1, "conf"),
+        StopSettings("30", "conf"),
+        StopSettings(30, None),
+    ],
+)
+def test_stop_settings_that_cannot_be_are_an_error(wrong):
+    assert guarded(stop_settings=lambda _guest: None).stop_settings(GUEST) is None
+    with pytest.raises(HypervisorProtocol, match=PROTOCOL):
+        guarded(stop_settings=lambda _guest: wrong).stop_settings(GUEST)
+
+
+# -- orders -------------------------------------------------------------------------------------------------
+
+ORDERS = ("shutdown", "stop", "discard", "start")
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_an_order_is_handed_on_as_it_was_given(name):
+    given = []
+    guard = guarded(**{name: lambda *order: given.append(order)})
+    getattr(guard, name)(GUEST, "run 1", IN_TIME)
+    assert given == [(GUEST, "run 1", IN_TIME)]
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_an_order_that_is_too_late_never_reaches_the_adapter(name):
+    given = []
+    guard = guarded(**{name: lambda *order: given.append(order)})
+    with pytest.raises(HypervisorUnreachable, match="too late"):
+        getattr(guard, name)(GUEST, "run 1", TOO_LATE)
+    assert given == []
+
+
+# -- what nothing depends on --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["subscribe", "nudge", "close"])
+@pytest.mark.parametrize(
+    "error", [NotImplementedError("no events"), SystemExit(1), HypervisorUnreachable("x")]
+)
+def test_what_fails_there_is_said_in_the_log_alone(name, error, caplog):
+    guard = guarded(**{name: raises(error)})
+    with caplog.at_level(logging.WARNING):
+        getattr(guard, name)(*{"subscribe": (lambda: None,), "nudge": ("web",), "close": ()}[name])
+    assert f"endpoint=farm the adapter's {name} failed: {type(error).__name__}" in caplog.text
+
+
+def test_a_close_that_never_returns_is_left_behind():
+    released = threading.Event()
+    try:
+        guarded(close=released.wait).close()
+        assert not released.is_set()
+    finally:
+        released.set()
+
+
+def test_a_subscription_wakes():
+    wakes = []
+    guarded(subscribe=lambda wake: wake()).subscribe(lambda: wakes.append("woken"))
+    assert wakes == ["woken"]
