@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from fencer.contract.deadlines import order
 from fencer.core.model import GuestRef
 from fencer.errors import GuestNotFound
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
@@ -17,7 +18,6 @@ from fencer.hypervisors.libvirt.connection import Connector
 from tests.hypervisors.libvirt_page import Watcher, numbers, recordings, situations
 from tests.hypervisors.libvirt_rows import GROUPS
 from tests.support import LateError, wait_until
-from tests.support.deadlines import order
 from tests.support.guests import libvirt_binding, running_guest_host
 from tests.support.pages import DOCS, hold
 
