@@ -2,8 +2,8 @@
 
 Defaults of the policy are those of `fencer.core.policy.Policy`, nowhere else. To add a type of hypervisor,
 write its section with `type` and `endpoint()` below and name it in `OwnSection` and
-`fencer.config.keys.OWN_TYPES`: messages,
-`show` and the JSON Schema follow by themselves. Adapters of others share one section, `AdapterSection`.
+`fencer.config.keys.OWN_TYPES`: messages, `show` and the JSON Schema follow by themselves. Adapters of others
+share one section, `AdapterSection`.
 """
 
 import json

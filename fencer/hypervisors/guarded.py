@@ -2,9 +2,8 @@
 
 A stranger's mistake may cost a fence, and never data. So what cannot be understood reads as an error, which
 is UNKNOWN: an exception that is none of ours, a value that cannot be, an answer about another guest. A guard
-    cannot
-know whether an adapter tells the truth; for that the contract is run (`fencer.contract`). What comes late is
-the worker boundary's matter (`fencer.runtime.workers`).
+cannot know whether an adapter tells the truth; for that the contract is run (`fencer.contract`). What comes
+late is the worker boundary's matter (`fencer.runtime.workers`).
 """
 
 from __future__ import annotations

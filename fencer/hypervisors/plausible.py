@@ -41,6 +41,7 @@ _EVIDENCE: Mapping[str, Types] = {
     "proof": (Proof,),
     "witness": (str,),
     "away": (bool,),
+    "filed": (bool,),
     "told": (str,),
     "stuck": (str,),
     "doubt": (NoneType,),
@@ -132,6 +133,7 @@ def _contradictions(said: Evidence) -> dict[str, bool]:
         and state is not PowerState.ABSENT,
         f"a silent host, of a guest that reads {state}": said.host_silent and state is not PowerState.UNKNOWN,
         f"its memory is elsewhere, and it reads {state}": said.away and moving,
+        f"its memory is in a file, and it reads {state}": said.filed and state is not PowerState.UNKNOWN,
         f"{state}, and no incarnation: a start in between would not show": said.gone and not said.incarnation,
         f"{state}, and no witness who says so": said.gone and not said.witness,
     }
