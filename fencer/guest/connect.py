@@ -13,7 +13,7 @@ from fencer.guest.errors import Unusable
 from fencer.guest.fields import mapping
 from fencer.guest.node import ASK_WITHIN_S, NodeClient
 from fencer.guest.places import PLACES
-from fencer.guest.system import Run
+from fencer.guest.system import Run, boot_id
 
 _WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _USER = re.compile(r"system:node:([a-z0-9.-]+)")
@@ -49,7 +49,7 @@ def connect(
     name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
     if name is None:
         raise Unusable(f"{path}: its user is no kubelet (system:node:NAME), so name the node: --node NAME")
-    return NodeClient(api, name)
+    return NodeClient(api, name, boot_id(root))
 
 
 def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Others:
