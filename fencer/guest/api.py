@@ -63,7 +63,7 @@ class Api:
     Args:
         access: Where, and as whom.
         others: Looks who else may be asked, and what keeps it from knowing.
-        say: Told when it goes on with another one.
+        say: Told when it goes on with another one, for the first time with each.
 
     Raises:
         Unusable: its certificates and key do not work.
@@ -75,6 +75,7 @@ class Api:
         self.access = self.first = access
         self.others = others
         self._say = say
+        self._told: set[str] = set()
         try:
             self._tls = _context(access)
         except (ssl.SSLError, ValueError) as error:
@@ -123,17 +124,23 @@ class Api:
         if self.access is not gone:
             return self.ask("GET", path, within_s=within_s)
         deadline_s = time.monotonic() + within_s
-        listed, unread = self.others()
-        asked = [it for it in (self.first, *listed) if it.url != gone.url]
+        asked, unread = self.rest(gone)
         troubles = []
         for access, answer, trouble in self.each(asked, path, deadline_s - time.monotonic(), doubt):
             if not trouble:
                 self.access = access
-                self._say(f"{why}; going on with {access.url}, which this node's installer lists")
+                if access.url not in self._told:
+                    self._told.add(access.url)
+                    self._say(f"{why}; going on with {access.url}, which this node's installer lists")
                 return answer
             troubles.append(trouble)
         also = (("also asked", troubles), ("not believed", unread))
         raise Unreachable("; ".join([why, *(f"{word}: {', '.join(said)}" for word, said in also if said)]))
+
+    def rest(self, one: Access) -> tuple[list[Access], list[str]]:
+        """Return all servers but one, and what keeps from knowing more."""
+        listed, unread = self.others()
+        return list({it.url: it for it in (self.first, *listed) if it.url != one.url}.values()), unread
 
     def each(
         self, asked: Sequence[Access], path: str, within_s: float, doubt: Doubt
