@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable
 
@@ -54,12 +54,16 @@ def connect(
 
 def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Others:
     """Prepare to look at lists that belong to a kubeconfig; they are read when they are needed."""
-    for place in PLACES:
-        if root / place.kubeconfig.lstrip("/") == path:
-            show = ["systemctl", "show", *place.units, "--property=ExecStart"]
-            command = run(show).text if place.settings else ""
-            return partial(servers.others, root, place, access, command)
-    return lambda: ([], [])
+    place = next((it for it in PLACES if root / it.kubeconfig.lstrip("/") == path), None)
+    if place is None:
+        return lambda: ([], [])
+
+    @lru_cache(maxsize=None)
+    def command() -> str:
+        show = ["systemctl", "show", *place.units, "--property=ExecStart"]
+        return run(show).text if place.settings else ""
+
+    return lambda: servers.others(root, place, access, command())
 
 
 def _seen_by(api: Api) -> str | None:

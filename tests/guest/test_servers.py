@@ -2,8 +2,12 @@
 
 import json
 import os
+import re
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
@@ -21,9 +25,9 @@ from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, DRAIN, Cordon, write_cordon
 from fencer.guest.places import PLACES, Place
 from fencer.guest.rules import Filters, Lot, Meaning, Pod
-from fencer.guest.system import Ran
+from fencer.guest.system import Ran, boot_id
 from fencer.guest.uncordon import uncordon
-from tests.controlplane.certificates import Authority
+from tests.controlplane.certificates import Authority, kubeconfig
 from tests.guest.machine import BOOT, Machine
 from tests.guest.serving import send, serving
 
@@ -585,6 +589,93 @@ def test_however_many_do_not_answer_a_shutdown_is_kept_no_longer(authority: Auth
         client = _client(authority, said, *(it.getsockname()[1] for it in frozen))
         assert drain(client, Plan(BOOT, Filters(), probe_s=3), said.append) == UNREACHABLE
     assert [line[:58] for line in said] == ["not drained: no answer of the API server within 3 s: https"]
+
+
+def test_who_is_gone_on_with_again_and_again_is_said_once(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """Both know the node, and neither lists its pods: a line a second would drown what matters."""
+
+    class Podless(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            if "/pods" in handler.path:
+                send(handler, 503, b"")
+            else:
+                super().__call__(handler)
+
+    said: list[str] = []
+    client = _client(authority, said, running(Podless()), running(Podless()))
+    for _ in range(4):
+        with pytest.raises(Unreachable):
+            client.pods(Filters())
+    assert len(said) == len(set(said)) == 2
+
+
+def test_time_that_was_over_before_the_drain_counts(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """Commands that hang, and systemd's clock runs: a drain that began later would be killed."""
+    said: list[str] = []
+    client = _client(authority, said, running(Server(pods=["web"])))
+    plan = Plan(BOOT, Filters(), timeout_s=1003, began_s=time.monotonic() - 1000)
+    assert drain(client, plan, said.append) == REFUSED
+    assert said[-1] == "gave up after 1003 s: 0 pods gone, 1 still here"
+
+
+def test_the_clock_begins_with_the_command(
+    authority: Authority, running: Callable[..., int], tmp_path: Path
+) -> None:
+    """A systemctl that takes longer than there is: what is left of the time is none."""
+    server = Server(boot=boot_id())
+    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    file = tmp_path / "kubeconfig"
+    url = f"https://127.0.0.1:{running(server)}"
+    file.write_text(kubeconfig(url, authority.ca_file, "system:node:k8s-1", pair))
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\nsleep 1.1\necho stopping\n")
+    systemctl.chmod(0o755)
+    command = [sys.executable, "-m", "fencer.guest", "drain", "--timeout", "1", "--kubeconfig", str(file)]
+    environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "the pods could not be listed: no answer" in done.stdout) == (UNREACHABLE, True)
+    assert PODS not in server.asked
+
+
+def test_volumes_that_could_not_be_read_are_not_passed_over(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """All pods gone, and then no word of the node: its volumes may be in use, and elsewhere held back."""
+
+    class Gone(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            super().__call__(handler)
+            self.status = 503 if PODS in self.asked else 200
+
+    said: list[str] = []
+    client = _client(authority, said, running(Gone()))
+    assert drain(client, Plan(BOOT, Filters(), timeout_s=3), said.append) == DONE
+    assert said[-2].startswith("whether all volumes are unmounted is not known: so it is")
+
+
+@pytest.mark.timeout(60)
+def test_the_last_look_at_the_volumes_keeps_to_the_time(authority: Authority) -> None:
+    """Who hangs then has what is left, and no more."""
+    hung = threading.Event()
+
+    class Hanging(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            if self.asked[-1:] == [PODS]:
+                hung.wait()
+            else:
+                super().__call__(handler)
+
+    said: list[str] = []
+    with serving(authority, Hanging(), NAMES) as port:
+        assert drain(_client(authority, said, port), Plan(BOOT, Filters(), timeout_s=2), said.append) == DONE
+        hung.set()
+    assert re.fullmatch(
+        r"whether all volumes .* not known: https://.*: no answer within (1|0\.\d+) s.*", said[-2]
+    )
 
 
 # -- all of it --------------------------------------------------------------------------------------------
