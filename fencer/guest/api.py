@@ -288,6 +288,7 @@ def _parsed(content: bytes) -> int:
 def _context(access: Access) -> ssl.SSLContext:
     # Not `create_default_context`: since Python 3.13 that refuses CAs without key identifiers, as many are.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.hostname_checks_common_name = False  # as Go: who may choose a user's name would choose a server's
     tls.minimum_version = ssl.TLSVersion.TLSv1_2  # what Python has by itself since 3.10
     if access.authority:
         tls.load_verify_locations(cadata=access.authority)

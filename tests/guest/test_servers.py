@@ -10,10 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fencer.guest import servers
 from fencer.guest.api import Api
@@ -27,7 +30,7 @@ from fencer.guest.places import PLACES, Place
 from fencer.guest.rules import Filters, Lot, Meaning, Pod
 from fencer.guest.system import Ran, boot_id
 from fencer.guest.uncordon import uncordon
-from tests.controlplane.certificates import Authority, kubeconfig
+from tests.controlplane.certificates import Authority, KeyPair, kubeconfig
 from tests.guest.machine import BOOT, Machine
 from tests.guest.serving import send, serving
 
@@ -572,6 +575,25 @@ def test_a_kubelet_at_that_address_is_no_api_server(
     with pytest.raises(Unreachable, match="refused"):
         _client(authority, [], closed, running(kubelet, ("127.0.0.1", "k8s-2"))).read(WITHIN_S)
     assert kubelet.asked == []
+
+
+class Nameless(Authority):
+    """Gives servers a certificate whose subject alone names them, as kubelets' clients' are."""
+
+    def server(
+        self, name: str, addresses: Sequence[str], valid_for: timedelta = timedelta(days=1)
+    ) -> KeyPair:
+        """Issue it for the last of the names."""
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, addresses[-1])])
+        return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, None, valid_for)
+
+
+def test_a_subjects_name_is_no_servers(tmp_path: Path, running: Callable[..., int], closed: int) -> None:
+    """Go's clients, and so a cluster's, take none either; a certificate for a user has any name."""
+    authority, impostor = Nameless(tmp_path), Server()
+    with pytest.raises(Unreachable, match="certificate is not trusted: Hostname mismatch"):
+        _client(authority, [], closed, running(impostor, NAMES, authority)).read(WITHIN_S)
+    assert impostor.asked == []
 
 
 def test_a_name_that_cannot_be_one_is_no_answer(authority: Authority) -> None:
