@@ -11,16 +11,17 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, List, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Sequence, Tuple, TypeVar
 
 from fencer.guest.errors import GuestError, TooLarge, Unreachable, Unusable
 from fencer.guest.kubeconfig import Access
 
 T = TypeVar("T")
 Others = Callable[[], Tuple[List[Access], List[str]]]
+Doubt = Callable[["Answer"], str]
+"""Says why an answer is not the one that is looked for; empty: it is."""
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
 LARGEST = 32 << 20
@@ -62,7 +63,7 @@ class Api:
     Args:
         access: Where, and as whom.
         others: Looks who else may be asked, and what keeps it from knowing.
-        say: Told when it goes on with another one.
+        say: Told when it goes on with another one, for the first time with each.
 
     Raises:
         Unusable: its certificates and key do not work.
@@ -74,6 +75,7 @@ class Api:
         self.access = self.first = access
         self.others = others
         self._say = say
+        self._told: set[str] = set()
         try:
             self._tls = _context(access)
         except (ssl.SSLError, ValueError) as error:
@@ -103,36 +105,67 @@ class Api:
         finally:
             connection.cut()
 
-    def move(self, gone: Access, path: str, why: str, within_s: float) -> bool:
+    def move(self, gone: Access, path: str, why: str, within_s: float, doubt: Doubt) -> Answer:
         """Go on with another server, if one has what is at a path. All are asked at once; the first counts.
 
         Args:
-            gone: The one that is left; where another thread has left it, nobody is asked.
+            gone: The one that is left; where another thread has left it, only the new one is asked.
             path: For a GET, which changes nothing wherever it is answered.
             why: What is wrong with the one that is left.
             within_s: Seconds for all of them.
+            doubt: Keeps from going on with one that answers for something else.
+
+        Returns:
+            Its answer.
+
+        Raises:
+            Unreachable: none has it; who was asked, and what is wrong with each.
         """
         if self.access is not gone:
-            return True
+            return self.ask("GET", path, within_s=within_s)
+        deadline_s = time.monotonic() + within_s
+        asked, unread = self.rest(gone)
+        troubles = []
+        for access, answer, trouble in self.each(asked, path, deadline_s - time.monotonic(), doubt):
+            if not trouble:
+                self.access = access
+                if access.url not in self._told:
+                    self._told.add(access.url)
+                    self._say(f"{why}; going on with {access.url}, which this node's installer lists")
+                return answer
+            troubles.append(trouble)
+        also = (("also asked", troubles), ("not believed", unread))
+        raise Unreachable("; ".join([why, *(f"{word}: {', '.join(said)}" for word, said in also if said)]))
+
+    def rest(self, one: Access) -> tuple[list[Access], list[str]]:
+        """Return all servers but one, and what keeps from knowing more."""
+        listed, unread = self.others()
+        return list({it.url: it for it in (self.first, *listed) if it.url != one.url}.values()), unread
+
+    def each(
+        self, asked: Sequence[Access], path: str, within_s: float, doubt: Doubt
+    ) -> Iterator[tuple[Access, Answer, str]]:
+        """Ask several servers for the same at once; give each, as it answers, and what is wrong with it."""
         deadline_s = time.monotonic() + within_s
         answers: SimpleQueue[Any] = SimpleQueue()
-        asked = [it for it in (self.first, *self.others()[0]) if it.url != gone.url]
         for access in asked:
-            in_background(partial(self._found, access, path, within_s), answers.put)
-        for _ in asked:
+            ask = partial(self.ask, "GET", path, within_s=within_s, at=access)
+            in_background(ask, lambda answer, access=access: answers.put((access, answer)))  # type: ignore[misc]
+        late = {access.url for access in asked}
+        while late:
             try:
-                found = answers.get(timeout=max(deadline_s - time.monotonic(), 0))
+                access, answer = answers.get(timeout=max(deadline_s - time.monotonic(), 0))
             except Empty:
                 break
-            if isinstance(found, Access):
-                self.access = found
-                self._say(f"{why}; going on with {found.url}, which this node's installer lists")
-                return True
-        return False
-
-    def _found(self, access: Access, path: str, within_s: float) -> Access | None:
-        answer = self.ask("GET", path, within_s=within_s, at=access)
-        return access if answer.status == HTTPStatus.OK else None
+            late.discard(access.url)
+            if isinstance(answer, GuestError):
+                yield access, Answer(0), str(answer)
+            else:
+                trouble = doubt(answer)
+                yield access, answer, trouble and f"{access.url}: {trouble}"
+        for access in asked:
+            if access.url in late:
+                yield access, Answer(0), f"{access.url}: no answer within {within_s:.3g} s"
 
     def _exchange(self, access: Access, connection: _Connection, method: str, path: str, body: Any) -> Answer:
         headers = {"Accept": "application/json", "User-Agent": _AGENT, "Connection": "close"}
@@ -255,6 +288,7 @@ def _parsed(content: bytes) -> int:
 def _context(access: Access) -> ssl.SSLContext:
     # Not `create_default_context`: since Python 3.13 that refuses CAs without key identifiers, as many are.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.hostname_checks_common_name = False  # as Go: who may choose a user's name would choose a server's
     tls.minimum_version = ssl.TLSVersion.TLSv1_2  # what Python has by itself since 3.10
     if access.authority:
         tls.load_verify_locations(cadata=access.authority)

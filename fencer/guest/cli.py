@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -148,6 +149,7 @@ def _drain(options: argparse.Namespace) -> int:
     # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
     with suppress(RuntimeError, ValueError, OSError):  # no stderr: a drain needs nobody to listen
         faulthandler.register(signal.SIGTERM, chain=True)
+    began_s = time.monotonic()  # systemd's clock runs already, and commands that hang take 10 s each
     if not options.now:
         down = going_down(run)
         if not down:
@@ -156,7 +158,7 @@ def _drain(options: argparse.Namespace) -> int:
             return REFUSED
     client = _connect(options)
     filters = Filters(force=options.force, delete_emptydir_data=options.delete_emptydir_data)
-    plan = drain.Plan(boot_id(), filters, timeout_s=options.timeout, probe_s=options.probe)
+    plan = drain.Plan(boot_id(), filters, options.timeout, options.probe, began_s)
     return drain.drain(client, plan, _say)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fencer.guest import kubelets, logind_files, servers
 from fencer.guest.connect import connect
-from fencer.guest.errors import GuestError
+from fencer.guest.errors import GuestError, Unreachable
 from fencer.guest.facts import (
     DRAIN_UNIT,
     UNCORDON_UNIT,
@@ -19,6 +19,7 @@ from fencer.guest.facts import (
     Unit,
 )
 from fencer.guest.kubelet_config import kubelet_config
+from fencer.guest.node import ASK_WITHIN_S
 from fencer.guest.spans import seconds
 from fencer.guest.system import Run, boot_id, read_text
 
@@ -129,22 +130,26 @@ def _connection(root: Path, run: Run, file: str | None, node: str | None) -> Con
         client = connect(root, run, file, node)
     except GuestError as error:
         return Connection(trouble=str(error))
-    api, trouble = client.api, ""
+    api, trouble, asked = client.api, "", True
     try:
         own = client.read()
         if own.boot_id != boot_id(root):
             trouble = f"node {client.name} reports another boot ({own.boot_id or 'none'}) than this machine's"
     except GuestError as error:
-        trouble = str(error)
-    listed, unread = api.others()
-    near = [servers.on_this_machine(it.host) for it in (api.first, *listed)]
+        # Where there is no answer all have been asked, and it tells of each.
+        trouble, asked = str(error), not isinstance(error, Unreachable)
+    rest, unread = api.rest(api.access)
+    answers = api.each(rest if asked else (), client.path, ASK_WITHIN_S, client.doubt)
+    wrong = {access.url: text for access, _, text in answers if text}
+    first = api.first.url
     return Connection(
         client.name,
         api.access.url,
         api.first.source,
         trouble,
-        others=tuple(it.url for it in (api.first, *listed) if it.url != api.access.url),
+        others=tuple(it.url for it in rest if asked and it.url not in wrong),
         unread="; ".join(unread),
-        lost=api.first.url if api.access is not api.first else "",
-        alone=all(near),
+        lost=wrong.pop(first, first) if api.access is not api.first else "",
+        useless=tuple(wrong.values()),
+        alone=all(servers.on_this_machine(it.host) for it in (api.access, *rest)),
     )

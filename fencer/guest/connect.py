@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable
 
@@ -13,7 +13,7 @@ from fencer.guest.errors import Unusable
 from fencer.guest.fields import mapping
 from fencer.guest.node import ASK_WITHIN_S, NodeClient
 from fencer.guest.places import PLACES
-from fencer.guest.system import Run
+from fencer.guest.system import Run, boot_id
 
 _WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _USER = re.compile(r"system:node:([a-z0-9.-]+)")
@@ -49,17 +49,21 @@ def connect(
     name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
     if name is None:
         raise Unusable(f"{path}: its user is no kubelet (system:node:NAME), so name the node: --node NAME")
-    return NodeClient(api, name)
+    return NodeClient(api, name, boot_id(root))
 
 
 def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Others:
     """Prepare to look at lists that belong to a kubeconfig; they are read when they are needed."""
-    for place in PLACES:
-        if root / place.kubeconfig.lstrip("/") == path:
-            show = ["systemctl", "show", *place.units, "--property=ExecStart"]
-            command = run(show).text if place.settings else ""
-            return partial(servers.others, root, place, access, command)
-    return lambda: ([], [])
+    place = next((it for it in PLACES if root / it.kubeconfig.lstrip("/") == path), None)
+    if place is None:
+        return lambda: ([], [])
+
+    @lru_cache(maxsize=None)
+    def command() -> str:
+        show = ["systemctl", "show", *place.units, "--property=ExecStart"]
+        return run(show).text if place.settings else ""
+
+    return lambda: servers.others(root, place, access, command())
 
 
 def _seen_by(api: Api) -> str | None:

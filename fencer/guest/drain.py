@@ -12,7 +12,7 @@ from typing import Any, Callable
 from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
-from fencer.guest.node import NodeClient
+from fencer.guest.node import ASK_WITHIN_S, NodeClient
 from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
 from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply
 
@@ -46,20 +46,23 @@ class Plan:
         filters: Which pods are left alone.
         timeout_s: For all of it.
         probe_s: For the API server to answer at all.
+        began_s: When that time began, by the monotonic clock; None: with the drain.
     """
 
     boot_id: str
     filters: Filters
     timeout_s: float = TIMEOUT_S
     probe_s: float = PROBE_S
+    began_s: float | None = None
 
 
 def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     """Drain the node; return the exit code. What happens is said, one line each."""
-    began_s = time.monotonic()
+    now_s = time.monotonic()
+    began_s = now_s if plan.began_s is None else plan.began_s
     deadline_s = began_s + plan.timeout_s
     try:
-        _cordon(client, plan, min(deadline_s, began_s + plan.probe_s), say)
+        _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
         work = _Drain(client, plan.filters, deadline_s, say)
         left = work.run()
     except Unreachable as error:
@@ -139,7 +142,8 @@ class _Drain:
         self._next_look_s = 0.0
         self._told = False
         self._trouble = ""
-        self._mounted: tuple[str, ...] = ()
+        self._mounted: tuple[str, ...] | None = None
+        self._unread = "no time was left"
         self._volumes_deadline_s: float | None = None
 
     def run(self) -> list[tuple[Pod, str]]:
@@ -161,9 +165,14 @@ class _Drain:
                 continue
         if not self._told:
             raise Unreachable(f"the pods could not be listed: {self._trouble or 'no answer'}")
+        left = self.state.left()
+        if left and self._trouble:
+            self._say(f"the last look at the pods failed: {self._trouble}")
         if self._mounted:
             self._say(f"the kubelet still reports volumes in use: {', '.join(self._mounted)}")
-        return self.state.left()
+        elif self._mounted is None and not left:
+            self._say(f"whether all volumes are unmounted is not known: {self._unread}")
+        return left
 
     def _start_what_is_due(self) -> None:
         now_s = time.monotonic()
@@ -198,6 +207,7 @@ class _Drain:
         if isinstance(pods, GuestError):
             self._trouble = str(pods)
             return
+        self._trouble = ""
         self.state.saw(pods)
         if not self._told:
             self._told = True
@@ -215,9 +225,9 @@ class _Drain:
             self._volumes_deadline_s = now_s + VOLUMES_WITHIN_S
         kept = sum(pod.claims for pod in self.state.kept.values())
         try:
-            mounted = self._client.read().volumes
+            mounted = self._client.read(min(2 * ASK_WITHIN_S, self._deadline_s - now_s)).volumes
         except GuestError as error:
-            self._trouble = str(error)
+            self._unread = str(error)
         else:
             self._mounted = mounted if len(mounted) > kept else ()
             if not self._mounted:

@@ -114,9 +114,10 @@ class Connection:
         server: Where the API server is.
         source: The kubeconfig.
         trouble: Why there is no way; empty: it answered, and the Node is this machine's.
-        others: Whom it would ask next.
+        others: Whom it would ask next: those that know this node.
         unread: Which of the installer's lists could not be read, and why.
-        lost: The kubeconfig's server, where that did not answer, and another did.
+        lost: The kubeconfig's server, where that did not answer, and another did; and why it does not.
+        useless: Who is listed and would be of no help, each with the reason.
         alone: All of them are on this machine.
     """
 
@@ -127,6 +128,7 @@ class Connection:
     others: tuple[str, ...] = ()
     unread: str = ""
     lost: str = ""
+    useless: tuple[str, ...] = ()
     alone: bool = False
 
 

@@ -13,8 +13,8 @@ from fencer.guest.ways import drain_works, lock_held
 
 _INSTALL = "fencer-guest install"
 _MASK = "/etc/systemd/logind.conf.d"
-_MARGIN_S = 10.0
-"""Between the drain's own limit and the one at which systemd kills it."""
+_MARGIN_S = 15.0
+"""Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
 
 
 class Level(str, Enum):
@@ -75,12 +75,14 @@ def _kubelet(facts: Facts) -> Iterator[Finding]:
         text = f"{connection.server} answers {connection.node} (by {connection.source})"
         nexts = ", ".join(connection.others)
         yield Finding("api", OK, text + (f"; if it does not: {nexts}" if nexts else ""))
-        yield from _servers(connection)
+    yield from _servers(connection)
 
 
 def _servers(connection: Connection) -> Iterator[Finding]:
     if connection.lost:
-        yield Finding("api", WARN, f"{connection.lost}, which the kubeconfig names, does not answer")
+        yield Finding("api", WARN, f"the server that the kubeconfig names does not answer: {connection.lost}")
+    for trouble in connection.useless:
+        yield Finding("api", WARN, f"listed, but of no help: {trouble}")
     if connection.unread:
         yield Finding("api", WARN, f"who else may be asked is not known: {connection.unread}")
     elif connection.alone:

@@ -35,12 +35,16 @@ class NodeClient:
     Args:
         api: The client.
         name: The node's name.
+        boot_id: This machine's boot, which a server that is listed has to know: another cluster may have the
+            same authority, and a node of the same name, as the clone of a machine has, or one put back from
+            a snapshot. Empty: nobody is gone on with.
     """
 
-    def __init__(self, api: Api, name: str) -> None:
+    def __init__(self, api: Api, name: str, boot_id: str = "") -> None:
         self.api = api
         self.name = name
-        self._path = f"/api/v1/nodes/{quote(name, safe='')}"
+        self.path = f"/api/v1/nodes/{quote(name, safe='')}"
+        self._boot_id = boot_id
 
     def read(self, within_s: float = 2 * ASK_WITHIN_S) -> OwnNode:
         """Read the node within so many seconds; the server that was asked last has half of them.
@@ -49,14 +53,15 @@ class NodeClient:
             Unreachable: no answer, or none that is meant to last.
             Denied: it may not be read, or is not there.
         """
-        answer = self._get(self._path, min(within_s / 2, ASK_WITHIN_S), time.monotonic() + within_s)
+        answer = self._get(self.path, min(within_s / 2, ASK_WITHIN_S), time.monotonic() + within_s)
         return own_node(_checked(answer).body)
 
     def pods(self, filters: Filters, within_s: float = LIST_WITHIN_S) -> list[Pod]:
         """List all pods that are bound to the node, in pages: a pod can be as large as whoever made it likes.
 
         Raises:
-            Unreachable: no answer, none that is meant to last, or more pages than begin in so many seconds.
+            Unreachable: no answer, none that is a list or meant to last, or more pages than begin in so many
+                seconds.
             Denied: they may not be listed.
         """
         deadline_s = time.monotonic() + within_s
@@ -75,6 +80,8 @@ class NodeClient:
                 found, token = [], ""
                 continue
             body = _checked(answer).body
+            if "items" not in body:
+                raise Unreachable("the list of pods: an answer that is no list")
             pods = (pod_of(item, filters) for item in items(body.get("items")))
             found += (pod for pod in pods if pod is not None)
             token = str(mapping(body.get("metadata")).get("continue") or "")
@@ -89,6 +96,15 @@ class NodeClient:
             path += f"&continue={quote(token, safe='')}"
         return self._get(path, EVICT_WITHIN_S, time.monotonic() + 2 * EVICT_WITHIN_S)
 
+    def doubt(self, answer: Answer) -> str:
+        """Say why what another server answers for the node is not about this machine; empty: it is."""
+        node = own_node(answer.body)
+        if answer.status != HTTPStatus.OK or node.name != self.name:
+            return f"it does not know node {self.name} ({answer.message})"
+        if not self._boot_id or node.boot_id != self._boot_id:
+            return f"its node {self.name} runs another boot ({node.boot_id or 'none'}) than this machine"
+        return ""
+
     def _get(self, path: str, within_s: float, deadline_s: float) -> Answer:
         """Ask for something; where the server is gone, another one that has this node, until the deadline.
 
@@ -101,8 +117,9 @@ class NodeClient:
             raise
         except Unreachable as error:
             left_s = min(deadline_s - time.monotonic(), ASK_WITHIN_S)
-            if not self.api.move(access, self._path, str(error), left_s):
-                raise
+            answer = self.api.move(access, self.path, str(error), left_s, self.doubt)
+        if path == self.path:
+            return answer
         return self.api.ask("GET", path, within_s=max(deadline_s - time.monotonic(), 0))
 
     def cordon(self, node: OwnNode, note: Cordon | None) -> None:
@@ -148,7 +165,7 @@ class NodeClient:
     def _patch(self, node: OwnNode, notes: dict[str, str | None], **spec: Any) -> None:
         meta = {"uid": node.uid, "resourceVersion": node.version, "annotations": notes}
         body = {"metadata": meta, "spec": spec}
-        answer = self.api.ask("PATCH", f"{self._path}?fieldManager={MANAGER}", body, within_s=ASK_WITHIN_S)
+        answer = self.api.ask("PATCH", f"{self.path}?fieldManager={MANAGER}", body, within_s=ASK_WITHIN_S)
         if answer.status == HTTPStatus.CONFLICT:
             raise Overtaken(answer.message)
         _checked(answer)

@@ -175,6 +175,7 @@ def test_a_node_whose_own_api_server_is_gone_drains_by_another(pods: DrainCluste
         gone.bind(("127.0.0.1", 0))
         own = f"https://127.0.0.1:{gone.getsockname()[1]}"
         machine = k3s_node(pods.control_plane, tmp_path, own)
+        machine.write("proc/sys/kernel/random/boot_id", BOOT)
         assert drain(connect(tmp_path, machine.run, say=said), plan(), said) == DONE, str(said)
     real = pods.control_plane.url
     assert said[:2] == [

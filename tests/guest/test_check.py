@@ -1,8 +1,11 @@
 """Report C as a table: what a machine is like, what is wrong with it, and what happens to its pods."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,7 @@ from tests.controlplane.certificates import Authority
 from tests.guest.machine import BOOT, MOUNTS, Machine
 from tests.guest.serving import send, serving
 
+LB = "var/lib/rancher/k3s/agent/etc/k3s-agent-load-balancer.json"
 LOCK = Lock("kubelet", "shutdown", "delay")
 UPGRADES = "/usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"
 GOOD = Facts(
@@ -111,6 +115,12 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
         (_with(GOOD, drain={"after": ()}), {("order", "FAIL")}, "may be stopped before", "After=k3s.service"),
         (_with(GOOD, drain={"tied_to": ("k3s.service",)}), {("order", "FAIL")}, "every restart", "drop-in"),
         (_with(GOOD, drain={"stop_timeout_s": 120.0}), {("time", "FAIL")}, "after 2 min", "--timeout 120"),
+        (
+            _with(GOOD, drain={"stop_timeout_s": 132.0}),
+            {("time", "FAIL")},
+            "after 2 min 12 s",
+            "--timeout 120",
+        ),
         (_with(GOOD, drain={"stop_timeout_s": None}), {("time", "warn")}, "could not be read", "install"),
         (_with(GOOD, uncordon={"enabled": False}), {("uncordon unit", "FAIL")}, "stays cordoned", "install"),
         (
@@ -140,7 +150,19 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
         (
             _with(GOOD, connection={"lost": "https://127.0.0.1:6443", "others": ("https://10.0.0.2:6443",)}),
             {("api", "warn")},
-            "https://127.0.0.1:6443, which the kubeconfig names, does not answer",
+            "the server that the kubeconfig names does not answer: https://127.0.0.1:6443",
+            "",
+        ),
+        (
+            _with(GOOD, connection={"useless": ("https://10.0.0.2:6443: Connection refused",)}),
+            {("api", "warn")},
+            "listed, but of no help: https://10.0.0.2:6443: Connection refused",
+            "",
+        ),
+        (
+            _with(GOOD, connection={"trouble": "no way", "unread": "/lb.json: line 1"}),
+            {("api", "FAIL"), ("api", "warn")},
+            "who else may be asked is not known: /lb.json: line 1",
             "",
         ),
         (
@@ -463,24 +485,57 @@ def test_programs_get_all_of_it() -> None:
 # -- other API servers ------------------------------------------------------------------------------------
 
 
+Start = Callable[..., str]
+
+
 @pytest.fixture
-def own_server(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A k3s server that answers on the loopback; where it is."""
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts API servers that know k8s-1, or say no; gives where each is."""
     authority = Authority(tmp_path_factory.mktemp("pki"))
-    body = {"metadata": {"name": "k8s-1"}, "status": {"nodeInfo": {"bootID": BOOT}}}
-    with serving(authority, lambda handler: send(handler, 200, json.dumps(body).encode())) as port:
-        pair = authority.client("system:node:k8s-1", ["system:nodes"])
-        server = f"https://127.0.0.1:{port}"
-        content = {
-            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": "ca"}}],
-            "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
-        }
-        agent = "var/lib/rancher/k3s/agent"
-        for name, path in (("ca", authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
-            machine.write(f"{agent}/{name}", path.read_text())
-        machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
-        yield server
+    with ExitStack() as stack:
+
+        def one(status: int = 200, boot: str = BOOT) -> str:
+            body = {
+                "metadata": {"name": "k8s-1"},
+                "status": {"nodeInfo": {"bootID": boot}},
+                "message": "so it is",
+            }
+            names = ("127.0.0.1", "kubernetes")
+            answer = partial(send, status=status, body=json.dumps(body).encode())
+            return f"https://127.0.0.1:{stack.enter_context(serving(authority, answer, names))}"
+
+        one.authority = authority  # type: ignore[attr-defined]
+        yield one
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """A server that is gone: its port is bound, so that nobody else takes it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"https://127.0.0.1:{bound.getsockname()[1]}"
+
+
+def _k3s(machine: Machine, start: Start, server: str) -> str:
+    """Lay out a k3s node whose kubeconfig names a server."""
+    authority: Authority = start.authority  # type: ignore[attr-defined]
+    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    content = {
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": "ca"}}],
+        "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
+    }
+    agent = "var/lib/rancher/k3s/agent"
+    for name, path in (("ca", authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
+        machine.write(f"{agent}/{name}", path.read_text())
+    machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
+    return server
+
+
+@pytest.fixture
+def own_server(machine: Machine, start: Start) -> str:
+    """A k3s server that answers on the loopback; where it is."""
+    return _k3s(machine, start, start())
 
 
 def test_a_servers_only_way_is_its_own_api_server(machine: Machine, own_server: str) -> None:
@@ -491,16 +546,63 @@ def test_a_servers_only_way_is_its_own_api_server(machine: Machine, own_server: 
 
 
 def test_itself_by_another_address_is_no_other(machine: Machine, own_server: str) -> None:
-    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://localhost:6443 ;"
+    port = own_server.rpartition(":")[2]
+    machine.k3s_command = f"argv[]=/usr/local/bin/k3s server --server https://localhost:{port} ;"
     assert [level for level, _ in _told(machine, "api")] == ["ok", "warn"]
 
 
-def test_other_servers_are_told_in_their_order(machine: Machine, own_server: str) -> None:
-    machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://10.0.0.2:6443 ;"
-    machine.write("etc/rancher/k3s/config.yaml", "server: https://10.0.0.3:6443\n")
-    ((level, text),) = _told(machine, "api")
+def test_other_servers_are_told_in_their_order(machine: Machine, start: Start, own_server: str) -> None:
+    one, other = start(), start()
+    machine.k3s_command = f"argv[]=/usr/local/bin/k3s server --server {one} ;"
+    machine.write("etc/rancher/k3s/config.yaml", f"server: {other}\n")
+    (level, text), _ = _told(machine, "api")
     assert (level, text.startswith(f"{own_server} answers")) == ("ok", True)
-    assert text.endswith("; if it does not: https://10.0.0.2:6443, https://10.0.0.3:6443")
+    assert text.endswith(f"; if it does not: {one}, {other}")
+
+
+def test_who_would_not_help_is_not_promised(
+    machine: Machine, start: Start, own_server: str, closed: str
+) -> None:
+    """Each is asked; at night there is nobody to see that none of them works."""
+    down, clone, good = start(503), start(boot="another"), start()
+    names = [server.removeprefix("https://") for server in (down, clone, closed, good)]
+    machine.write(LB, json.dumps({"ServerAddresses": names}))
+    (level, text), *rest = _told(machine, "api")
+    assert (level, text.endswith(f"; if it does not: {good}")) == ("ok", True)
+    assert sorted(rest[:-1]) == sorted(
+        ("warn", f"listed, but of no help: {server}: {why}")
+        for server, why in (
+            (down, "it does not know node k8s-1 (so it is)"),
+            (clone, "its node k8s-1 runs another boot (another) than this machine"),
+            (closed, "Connection refused"),
+        )
+    )
+
+
+def test_with_its_own_server_gone_it_tells_of_the_others(machine: Machine, start: Start, closed: str) -> None:
+    """Who was asked, what is wrong with each, and which list was not believed."""
+    _k3s(machine, start, closed)
+    down = start(503)
+    machine.write(LB, json.dumps({"ServerAddresses": [down.removeprefix("https://")]}))
+    machine.write("etc/rancher/k3s/config.yaml", "server: https://10.0.0.3:6443\n").chmod(0o666)
+    (level, text), (second, unread) = _told(machine, "api")
+    assert level == "FAIL"
+    assert text.startswith(f"{closed}: Connection refused; also asked: {down}: it does not know node k8s-1")
+    assert "; not believed: /etc/rancher/k3s/config.yaml: others than root may change" in text
+    assert (second, "/etc/rancher/k3s/config.yaml: others than root" in unread) == ("warn", True)
+
+
+def test_a_server_that_is_gone_is_told_with_why(machine: Machine, start: Start, closed: str) -> None:
+    _k3s(machine, start, closed)
+    other = start()
+    machine.write(LB, json.dumps({"ServerAddresses": [other.removeprefix("https://")]}))
+    (level, text), (_, lost), *_ = _told(machine, "api")
+    assert (level, text.startswith(f"{other} answers k8s-1"), "if it does not" in text) == (
+        "ok",
+        True,
+        False,
+    )
+    assert lost == f"the server that the kubeconfig names does not answer: {closed}: Connection refused"
 
 
 def test_a_list_that_is_not_believed_is_told_with_what_would_change_that(

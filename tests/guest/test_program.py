@@ -25,7 +25,9 @@ from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
 SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
-TRANSPORT_LIMIT = 100_000
+LIMIT = 102_000
+"""Bytes; no transport asks for it: it keeps the file one that can be read before root runs it. It was 100,000
+until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest."""
 OLDEST = (3, 8)
 
 
@@ -50,7 +52,7 @@ def test_the_same_sources_give_the_same_bytes(tmp_path: Path, program: Path) -> 
 
 
 def test_it_is_small(program: Path) -> None:
-    assert program.stat().st_size < TRANSPORT_LIMIT
+    assert program.stat().st_size < LIMIT
 
 
 def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:

@@ -2,26 +2,36 @@
 
 import json
 import os
+import re
 import socket
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fencer.guest import servers
 from fencer.guest.api import Api
 from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
-from fencer.guest.errors import UNREACHABLE, Unreachable
+from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Unreachable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
+from fencer.guest.notes import CORDON, DRAIN, Cordon, write_cordon
 from fencer.guest.places import PLACES, Place
 from fencer.guest.rules import Filters, Lot, Meaning, Pod
-from fencer.guest.system import Ran
-from tests.controlplane.certificates import Authority
-from tests.guest.machine import Machine
+from fencer.guest.system import Ran, boot_id
+from fencer.guest.uncordon import uncordon
+from tests.controlplane.certificates import Authority, KeyPair, kubeconfig
+from tests.guest.machine import BOOT, Machine
 from tests.guest.serving import send, serving
 
 OWN = Access("/k", "127.0.0.1", 6443, authority="ca", certificate="crt", key="key")
@@ -268,22 +278,36 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 class Server:
-    """An API server that knows one node without pods, and takes evictions.
+    """An API server that knows one node and its pods, and takes evictions.
 
     Args:
         status: Of its answers to a GET.
+        boot: Of its node.
+        pods: Names of what runs there; it never goes.
     """
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, boot: str = BOOT, pods: Sequence[str] = ()) -> None:
         self.status = status
         self.asked: list[str] = []
+        self.evicts = 201
+        self.body: dict[str, object] = {
+            "metadata": {"name": "k8s-1", "uid": "u", "resourceVersion": "1"},
+            "status": {"nodeInfo": {"bootID": boot}},
+            "items": [_pod(name) for name in pods],
+            "message": "so it is",
+        }
 
     def __call__(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer a request."""
         handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         self.asked.append(f"{handler.command} {handler.path.split('?')[0]}")
-        body = {"metadata": {"name": "k8s-1", "uid": "u"}, "items": [], "message": "so it is"}
-        send(handler, self.status if handler.command == "GET" else 201, json.dumps(body).encode())
+        status = {"GET": self.status, "POST": self.evicts, "PATCH": 200}[handler.command]
+        send(handler, status, json.dumps(self.body).encode())
+
+
+def _pod(name: str) -> dict[str, object]:
+    owner = {"controller": True, "kind": "ReplicaSet"}
+    return {"metadata": {"name": name, "namespace": "default", "uid": name, "ownerReferences": [owner]}}
 
 
 NODE, PODS = "GET /api/v1/nodes/k8s-1", "GET /api/v1/pods"
@@ -316,7 +340,7 @@ def _client(authority: Authority, said: list[str], own: int, *others: int) -> No
     identity = {"certificate": pair.cert_file.read_text(), "key": pair.key_file.read_text()}
     access = Access(first.source, first.host, own, authority=first.authority, **identity)
     listed = [servers.another(access, f"127.0.0.1:{port}") for port in others]
-    return NodeClient(Api(access, lambda: ([it for it in listed if it], []), said.append), "k8s-1")
+    return NodeClient(Api(access, lambda: ([it for it in listed if it], []), said.append), "k8s-1", BOOT)
 
 
 def test_where_the_first_is_gone_the_next_is_asked_from_then_on(
@@ -329,7 +353,7 @@ def test_where_the_first_is_gone_the_next_is_asked_from_then_on(
     assert client.read(WITHIN_S).name == "k8s-1"
     assert client.pods(Filters()) == []
     assert client.evict(POD).meaning is Meaning.GOING
-    assert other.asked == [NODE, NODE, PODS, EVICTION]
+    assert other.asked == [NODE, PODS, EVICTION]
     assert said == [
         f"https://127.0.0.1:{closed}: Connection refused; going on with https://127.0.0.1:{port}, "
         "which this node's installer lists"
@@ -391,7 +415,7 @@ def test_what_changes_something_is_sent_to_one_server(
     assert other.asked == []
     client.read(WITHIN_S)
     assert client.evict(POD).meaning is Meaning.GOING
-    assert other.asked == [NODE, NODE, EVICTION]
+    assert other.asked == [NODE, EVICTION]
 
 
 def test_what_another_thread_has_left_is_not_left_twice(
@@ -400,8 +424,9 @@ def test_what_another_thread_has_left_is_not_left_twice(
     other = Server()
     client = _client(authority, [], closed, running(other))
     client.read(WITHIN_S)
-    assert client.api.move(client.api.first, "/", "it is gone", WITHIN_S)
-    assert other.asked == [NODE, NODE]
+    first = client.api.first
+    answer = client.api.move(first, client.path, "it is gone", WITHIN_S, lambda _: "it is the one")
+    assert (answer.status, other.asked) == (200, [NODE, NODE])
 
 
 @pytest.mark.parametrize("status", [403, 404, 503])
@@ -411,12 +436,125 @@ def test_only_who_knows_the_node_is_gone_on_with(
     wrong, right = Server(status), Server()
     client = _client(authority, [], closed, running(wrong), running(right))
     assert client.read(WITHIN_S).name == "k8s-1"
-    assert right.asked == [NODE, NODE]
+    assert right.asked == [NODE]
 
 
-def test_where_nobody_answers_it_is_said_of_the_first(authority: Authority, closed: int) -> None:
-    with pytest.raises(Unreachable, match=f"127.0.0.1:{closed}: Connection refused"):
-        _client(authority, [], closed, closed + 0).read(WITHIN_S)
+class Html(Server):
+    """What answers 200 to everything."""
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+        """Answer a request."""
+        send(handler, 200, b"<html>")
+
+
+@pytest.mark.parametrize(
+    "wrong", [Server(boot="another"), Server(boot=""), Html()], ids=["clone", "no boot", "no JSON"]
+)
+def test_a_wrong_server_that_is_faster_wins_nothing(
+    authority: Authority, running: Callable[..., int], closed: int, wrong: Server
+) -> None:
+    """A clone has its template's credentials, and its node's name: only the boot tells whose node it is."""
+    asked = threading.Event()
+
+    class Late(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            asked.wait()
+            super().__call__(handler)
+
+    class First(Late):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            wrong(handler)
+            asked.set()
+
+    right = Late()
+    client = _client(authority, [], closed, running(First()), running(right))
+    assert client.read(WITHIN_S).boot_id == BOOT
+    assert right.asked == [NODE]
+
+
+def test_a_drain_that_loses_its_server_touches_no_other_cluster(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """The clone of a server's machine, or one put back from a snapshot: its list leads to production."""
+
+    class Dying(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            super().__call__(handler)
+            if handler.command == "POST":
+                self.status = 503
+
+    said: list[str] = []
+    own, production = Dying(pods=["web"]), Server(boot="another", pods=["web", "db"])
+    own.evicts = 429
+    client = _client(authority, said, running(own), running(production))
+    assert drain(client, Plan(BOOT, Filters(), timeout_s=3), said.append) == REFUSED
+    assert own.asked[:4] == [NODE, "PATCH /api/v1/nodes/k8s-1", PODS, EVICTION]
+    assert set(production.asked) == {NODE}
+    assert said[-1].endswith("0 pods gone, 1 still here")
+
+
+def test_an_uncordon_goes_by_its_own_cluster_alone(authority: Authority, running: Callable[..., int]) -> None:
+    """Own one not up yet: another cluster's node of this name would be judged, and its note taken off."""
+
+    class Other(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            super().__call__(handler)
+            own.status = 200
+
+    said: list[str] = []
+    own, other = Server(503), Other(boot="another")
+    note = {CORDON: write_cordon(Cordon(DRAIN, "before", "2026-01-01T00:00:00Z"))}
+    other.body["metadata"] = {"name": "k8s-1", "uid": "v", "annotations": note}
+    client = _client(authority, said, running(own), running(other))
+    assert uncordon(client, BOOT, 60, said.append) == DONE
+    assert (own.asked, other.asked) == ([NODE, NODE], [NODE])
+    assert said[-1] == "k8s-1 left as it is: not cordoned"
+
+
+def test_who_has_no_boot_goes_on_with_nobody(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    other = Server(boot="")
+    api = _client(authority, [], closed, running(other)).api
+    with pytest.raises(Unreachable, match="runs another boot"):
+        NodeClient(api, "k8s-1").read(WITHIN_S)
+
+
+def test_no_list_is_no_node_without_pods(authority: Authority, running: Callable[..., int]) -> None:
+    with pytest.raises(Unreachable, match="no list"):
+        _client(authority, [], running(Html())).pods(Filters())
+
+
+def test_an_answer_that_comes_late_is_kept(authority: Authority, running: Callable[..., int]) -> None:
+    """Own one hangs, the other one takes its time: asked twice, it would be too late."""
+
+    class Once(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            super().__call__(handler)
+            self.status = 503
+
+    other = Once()
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        client = _client(authority, [], frozen.getsockname()[1], running(other))
+        assert client.read(WITHIN_S).name == "k8s-1"
+    assert other.asked == [NODE]
+
+
+def test_where_nobody_answers_it_is_said_of_each(
+    authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """At night that is all that there is to go by; and which list was not believed."""
+    down, alien = running(Server(503)), running(Server(boot="another"))
+    api = _client(authority, [], closed, down, alien).api
+    listed, _ = api.others()
+    api.others = lambda: (listed, ["/lb.json: others than root may change what is read here"])
+    with pytest.raises(Unreachable) as told:
+        NodeClient(api, "k8s-1", BOOT).read(WITHIN_S)
+    text = str(told.value)
+    assert text.startswith(f"https://127.0.0.1:{closed}: Connection refused; also asked: https://")
+    assert f"https://127.0.0.1:{down}: it does not know node k8s-1 (so it is)" in text
+    assert f"https://127.0.0.1:{alien}: its node k8s-1 runs another boot (another) than this machine" in text
+    assert text.endswith("; not believed: /lb.json: others than root may change what is read here")
 
 
 def test_who_has_another_authority_hears_nothing(
@@ -439,6 +577,25 @@ def test_a_kubelet_at_that_address_is_no_api_server(
     assert kubelet.asked == []
 
 
+class Nameless(Authority):
+    """Gives servers a certificate whose subject alone names them, as kubelets' clients' are."""
+
+    def server(
+        self, name: str, addresses: Sequence[str], valid_for: timedelta = timedelta(days=1)
+    ) -> KeyPair:
+        """Issue it for the last of the names."""
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, addresses[-1])])
+        return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, None, valid_for)
+
+
+def test_a_subjects_name_is_no_servers(tmp_path: Path, running: Callable[..., int], closed: int) -> None:
+    """Go's clients, and so a cluster's, take none either; a certificate for a user has any name."""
+    authority, impostor = Nameless(tmp_path), Server()
+    with pytest.raises(Unreachable, match="certificate is not trusted: Hostname mismatch"):
+        _client(authority, [], closed, running(impostor, NAMES, authority)).read(WITHIN_S)
+    assert impostor.asked == []
+
+
 def test_a_name_that_cannot_be_one_is_no_answer(authority: Authority) -> None:
     access = Access("test", "x" * 300, 6443, authority=authority.ca_file.read_text())
     with pytest.raises(Unreachable, match=r"x:6443: .*idna"):
@@ -452,8 +609,95 @@ def test_however_many_do_not_answer_a_shutdown_is_kept_no_longer(authority: Auth
     with ExitStack() as stack:
         frozen = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(servers.MOST)]
         client = _client(authority, said, *(it.getsockname()[1] for it in frozen))
-        assert drain(client, Plan("boot", Filters(), probe_s=3), said.append) == UNREACHABLE
+        assert drain(client, Plan(BOOT, Filters(), probe_s=3), said.append) == UNREACHABLE
     assert [line[:58] for line in said] == ["not drained: no answer of the API server within 3 s: https"]
+
+
+def test_who_is_gone_on_with_again_and_again_is_said_once(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """Both know the node, and neither lists its pods: a line a second would drown what matters."""
+
+    class Podless(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            if "/pods" in handler.path:
+                send(handler, 503, b"")
+            else:
+                super().__call__(handler)
+
+    said: list[str] = []
+    client = _client(authority, said, running(Podless()), running(Podless()))
+    for _ in range(4):
+        with pytest.raises(Unreachable):
+            client.pods(Filters())
+    assert len(said) == len(set(said)) == 2
+
+
+def test_time_that_was_over_before_the_drain_counts(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """Commands that hang, and systemd's clock runs: a drain that began later would be killed."""
+    said: list[str] = []
+    client = _client(authority, said, running(Server(pods=["web"])))
+    plan = Plan(BOOT, Filters(), timeout_s=1003, began_s=time.monotonic() - 1000)
+    assert drain(client, plan, said.append) == REFUSED
+    assert said[-1] == "gave up after 1003 s: 0 pods gone, 1 still here"
+
+
+def test_the_clock_begins_with_the_command(
+    authority: Authority, running: Callable[..., int], tmp_path: Path
+) -> None:
+    """A systemctl that takes longer than there is: what is left of the time is none."""
+    server = Server(boot=boot_id())
+    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    file = tmp_path / "kubeconfig"
+    url = f"https://127.0.0.1:{running(server)}"
+    file.write_text(kubeconfig(url, authority.ca_file, "system:node:k8s-1", pair))
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\nsleep 1.1\necho stopping\n")
+    systemctl.chmod(0o755)
+    command = [sys.executable, "-m", "fencer.guest", "drain", "--timeout", "1", "--kubeconfig", str(file)]
+    environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "the pods could not be listed: no answer" in done.stdout) == (UNREACHABLE, True)
+    assert PODS not in server.asked
+
+
+def test_volumes_that_could_not_be_read_are_not_passed_over(
+    authority: Authority, running: Callable[..., int]
+) -> None:
+    """All pods gone, and then no word of the node: its volumes may be in use, and elsewhere held back."""
+
+    class Gone(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            super().__call__(handler)
+            self.status = 503 if PODS in self.asked else 200
+
+    said: list[str] = []
+    client = _client(authority, said, running(Gone()))
+    assert drain(client, Plan(BOOT, Filters(), timeout_s=3), said.append) == DONE
+    assert said[-2].startswith("whether all volumes are unmounted is not known: so it is")
+
+
+@pytest.mark.timeout(60)
+def test_the_last_look_at_the_volumes_keeps_to_the_time(authority: Authority) -> None:
+    """Who hangs then has what is left, and no more."""
+    hung = threading.Event()
+
+    class Hanging(Server):
+        def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+            if self.asked[-1:] == [PODS]:
+                hung.wait()
+            else:
+                super().__call__(handler)
+
+    said: list[str] = []
+    with serving(authority, Hanging(), NAMES) as port:
+        assert drain(_client(authority, said, port), Plan(BOOT, Filters(), timeout_s=2), said.append) == DONE
+        hung.set()
+    assert re.fullmatch(
+        r"whether all volumes .* not known: https://.*: no answer within (1|0\.\d+) s.*", said[-2]
+    )
 
 
 # -- all of it --------------------------------------------------------------------------------------------
