@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from fencer.core.identity import canonical
@@ -59,6 +60,7 @@ _OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
 _FIRST_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
 _BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
 _NEEDED = ("name", "UUID", "hardwareuuid", "VMState", "VMStateChangeTime")
+_PLACES = ("CfgFile", "LogFldr")
 _SHOWN_CHARS = 80
 
 
@@ -84,6 +86,8 @@ class Machine:
         name: For people.
         state: Its VMState, as it was printed.
         changed: VMStateChangeTime, see `moment`.
+        settings_file: Its settings file, as its host names it; empty: not told.
+        log_folder: The folder of its logs; the same.
     """
 
     uuid: str
@@ -91,6 +95,8 @@ class Machine:
     name: str
     state: str
     changed: str
+    settings_file: str = ""
+    log_folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,8 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
         raise Malformed(f"an answer about {_shown(pairs['UUID'])} instead of {uuid}")
     if not hardware:
         raise Malformed(f"a hardwareuuid that is none: {_shown(pairs['hardwareuuid'])}")
-    return Machine(answered, hardware, pairs["name"], pairs["VMState"], moment(pairs["VMStateChangeTime"]))
+    changed, places = moment(pairs["VMStateChangeTime"]), (pairs.get(key, "") for key in _PLACES)
+    return Machine(answered, hardware, pairs["name"], pairs["VMState"], changed, *places)
 
 
 def parse_log_head(text: str) -> LogHead:
@@ -193,6 +200,11 @@ def moment(text: str) -> str:
     return f"{found[1]}.{(found[2] or ''):0<9}"
 
 
+def moment_of(epoch_s: float) -> str:
+    """Return a time in the form of `moment`."""
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000")
+
+
 def same_moment(first: str, second: str) -> bool:
     """Whether two times of VirtualBox's may be one: a restart of VBoxSVC forgets the fraction of a second."""
     return first == second or (first[:19] == second[:19] and ".000000000" in {first[19:], second[19:]})
@@ -213,7 +225,7 @@ def _pairs(text: str) -> dict[str, str]:
         key, value = pair[1], pair[2]
         if value.startswith('"'):
             value = _quoted(value[1:], lines)
-        if key in _NEEDED and found.setdefault(key, value) != value:
+        if key in _NEEDED + _PLACES and found.setdefault(key, value) != value:
             raise Malformed(f"{key} twice: {_shown(found[key])} and {_shown(value)}")
     return found
 
