@@ -3,12 +3,15 @@
 The contract's tests start some, where that is possible.
 """
 
+import subprocess
+
 import pytest
 
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
 from tests.support.deadlines import order
+from tests.support.vbox import QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox
 
 LONG_AGO = "2001-01-01T00:00:00.000000000Z"
@@ -22,8 +25,13 @@ def vbox(tmp_path):
 
 
 @pytest.fixture
-def hypervisor(vbox):
-    hypervisor = VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0))
+def clock():
+    return QuickClock()
+
+
+@pytest.fixture
+def hypervisor(vbox, clock):
+    hypervisor = VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0), clock.now_s)
     yield hypervisor
     hypervisor.close()
 
@@ -52,11 +60,23 @@ def test_a_machine_whose_last_run_is_older_than_its_state_is_stopped(vbox, hyper
         assert evidence.guest == guest
 
 
-def test_a_machine_whose_last_run_is_younger_than_its_state_is_unknown_and_a_problem(vbox, hypervisor):
+def test_a_machine_whose_last_run_is_younger_than_its_state_is_judged_by_its_host(vbox, hypervisor, clock):
+    """A process that names no machine may be any machine's, as long as it is there."""
     guest = vbox.create()
     write_log(vbox, guest, LONG_AHEAD)
-    assert hypervisor.read(guest).power_state is PowerState.UNKNOWN
-    assert any(guest.name in problem for problem in hypervisor.describe().problems)
+    nameless = ["sh", "-c", "read wait", "VBoxHeadless", "--startvm", "k8s-2"]
+    with subprocess.Popen(nameless, stdin=subprocess.PIPE):
+        hypervisor.read(guest)
+        clock.ahead_s += 21
+        unclear = hypervisor.read(guest)
+        assert any(guest.name in problem for problem in hypervisor.describe().problems)
+    assert unclear.power_state is PowerState.UNKNOWN
+    assert "VBoxHeadless --startvm k8s-2" in unclear.raw
+
+    assert hypervisor.read(guest).power_state is PowerState.STOPPING
+    clock.ahead_s += 21
+    ended = hypervisor.read(guest)
+    assert ended.power_state is PowerState.STOPPED, ended.raw
 
 
 def test_names_and_texts_that_look_like_states_change_nothing(vbox, hypervisor):

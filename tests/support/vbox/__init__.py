@@ -17,6 +17,7 @@ from fencer.hypervisors.virtualbox import VirtualBoxSettings
 from tests.support.vbox.fake_vboxmanage import ALIVE, save
 
 SCRIPT = Path(__file__).with_name("fake_vboxmanage.py")
+REPLAY = Path(__file__).with_name("replay_vboxmanage.py")
 LONG_AGO = "2026-11-20T10:00:00.123"
 BOOTED_S = 1_795_000_000
 """When the fake host was booted: 2026-11-18T11:06:40Z, before all that."""
