@@ -144,8 +144,8 @@ def _of_unknown_run(look: Look) -> Finding:
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
         return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
-    if place is None or opened < moment_of(place.written_s - START_WRITES_S):
-        written = f"its settings file was written at {date(moment_of(place.written_s))}" if place else ""
+    if place and opened < moment_of(place.written_s - START_WRITES_S):
+        written = f"its settings file was written at {date(moment_of(place.written_s))}"
         return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
     if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
@@ -156,9 +156,9 @@ def _of_unknown_run(look: Look) -> Finding:
 def _untold(look: Look) -> str:
     """Say what has to be known of the host of a run, and is not; empty: all is known."""
     scene = look.scene
-    if scene.processes is None or (scene.place is None and not look.lived_here):
+    if scene.processes is None or scene.place is None:
         return f"whether it goes on cannot be told: {scene.untold}"
-    if scene.place and scene.place.shared_by and not look.lived_here:
+    if scene.place.shared_by and not look.lived_here:
         return f"another host may run it: it lies on {scene.place.shared_by}, which hosts can share"
     return ""
 

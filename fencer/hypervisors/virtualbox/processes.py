@@ -17,7 +17,7 @@ COMMAND: Final = ("ps", "-e", "-ww", "-o", "pid,pidns,stat,args")
 """What to ask a host. Lines as long as they are; no column but the last may hold a blank."""
 
 _HEAD = ["PID", "PIDNS", "STAT", "COMMAND"]
-_LINE = re.compile(r" *(\d+) +(\d+|-) +(\S+) (.*)")
+_LINE = re.compile(r" *(\d+) +(\d+|-) +(\S+) +(.*)")
 _OF_THE_HOST = "4026531836"
 """The number of the namespace of processes that no container has."""
 _RUNS_MACHINES = re.compile(r"VBoxHeadless|VirtualBoxVM|VBoxSDL|(?<!\S)--?startvm(?!\S)")

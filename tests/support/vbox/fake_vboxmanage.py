@@ -104,9 +104,8 @@ def tell(world, words):
 def place(world, path):
     """Say where a file lies, and when it was written."""
     machine = next(machine for uuid, machine in world["machines"].items() if f"/{uuid}/" in path)
-    written_s = (
-        machine.get("written_s") or datetime.fromisoformat(f"{machine['changed'][:26]}+00:00").timestamp()
-    )
+    recorded = datetime.fromisoformat(f"{machine['changed'][:26]}+00:00")
+    written_s = machine.get("written_s", recorded.timestamp())
     return f"{machine.get('filesystem', 'ext4')},{written_s:.10f},"
 
 
