@@ -72,6 +72,8 @@ def orders() -> str:
 def reads(row: Situation, recordings: dict[str, dict[str, Any]], folder: Path) -> str:
     """Have a fresh adapter read a row's recordings one after the other; say what it makes of the last."""
     chosen = [recordings[name] for name in row.recordings]
+    if row.rebooted:
+        chosen[-1] = _booted_since(chosen[-1])
     hangs = any(answer["code"] is None for answer in chosen[-1]["answers"])
     now, each_s = folder / "now.json", _IMPATIENT_S if hangs else _PATIENT_S
     settings = VirtualBoxSettings(
@@ -105,6 +107,12 @@ def raw(recording: dict[str, Any]) -> str:
         return f"{_result(shown)}, {_processes(recording)}"
     values = dict(_MACHINE.findall(shown["stdout"]))
     return f"`{values['VMState']}`, {_log(recording, values['VMStateChangeTime'])}, {_processes(recording)}"
+
+
+def _booted_since(recording: dict[str, Any]) -> dict[str, Any]:
+    booted = {"stdout": f"btime {recording['at'] + 60:.0f}\n"}
+    answers = recording["answers"]
+    return {**recording, "answers": [it | (booted if it["words"][0] == "cat" else {}) for it in answers]}
 
 
 def _answer(recording: dict[str, Any], last_word: str) -> dict[str, Any]:
