@@ -50,6 +50,7 @@ def main(path, words):
             world["trouble"] = [t for t in world["trouble"] if t.get("times", 1) > 0]
         for also in trouble.get("also", []) if trouble else []:
             obey(world, also)
+        world["trouble"][:0] = trouble.get("then", []) if trouble else []
         if trouble and trouble.get("before", True):
             save(path, world)
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -74,7 +75,10 @@ def save(path, world):
 
 
 def suffer(trouble):
-    """Go wrong in the way that was asked for."""
+    """Go wrong in the way that was asked for.
+
+    Before that, `also` are commands that are obeyed, and `then` is further trouble from then on.
+    """
     if "stdout" in trouble:
         sys.stdout.buffer.write(trouble["stdout"].encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
