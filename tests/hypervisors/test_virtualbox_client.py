@@ -346,6 +346,21 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     assert hypervisor.read(machine).power_state is PowerState.STOPPED
 
 
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_a_machine_that_a_server_elsewhere_runs_is_not_off_because_its_settings_were_written_meanwhile(
+    vbox, hypervisor, state
+):
+    """As in a container, which sees no process of it, or on another host with the same home folder."""
+    machine = runs(vbox)
+    vbox.forget_runs(pidns="4026532201")
+    vbox.change(machine, state=state, changed="2999-01-01T00:00:00.000000000")
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "its log tells of no end" in evidence.raw
+    vbox.change(machine, log_ended="PoweredOff")
+    assert hypervisor.read(machine).power_state is not PowerState.UNKNOWN
+
+
 REASONS = {
     "a container": ({"pidns": "4026532201"}, {}, "a container's processes only"),
     "a shared folder": ({}, {"filesystem": "nfs4"}, "another host may run it: it lies on nfs4"),
