@@ -24,8 +24,8 @@ def machine(state: str, since: float) -> Machine:
     return Machine(ME, ME, "m1", state, at(since))
 
 
-def log(opened: float, *, cold_start: bool | None = True) -> LogHead:
-    return LogHead(at(opened), cold_start)
+def log(opened: float, *, cold_start: bool | None = True, ended: str = "PoweredOff") -> LogHead:
+    return LogHead(at(opened), cold_start, ended)
 
 
 @pytest.fixture
@@ -103,25 +103,25 @@ def test_a_word_never_heard_is_unknown(state):
 
 def test_aborted_counts_once_it_was_seen_for_twenty_seconds(take):
     for now_s in (100, 101, 119.9):
-        reading = take(machine("aborted", 9.5), log(3.2), now_s)
+        reading = take(machine("aborted", 9.5), log(3.2, ended=""), now_s)
         assert reading.power_state is PowerState.STOPPING
         assert not reading.settled
-    assert take(machine("aborted", 9.5), log(3.2), 120).power_state is PowerState.STOPPED
+    assert take(machine("aborted", 9.5), log(3.2, ended=""), 120).power_state is PowerState.STOPPED
 
 
 def test_aborted_twice_is_counted_from_the_second_time(take):
-    take(machine("aborted", 9.5), log(3.2), 100)
-    assert take(machine("aborted", 30.5), log(20.2), 120).power_state is PowerState.STOPPING
+    take(machine("aborted", 9.5), log(3.2, ended=""), 100)
+    assert take(machine("aborted", 30.5), log(20.2, ended=""), 120).power_state is PowerState.STOPPING
 
 
 def test_aborted_is_counted_on_although_the_server_forgot_the_fraction(take):
-    take(machine("aborted", 9.5), log(3.2), 100)
-    assert take(machine("aborted", 9.0), log(3.2), 120).power_state is PowerState.STOPPED
+    take(machine("aborted", 9.5), log(3.2, ended=""), 100)
+    assert take(machine("aborted", 9.0), log(3.2, ended=""), 120).power_state is PowerState.STOPPED
 
 
 def test_aborted_keeps_its_incarnation_over_the_waiting(take):
-    young = take(machine("aborted", 9.5), log(3.2), 100)
-    assert take(machine("aborted", 9.5), log(3.2), 120).incarnation == young.incarnation
+    young = take(machine("aborted", 9.5), log(3.2, ended=""), 100)
+    assert take(machine("aborted", 9.5), log(3.2, ended=""), 120).incarnation == young.incarnation
 
 
 # -- which run ------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_only_a_proven_stop_is_a_record_of_the_end():
         ("running", log(3.2), False),
         ("poweroff", log(3.2), True),
         ("saved", log(3.2), False),
-        ("aborted", log(3.2), False),
+        ("aborted", log(3.2, ended=""), False),
         ("poweroff", log(3.2), True),
         ("poweroff", log(30.2), False),
         ("starting", None, False),

@@ -33,7 +33,7 @@ def look(state="poweroff", changed_s=BEFORE_S, **more) -> Look:
     """A machine that is called off since before its last run; booted before that run, quiet for long."""
     told = Look(
         machine=Machine(ME, ME, "m1", state, moment_of(changed_s)),
-        log=LogHead(moment_of(BEGAN_S), cold_start=True),
+        log=LogHead(moment_of(BEGAN_S), cold_start=True, ended=more.pop("ended", "")),
         scene=Scene(INIT, BEFORE_S, HERE),
         suspects=Suspects(),
         lived_here=False,
@@ -85,6 +85,11 @@ OPEN = {
     "... after a boot as well: the clock was set": ({"suspects": OWN, **REBOOTED}, "second VBoxSVC"),
     "a process that may be its own": ({"suspects": UNCLEAR}, "process 43"),
     "... which is there after a boot": ({"suspects": UNCLEAR, **REBOOTED}, "process 43"),
+    "its process is there, and its log tells of an end": (
+        {"suspects": OWN, "ended": "PoweredOff"},
+        "process 42",
+    ),
+    "its log tells of an end, VirtualBox does not": ({"ended": "Saved", "place": NFS}, "nfs4"),
     "no list": ({"processes": None, "untold": "no ps"}, "no ps"),
     "no list after a boot": ({"processes": None, "untold": "no ps", **REBOOTED}, "no ps"),
     "not known where it lies": ({"place": None, "untold": "no find"}, "no find"),
@@ -111,6 +116,10 @@ def test_a_second_server_is_suspected_only_where_a_process_was_seen():
         assert ("--confirm-guest-off" in found.way_out) is ("suspects" not in facts)
 
 
+def state_is_aborted(told: Look) -> bool:
+    return told.machine.state == "aborted"
+
+
 places = st.none() | st.builds(Place, st.sampled_from(["", "nfs4"]), st.floats(BEFORE_S, AFTER_S))
 
 
@@ -122,6 +131,7 @@ places = st.none() | st.builds(Place, st.sampled_from(["", "nfs4"]), st.floats(B
     place=places,
     suspects=st.sampled_from([Suspects(), OWN, UNCLEAR]),
     lived_here=st.booleans(),
+    ended=st.sampled_from(["", "Saved", "PoweredOff"]),
     seen_for_s=st.floats(0, 100),
     quiet_for_s=st.none() | st.floats(0, 100),
 )
@@ -129,44 +139,66 @@ def test_nothing_is_over_while_its_own_process_is_seen_nor_a_run_of_unknown_end_
     told = look(**facts)
     if find(told).ending is Ending.OVER:
         assert told.suspects.own is None
-        if told.log.opened > told.machine.changed:
+        contradicted = told.log.opened > told.machine.changed
+        held = state_is_aborted(told) and told.seen_for_s >= ABORTED_FOR_S and not contradicted
+        if (contradicted or not told.log.ended) and not held:
             assert told.scene.processes is not None
             assert told.suspects.any is None
-            assert told.lived_here or (told.scene.place and not told.scene.place.shared_by)
+            assert told.scene.place is not None
+            assert told.lived_here or not told.scene.place.shared_by
 
 
 # -- an end that VirtualBox dated -----------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(
-    "facts", [{}, {"processes": None}, {"suspects": UNCLEAR}, {"place": None}, {"place": NFS}]
+DOUBTS = {
+    "no list": {"processes": None},
+    "a process that may be its own": {"suspects": UNCLEAR},
+    "not known where it lies": {"place": None},
+    "on a shared folder": {"place": NFS},
+}
+doubtful = pytest.mark.parametrize("facts", DOUBTS.values(), ids=list(DOUBTS))
+undoubted = pytest.mark.parametrize(
+    "facts", [{}, {"lived_here": True, "place": NFS}], ids=["here", "seen alive here"]
 )
-@pytest.mark.parametrize("state", ["poweroff", "saved", "aborted-saved"])
-def test_an_end_after_the_last_run_began_counts_at_once(state, facts):
+
+
+@doubtful
+@pytest.mark.parametrize("ended", ["PoweredOff", "Saved"])
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_an_end_of_which_the_log_tells_counts_at_once(state, ended, facts):
+    assert find(look(state, AFTER_S, seen_for_s=0.0, ended=ended, **facts)).ending is Ending.OVER
+
+
+@undoubted
+@pytest.mark.parametrize("state", ["poweroff", "saved", "aborted", "aborted-saved"])
+def test_an_end_of_which_the_log_does_not_tell_counts_where_no_process_is_left(state, facts):
     assert find(look(state, AFTER_S, seen_for_s=0.0, **facts)).ending is Ending.OVER
 
 
+@doubtful
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_an_end_of_which_the_log_does_not_tell_does_not_count_where_a_process_may_be_left(state, facts):
+    """A second VBoxSVC tells of such an end of a machine that runs, once its settings were written."""
+    found = find(look(state, AFTER_S, **facts))
+    assert found.ending is Ending.OPEN
+    assert "its log tells of no end" in found.why
+    assert "--confirm-guest-off" in found.way_out
+
+
+@doubtful
+@pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
+def test_aborted_is_held_for_a_while_where_a_process_may_be_left(state, facts):
+    """A process that is killed tells its log of no end."""
+    young = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S - 0.1, **facts))
+    old = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S, **facts))
+    assert (young.ending, old.ending) == (Ending.SOON, Ending.OVER)
+
+
+@pytest.mark.parametrize("ended", ["", "PoweredOff"])
 @pytest.mark.parametrize("state", ["poweroff", "saved", "aborted", "aborted-saved"])
-def test_no_end_counts_while_the_machines_own_process_is_there(state):
-    """A second VBoxSVC dates the end after the run began, once the first has written a snapshot down."""
-    young = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S - 0.1))
-    old = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S))
+def test_no_end_counts_while_the_machines_own_process_is_there(state, ended):
+    young = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S - 0.1, ended=ended))
+    old = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S, ended=ended))
     assert (young.ending, old.ending) == (Ending.SOON, Ending.OPEN)
     assert "process 42" in young.why
     assert "second VBoxSVC" in old.way_out
-
-
-@pytest.mark.parametrize("facts", [{}, {"lived_here": True, "place": NFS}])
-def test_aborted_counts_at_once_where_no_process_is_left(facts):
-    assert find(look("aborted", AFTER_S, seen_for_s=0.0, **facts)).ending is Ending.OVER
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [{"processes": None}, {"suspects": UNCLEAR}, {"place": None}, {"place": NFS}],
-    ids=["no list", "a process that may be its own", "not known where", "shared"],
-)
-def test_aborted_is_held_for_a_while_where_a_process_may_be_left(facts):
-    young = find(look("aborted", AFTER_S, seen_for_s=ABORTED_FOR_S - 0.1, **facts))
-    old = find(look("aborted", AFTER_S, seen_for_s=ABORTED_FOR_S, **facts))
-    assert (young.ending, old.ending) == (Ending.SOON, Ending.OVER)

@@ -36,7 +36,7 @@ from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
 from fencer.hypervisors.virtualbox.run import Late
 from fencer.hypervisors.virtualbox.silence import Silence
-from fencer.hypervisors.virtualbox.tool import Tool, Unreadable, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, Unreadable, VirtualBoxSettings
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
@@ -303,7 +303,9 @@ class VirtualBoxHypervisor:
         if isinstance(machine, Unreadable):
             state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
             return self._unread(listed, machine.why, began_s, state)
-        log = self._tool.log_head(uuid, budget) if self._chronicle.needs_log(machine) else None
+        log, bytes_ = None, LOG_BYTES if is_off(machine) else LOG_HEAD_BYTES
+        if self._chronicle.needs_log(machine):
+            log = self._tool.log_head(uuid, budget, bytes_)
         return Seen(machine, log, began_s)
 
     def _judged(self, looks: Sequence[Seen | Evidence], budget: Budget) -> list[Evidence]:

@@ -8,8 +8,10 @@ whether a process may be that run's, whether the run is older than the host's bo
 have it.
 
 Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of one user over a running
-machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. Otherwise every end
-was dated after the log, also that of a start that failed.
+machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
+settings file was written during the run (a snapshot does), it holds a date of that run: the second server
+calls a machine that runs off since *after* its log was opened. So an off without doubt is one of which the
+log itself tells: it does so of every end but a killed process's, also of a start that failed.
 """
 
 from __future__ import annotations
@@ -114,7 +116,7 @@ def is_contradicted(machine: Machine, log: LogHead) -> bool:
 
 def needs_place(machine: Machine, log: LogHead) -> bool:
     """Whether it matters where a machine lies that is called off, and when its host was booted."""
-    return machine.state == "aborted" or is_contradicted(machine, log)
+    return not log.ended or is_contradicted(machine, log)
 
 
 def find(look: Look) -> Finding:
@@ -128,7 +130,12 @@ def _of_dated_end(look: Look) -> Finding:
         return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {own} is still there", _second_server(own))
     if own:
         return Finding(Ending.SOON, f"but {own} is still there")
-    if look.machine.state == "aborted" and seen_s < ABORTED_FOR_S and (look.suspects.any or _untold(look)):
+    doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
+    if look.log.ended or not doubt:
+        return Finding(Ending.OVER)
+    if not look.machine.state.startswith("aborted"):
+        return Finding(Ending.OPEN, f"but its log tells of no end, and {doubt}", WAY_OUT)
+    if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
         return Finding(Ending.SOON, why)
     return Finding(Ending.OVER)

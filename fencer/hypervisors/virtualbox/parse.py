@@ -57,8 +57,9 @@ _ESCAPED = re.compile(r'\\([\\"])')
 _VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
 _OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
-_FIRST_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
+_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
 _BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
+_ENDS = frozenset({"PoweredOff", "Saved"})
 _NEEDED = ("name", "UUID", "hardwareuuid", "VMState", "VMStateChangeTime")
 _PLACES = ("CfgFile", "LogFldr")
 _SHOWN_CHARS = 80
@@ -101,15 +102,17 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """What the head of a machine's newest log says of the run that wrote it.
+    """What a machine's newest log says of the run that wrote it.
 
     Attributes:
         opened: When the log was opened and the run began, see `moment`.
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
+        ended: In which state that run says that it ended; empty: it does not, or its end was not read.
     """
 
     opened: str
     cold_start: bool | None
+    ended: str = ""
 
 
 def parse_version(text: str) -> str:
@@ -175,17 +178,19 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
 
 
 def parse_log_head(text: str) -> LogHead:
-    """Read the head of a log, ``showvminfo UUID --log 0``. Each run begins its own.
+    """Read a log, or the head of one, ``showvminfo UUID --log 0``. Each run begins its own.
 
     Raises:
         Malformed: it does not say when it was opened.
 
-    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes.
+    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes. The last
+    one is an end unless the process was killed; what guests have written to it stands behind a name.
     """
-    opened, state = _OPENED.search(text), _FIRST_STATE.search(text)
+    opened, states = _OPENED.search(text), _STATE.findall(text)
     if opened is None:
         raise Malformed(f"no log but {_shown(text)}")
-    return LogHead(moment(opened[1]), _BEGINNINGS.get(state[1]) if state else None)
+    first, last = (states[0], states[-1]) if states else ("", "")
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), last if last in _ENDS else "")
 
 
 def moment(text: str) -> str:

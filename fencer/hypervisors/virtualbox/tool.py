@@ -39,6 +39,8 @@ ASKING_PAUSE_S = 0.3
 
 LOG_HEAD_BYTES = 8192
 """As much of a log as says how its run began, with a long list of extension packs before that."""
+LOG_BYTES = 2 * 1024 * 1024
+"""As much as is read for the end of a run; a week of one takes some 0.2 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +173,9 @@ class Tool:
         except Malformed as error:
             raise self._garbled(f"showvminfo {uuid}", error) from error
 
-    def log_head(self, uuid: str, budget: Budget) -> LogHead | None:
+    def log_head(self, uuid: str, budget: Budget, enough_bytes: int = LOG_HEAD_BYTES) -> LogHead | None:
         """Read the head of the machine's newest log; None where there is none that can be read."""
-        output = self._read(budget, "showvminfo", uuid, "--log", "0", enough_bytes=LOG_HEAD_BYTES)
+        output = self._read(budget, "showvminfo", uuid, "--log", "0", enough_bytes=enough_bytes)
         if output.code != 0 and kind_of(output) is GuestNotFound:
             # Unregistered since its state was read, which is no word against that state.
             raise self._failure(output, f"cannot read the log of machine {uuid}", uuid)

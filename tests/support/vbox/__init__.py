@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from fencer.core.model import GuestRef
 from fencer.hypervisors.virtualbox import VirtualBoxSettings
-from tests.support.vbox.fake_vboxmanage import ALIVE, save
+from tests.support.vbox.fake_vboxmanage import ALIVE, ENDS, save
 
 SCRIPT = Path(__file__).with_name("fake_vboxmanage.py")
 REPLAY = Path(__file__).with_name("replay_vboxmanage.py")
@@ -84,6 +84,7 @@ class FakeVBox:
             "state": state,
             "changed": f"{LONG_AGO[:-3]}456000000",
             "log_opened": LONG_AGO,
+            "log_ended": "" if "log_opened" in more else ENDS.get(state, ""),
             **more,
         }
         with self.world() as world:

@@ -24,6 +24,7 @@ NO_LOG = "VBOX_E_IPRT_ERROR (0x80bb0005), component MachineWrap, interface IMach
 CALLS_KEPT = 2000
 ALIVE = ("running", "paused", "gurumeditation")
 FOLDER = "/home/me/VirtualBox VMs"
+ENDS = {"poweroff": "PoweredOff", "saved": "Saved"}
 HOST = ("ps", "cat", "find")
 
 
@@ -50,6 +51,7 @@ def main(path, words):
             world["trouble"] = [t for t in world["trouble"] if t.get("times", 1) > 0]
         for also in trouble.get("also", []) if trouble else []:
             obey(world, also)
+        world["trouble"][:0] = trouble.get("then", []) if trouble else []
         if trouble and trouble.get("before", True):
             save(path, world)
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -74,7 +76,10 @@ def save(path, world):
 
 
 def suffer(trouble):
-    """Go wrong in the way that was asked for."""
+    """Go wrong in the way that was asked for.
+
+    Before that, `also` are commands that are obeyed, and `then` is further trouble from then on.
+    """
     if "stdout" in trouble:
         sys.stdout.buffer.write(trouble["stdout"].encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
@@ -192,7 +197,10 @@ def show_log(machine):
     head = "00:00:00.021348 VirtualBox VM 7.2.22_Debian r175245 linux.amd64 release log\n"
     opened = f"00:00:00.021350 Log opened {machine['log_opened']}000000Z\n"
     began = f"00:00:00.024768 Console: Machine state changed to '{machine.get('began', 'Starting')}'\n"
-    return head + opened + began + "00:00:00.031278 Guest architecture: x86\n" * 1000
+    ran = "00:00:00.472628 Console: Machine state changed to 'Running'\n"
+    end = f"00:00:09.091846 Console: Machine state changed to '{machine['log_ended']}'\n"
+    rest = ran + "00:00:00.531278 Guest architecture: x86\n" * 1000
+    return head + opened + began + rest + (end if machine["log_ended"] else "")
 
 
 def control(_uuid, machine, rest):
@@ -238,6 +246,7 @@ def become(machine, state):
     """Go into another state; what VBoxSVC would know of it, were it killed, is the end before this run."""
     if state in ALIVE and machine["state"] not in ALIVE:
         machine["recorded"] = {"state": machine["state"], "changed": machine["changed"]}
+    machine["log_ended"] = ENDS.get(state, "")
     machine["state"] = state
     machine["changed"] = f"{now()}000000"
 
