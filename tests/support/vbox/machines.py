@@ -29,6 +29,9 @@ _IMAGE_BYTES = 1 << 20
 _PATIENCE_S = 60
 """For one command: now and then it stands still for 10 s, and then succeeds."""
 _STARTED, _LOCKED = "started", "0x80bb0007"
+_NO_SERVER = "0x80040154"
+"""What a command gets that meets a VBoxSVC about to leave, as it does 5 s after the last one."""
+_TRIES = 3
 
 
 def vboxmanage() -> str:
@@ -73,8 +76,7 @@ class RealVBox:
 
     def run(self, *words: str) -> str:
         """Run a command as an operator would; one that fails is a fault of the test."""
-        command = [*self._command, *words]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        done = self._try(*words)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
         return done.stdout
 
@@ -119,8 +121,7 @@ class RealVBox:
 
     def _try_to_start(self, guest: GuestRef) -> str:
         """Return how it went; nothing while the process of its last run holds it."""
-        command = [*self._command, "startvm", guest.id, "--type", "headless"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        done = self._try("startvm", guest.id, "--type", "headless")
         if done.returncode == 0:
             return _STARTED
         return "" if _LOCKED in done.stderr else done.stderr.splitlines()[0]
@@ -140,8 +141,7 @@ class RealVBox:
 
     def facts(self, guest: GuestRef) -> dict[str, str]:
         """Return what VBoxManage says of a machine, as far as it is plain; empty where there is none."""
-        command = [*self._command, "showvminfo", guest.id, "--machinereadable"]
-        shown = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        shown = self._try("showvminfo", guest.id, "--machinereadable")
         pairs = (line.partition("=") for line in shown.stdout.splitlines())
         return {key: value.strip('"') for key, _, value in pairs}
 
@@ -174,6 +174,15 @@ class RealVBox:
         """Return what the guest has said on its serial port since its start."""
         serial = self.serial(guest)
         return serial.read_text() if serial.exists() else ""
+
+    def _try(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; again where it met no VBoxSVC."""
+        command = [*self._command, *words]
+        for _ in range(_TRIES):
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+            if _NO_SERVER not in done.stderr:
+                break
+        return done
 
     def _boot_sector(self) -> bytes:
         if missing := [tool for tool in ("as", "ld") if not shutil.which(tool)]:
