@@ -26,6 +26,7 @@ HEADER: Final = (
 _NAME: Final = "k8s-2"
 _MACHINE: Final = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
 _OPENED: Final = re.compile(r"Log opened (\S+?)Z$", re.MULTILINE)
+_CHANGED: Final = re.compile(r"Machine state changed to '(\w+)'$", re.MULTILINE)
 _RESULT: Final = re.compile(r"[Cc]ode (\w+) \((0x[0-9a-fA-F]+)\)")
 _PATIENT_S, _IMPATIENT_S = 60.0, 0.5
 _MEANS: Final[dict[type[HypervisorError], str]] = {
@@ -121,10 +122,12 @@ def _answer(recording: dict[str, Any], last_word: str) -> dict[str, Any]:
 
 
 def _log(recording: dict[str, Any], changed: str) -> str:
-    opened = _OPENED.search(_answer(recording, "--log")["stdout"])
+    log = _answer(recording, "--log")["stdout"]
+    opened = _OPENED.search(log)
     if opened is None:
         return "no log"
-    return "its log is younger" if opened[1] > changed.removesuffix("Z") else "its log is older"
+    age = "younger" if opened[1] > changed.removesuffix("Z") else "older"
+    return f"its log is {age} and ends `{_CHANGED.findall(log)[-1]}`"
 
 
 def _processes(recording: dict[str, Any]) -> str:

@@ -70,6 +70,21 @@ GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
             _ENDS,
         ),
         Situation(
+            "… and a snapshot was taken of it meanwhile: its state is dated during its run",
+            ("second-server-after-snapshot",),
+            _ENDS,
+        ),
+        Situation(
+            "a snapshot was taken of it, then VBoxSVC was killed, and it has ended by itself",
+            ("server-killed-after-snapshot",),
+            _WAITS,
+        ),
+        Situation(
+            "… 21 s ago",
+            ("server-killed-after-snapshot", "server-killed-after-snapshot-later"),
+            _FENCED,
+        ),
+        Situation(
             "it was started by name, beside VBoxSVC (`VBoxHeadless --startvm k8s-2`)", ("by-name",), _CUT_OFF
         ),
         Situation("… and VBoxSVC was killed: it runs on for 11 s", ("by-name-server-killed",), _ENDS),
