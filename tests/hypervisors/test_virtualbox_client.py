@@ -343,6 +343,8 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     clock.ahead_s += 31
     assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
     vbox.change(machine, runs_unknown=False)
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
     assert hypervisor.read(machine).power_state is PowerState.STOPPED
 
 
