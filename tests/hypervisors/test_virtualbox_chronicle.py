@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from fencer.core.model import PowerState
 from fencer.hypervisors.virtualbox.chronicle import Chronicle
-from fencer.hypervisors.virtualbox.ended import ABORTED_FOR_S
+from fencer.hypervisors.virtualbox.ended import ABORTED_FOR_S, QUIET_S, Place, Scene
 from fencer.hypervisors.virtualbox.parse import STATES, LogHead, Machine
+from fencer.hypervisors.virtualbox.processes import Process
 
 ME = "47cafe86-104b-457a-b097-1defd7f3d598"
 OFF_WORDS = ["poweroff", "aborted", "saved", "aborted-saved"]
@@ -96,6 +97,20 @@ def test_a_word_never_heard_is_unknown(state):
     assert reading.power_state is PowerState.UNKNOWN
     assert not reading.settled
     assert reading.raw.isprintable()
+
+
+def test_only_the_run_that_was_seen_alive_here_cannot_be_another_hosts():
+    """The one before it says nothing: another host that has the folder as well may have started the next."""
+    shared = Scene((Process(1, "/sbin/init"),), None, Place("nfs4", 0.0))
+    chronicle = Chronicle()
+    chronicle.take(machine("running", 3.5), log(3.2, ended=""), 0.0)
+
+    def later(opened, now_s):
+        return chronicle.take(machine("poweroff", 1.0), log(opened, ended=""), now_s, shared)[0].power_state
+
+    assert later(9.2, 100.0) is PowerState.UNKNOWN
+    assert later(3.2, 110.0) is PowerState.STOPPING
+    assert later(3.2, 110.0 + QUIET_S) is PowerState.STOPPED
 
 
 # -- aborted --------------------------------------------------------------------------------------------

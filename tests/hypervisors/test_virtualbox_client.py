@@ -343,6 +343,8 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     clock.ahead_s += 31
     assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
     vbox.change(machine, runs_unknown=False)
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
     assert hypervisor.read(machine).power_state is PowerState.STOPPED
 
 
@@ -436,8 +438,14 @@ def test_aborted_is_held_where_the_host_cannot_be_asked(vbox, clock):
 def test_the_host_is_asked_once_in_a_sweep_after_all_machines_and_not_where_all_run(vbox, hypervisor):
     for number in range(3):
         vbox.add(f"off-{number}", "poweroff")
+    vbox.add("on-1")
     hypervisor.sweep()
     assert [words[0] for words in vbox.asked()] == ["ps"]
+    vbox.host(asked=[])
+    for number in range(2):
+        vbox.add(f"killed-{number}", "aborted")
+    hypervisor.sweep()
+    assert [words[0] for words in vbox.asked()] == ["ps", "cat", "find", "find"]
     with vbox.world() as world:
         world["machines"], world["asked"] = {}, []
     vbox.add("on")

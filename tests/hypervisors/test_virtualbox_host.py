@@ -49,9 +49,10 @@ def test_it_is_asked_for_all_processes(vbox, host):
 
 def test_it_is_asked_for_its_boot_and_a_machines_place(vbox, host):
     guest = vbox.add("k8s-1", "poweroff", written_s=WRITTEN_S)
-    scene = host.with_place(Scene(()), machine(guest.id), budget())
+    scene = host.with_place(host.with_boot(Scene(()), budget()), machine(guest.id), budget())
     assert (scene.booted_s, scene.place) == (BOOTED_S, Place("", WRITTEN_S))
-    assert sorted(vbox.asked()[0]) == sorted(
+    assert vbox.asked()[0] == ["cat", "/proc/stat"]
+    assert sorted(vbox.asked()[1]) == sorted(
         [*FIND, machine(guest.id).settings_file, machine(guest.id).log_folder]
     )
 
@@ -87,8 +88,24 @@ def test_without_a_list_it_says_why_and_is_not_asked_again_for_a_while(vbox, hos
     assert host.listed(budget()).processes
 
 
+def test_a_list_that_came_too_late_is_asked_for_again(vbox, host):
+    """That it is busy now says nothing of the next time."""
+    vbox.trouble("ps", hang=True)
+    assert "did not answer within" in host.listed(Budget("lab", 60.0, 0.2)).untold
+    assert "no time was left" in host.listed(Budget("lab", 0.0, 60.0)).untold
+    vbox.recover()
+    assert host.listed(budget()).processes
+
+
+def test_a_host_without_ps_is_said_to_have_none(clock, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    scene = Host("lab", ("VBoxManage",), REST_S, clock.now_s).listed(budget())
+    assert scene.untold == "`ps` there failed: lab: cannot run ps: No such file or directory"
+
+
 def test_without_a_list_it_is_asked_nothing_else(vbox, host):
-    assert host.with_place(Scene(untold="no ps"), machine("a"), budget()) == Scene(untold="no ps")
+    without = Scene(untold="no ps")
+    assert host.with_place(host.with_boot(without, budget()), machine("a"), budget()) == without
     assert vbox.asked() == []
 
 
@@ -99,8 +116,8 @@ def test_without_a_list_it_is_asked_nothing_else(vbox, host):
 def test_what_it_does_not_tell_is_left_open(vbox, host, on, trouble):
     guest = vbox.add("k8s-1", "poweroff")
     vbox.trouble(on, **trouble)
-    scene = host.with_place(Scene(()), machine(guest.id), budget())
-    assert scene.booted_s is None
+    scene = host.with_place(host.with_boot(Scene(()), budget()), machine(guest.id), budget())
+    assert (scene.booted_s is None) is (on == "cat")
     assert (scene.place is None) is (on == "find")
     assert on in scene.untold or "btime" in scene.untold
 
@@ -169,5 +186,5 @@ def test_a_folder_with_a_blank_arrives_over_ssh(vbox, clock, ssh, hops):
     guest = vbox.add("k8s-1", "poweroff", written_s=WRITTEN_S)
     command = (*(ssh, "me@box") * hops, *vbox.command)
     host = Host("lab", command, REST_S, clock.now_s)
-    scene = host.with_place(host.listed(budget()), machine(guest.id), budget())
+    scene = host.with_place(host.with_boot(host.listed(budget()), budget()), machine(guest.id), budget())
     assert (scene.booted_s, scene.place) == (BOOTED_S, Place("", WRITTEN_S))

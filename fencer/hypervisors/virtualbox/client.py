@@ -53,6 +53,11 @@ class Seen:
     log: LogHead | None
     began_s: float
 
+    @property
+    def needs_place(self) -> bool:
+        """Whether its host has to tell where it lies, and when it was booted."""
+        return self.log is not None and is_off(self.machine) and needs_place(self.machine, self.log)
+
 
 class VirtualBoxHypervisor:
     """The machines of one OS user on one host. Implements `fencer.ports.Hypervisor`; safe from any thread.
@@ -310,15 +315,17 @@ class VirtualBoxHypervisor:
 
     def _judged(self, looks: Sequence[Seen | Evidence], budget: Budget) -> list[Evidence]:
         """Turn looks into evidence; the host is asked once about all that read off, after VirtualBox was."""
-        is_any_off = any(isinstance(look, Seen) and is_off(look.machine) for look in looks)
-        scene = self._host.listed(budget) if is_any_off else UNASKED
+        seen = [look for look in looks if isinstance(look, Seen)]
+        scene = self._host.listed(budget) if any(is_off(look.machine) for look in seen) else UNASKED
+        if any(look.needs_place for look in seen):
+            scene = self._host.with_boot(scene, budget)
         return [look if isinstance(look, Evidence) else self._judge(look, scene, budget) for look in looks]
 
     def _judge(self, look: Seen, scene: Scene, budget: Budget) -> Evidence:
-        machine, log = look.machine, look.log
-        if log and needs_place(machine, log):
+        machine = look.machine
+        if look.needs_place:
             scene = self._host.with_place(scene, machine, budget)
-        reading, is_change = self._chronicle.take(machine, log, look.began_s, scene)
+        reading, is_change = self._chronicle.take(machine, look.log, look.began_s, scene)
         if is_change:
             for wake in self._wakes:
                 wake()

@@ -130,15 +130,17 @@ def _of_dated_end(look: Look) -> Finding:
         return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {own} is still there", _second_server(own))
     if own:
         return Finding(Ending.SOON, f"but {own} is still there")
-    doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
-    if look.log.ended or not doubt:
+    if look.log.ended:
         return Finding(Ending.OVER)
-    if not look.machine.state.startswith("aborted"):
-        return Finding(Ending.OPEN, f"but its log tells of no end, and {doubt}", WAY_OUT)
-    if seen_s < ABORTED_FOR_S:
-        why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
-        return Finding(Ending.SOON, why)
-    return Finding(Ending.OVER)
+    doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
+    if look.machine.state.startswith("aborted"):
+        if not doubt or seen_s >= ABORTED_FOR_S:
+            return Finding(Ending.OVER)
+        return Finding(
+            Ending.SOON, f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
+        )
+    told = "but its log tells of no end"
+    return Finding(Ending.OPEN, f"{told}, and {doubt}", WAY_OUT) if doubt else _by_quiet(look, told)
 
 
 def _of_unknown_run(look: Look) -> Finding:
@@ -154,10 +156,15 @@ def _of_unknown_run(look: Look) -> Finding:
     if place and opened < moment_of(place.written_s - START_WRITES_S):
         written = f"its settings file was written at {date(moment_of(place.written_s))}"
         return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
+    return _by_quiet(look, began)
+
+
+def _by_quiet(look: Look, told: str) -> Finding:
+    """Judge by how long no process was seen, where all else is known."""
     if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
-        return Finding(Ending.SOON, f"{began}, but no process of it is there, {seen}")
-    return Finding(Ending.OVER, f"{began}, but it is over: no process of it was there for {QUIET_S:.0f} s")
+        return Finding(Ending.SOON, f"{told}, but no process of it is there, {seen}")
+    return Finding(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
 
 
 def _untold(look: Look) -> str:

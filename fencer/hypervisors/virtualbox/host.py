@@ -53,13 +53,17 @@ class Untold(Exception):
     """The host does not tell; the text says why, for people."""
 
 
+class Refused(Untold):
+    """It was asked, and answered that it does not."""
+
+
 class Host:
     """The host of one endpoint. Safe from any thread.
 
     Args:
         endpoint: The endpoint's name.
         command: Its command for VBoxManage.
-        rest_s: For how long a list that could not be had is not asked for again: sudo reports each refusal.
+        rest_s: For how long a list that was refused is not asked for again: sudo reports each refusal.
         now_s: The agent's monotonic clock.
     """
 
@@ -77,21 +81,27 @@ class Host:
     def listed(self, budget: Budget) -> Scene:
         """Return the scene with nothing in it but the host's processes."""
         try:
-            return Scene(self.processes(budget))
+            return Scene(self._processes(budget))
         except Untold as error:
             return Scene(untold=str(error))
 
+    def with_boot(self, scene: Scene, budget: Budget) -> Scene:
+        """Add to a scene when the host was booted; nothing where it has no list."""
+        return self._with(scene, lambda: replace(scene, booted_s=self._booted_s(budget)))
+
     def with_place(self, scene: Scene, machine: Machine, budget: Budget) -> Scene:
-        """Add to a scene when the host was booted, and where a machine lies; nothing where it has no list."""
+        """Add to a scene where a machine lies; nothing where it has no list."""
+        return self._with(scene, lambda: replace(scene, place=self._place(machine, budget)))
+
+    def _with(self, scene: Scene, more: Callable[[], Scene]) -> Scene:
         if scene.processes is None:
             return scene
         try:
-            scene = replace(scene, place=self.place(machine, budget))
-            return replace(scene, booted_s=self.booted_s(budget))
+            return more()
         except Untold as error:
             return replace(scene, untold=str(error))
 
-    def processes(self, budget: Budget) -> tuple[Process, ...]:
+    def _processes(self, budget: Budget) -> tuple[Process, ...]:
         """List all processes of the host.
 
         Raises:
@@ -102,16 +112,13 @@ class Host:
         if refused and self._now_s() - refused[0] < self._rest_s:
             raise Untold(refused[1])
         try:
-            found, why = parse_processes(self._ask(budget, *processes.COMMAND)), ""
-        except (Untold, Unlisted) as error:
-            found, why = (), str(error)
-        with self._lock:
-            self._refused = (self._now_s(), why) if why else None
-        if why:
-            raise Untold(why)
-        return found
+            return parse_processes(self._ask(budget, *processes.COMMAND))
+        except (Refused, Unlisted) as error:
+            with self._lock:
+                self._refused = (self._now_s(), str(error))
+            raise Untold(str(error)) from error
 
-    def booted_s(self, budget: Budget) -> float:
+    def _booted_s(self, budget: Budget) -> float:
         """Return when the host was booted, in seconds since 1970.
 
         Raises:
@@ -124,7 +131,7 @@ class Host:
             raise Untold("/proc/stat there has no btime")
         return float(found[1])
 
-    def place(self, machine: Machine, budget: Budget) -> Place:
+    def _place(self, machine: Machine, budget: Budget) -> Place:
         """Tell where a machine lies, links followed.
 
         Raises:
@@ -158,9 +165,9 @@ class Host:
         try:
             output = self._runner.run(*words, deadline_s=budget.next_s())
         except HypervisorError as error:
-            raise Untold(f"`{words[0]}` there failed: {error}") from error
+            raise Untold(f"`{words[0]}` there failed: {str(error).partition('. ')[0]}") from error
         if output.code != 0:
-            raise Untold(f"`{words[0]}` there failed: {_last_words(output)}")
+            raise Refused(f"`{words[0]}` there failed: {_last_words(output)}")
         return output.stdout
 
 
