@@ -36,13 +36,14 @@ def hypervisor(vbox, clock):
     hypervisor.close()
 
 
-def write_log(vbox, guest, opened) -> None:
-    """Write what the last run of a machine would have left."""
+def write_log(vbox, guest, opened, last="PoweredOff") -> None:
+    """Write what the last run of a machine would have left: the end that it came to, or how it was killed."""
     vbox.log(guest).parent.mkdir(exist_ok=True)
-    head = "00:00:00.022549 VirtualBox VM\n00:00:00.022551 Log opened"
-    vbox.log(guest).write_text(
-        f"{head} {opened}\n00:00:00.025117 Console: Machine state changed to 'Starting'\n"
+    head = f"00:00:00.022549 VirtualBox VM\n00:00:00.022551 Log opened {opened}\n"
+    states = (
+        f"00:00:00.025117 Console: Machine state changed to '{state}'\n" for state in ("Starting", last)
     )
+    vbox.log(guest).write_text(head + "".join(states))
 
 
 def test_a_machine_that_never_ran_proves_nothing(vbox, hypervisor):
@@ -63,7 +64,7 @@ def test_a_machine_whose_last_run_is_older_than_its_state_is_stopped(vbox, hyper
 def test_a_machine_whose_last_run_is_younger_than_its_state_is_judged_by_its_host(vbox, hypervisor, clock):
     """A process that names no machine may be any machine's, as long as it is there."""
     guest = vbox.create()
-    write_log(vbox, guest, LONG_AHEAD)
+    write_log(vbox, guest, LONG_AHEAD, last="Running")
     nameless = ["sh", "-c", "read wait", "VBoxHeadless", "--startvm", "k8s-2"]
     with subprocess.Popen(nameless, stdin=subprocess.PIPE):
         hypervisor.read(guest)
