@@ -1,8 +1,10 @@
-"""A real VBoxManage answers as the adapter expects, as far as can be seen without starting a machine.
+"""A real VBoxManage answers as the adapter expects: most of it without starting a machine.
 
-The contract's tests start some, where that is possible.
+The last ones start some, where that is possible; so do the contract's.
 """
 
+import os
+import signal
 import subprocess
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from tests.support import wait_until
 from tests.support.deadlines import order
 from tests.support.vbox import QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox
@@ -131,3 +134,40 @@ def test_it_says_what_it_is(vbox, hypervisor):
     info = hypervisor.describe()
     assert info.version.startswith("VirtualBox ")
     assert info.can_power is True
+
+
+@pytest.fixture
+def running(vbox):
+    guest = vbox.create_bootable()
+    vbox.start(guest)
+    return guest
+
+
+def test_a_run_that_ended_with_its_server_is_over_once_no_process_of_it_was_there_for_a_while(
+    vbox, hypervisor, clock, running
+):
+    """As after a power loss: VirtualBox itself tells the end before that run, for good."""
+    assert hypervisor.read(running).power_state is PowerState.RUNNING
+    server, process = vbox.server(running), vbox.pid(running)
+    os.kill(server, signal.SIGKILL)
+    os.kill(process, signal.SIGKILL)
+    wait_until(lambda: vbox.pid(running) is None, f"end of {running}")
+    assert hypervisor.read(running).power_state is PowerState.STOPPING
+    clock.ahead_s += 21
+    ended = hypervisor.read(running)
+    assert ended.power_state is PowerState.STOPPED, ended.raw
+
+
+@pytest.mark.parametrize("with_snapshot", [False, True], ids=["plain", "with-a-snapshot"])
+def test_a_second_server_never_calls_a_machine_off_that_runs(vbox, clock, running, with_snapshot):
+    """Nor where a snapshot dates what it tells of the machine into this very run."""
+    if with_snapshot:
+        vbox.run("snapshot", running.id, "take", "one")
+    second = VirtualBoxHypervisor(vbox.settings_of_second_server(), clock.now_s)
+    for _ in range(3):
+        seen = second.read(running)
+        assert seen.raw.startswith("poweroff since"), "it knows nothing of the run"
+        assert seen.power_state in {PowerState.UNKNOWN, PowerState.STOPPING}, seen.raw
+        clock.ahead_s += 600
+    second.close()
+    vbox.wait_for_beat(running)

@@ -57,10 +57,13 @@ class RealVBox:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._socket_id = f"fencer-{uuid4().hex[:8]}"
-        own = (f"VBOX_USER_HOME={folder / 'registry'}", f"VBOX_IPC_SOCKETID={self._socket_id}")
-        self._command = ("env", *own, vboxmanage())
+        self._command = self._asking(self._socket_id)
         self._made: list[str] = []
         self._refuse_if_wrapped()
+
+    def _asking(self, socket_id: str) -> tuple[str, ...]:
+        own = (f"VBOX_USER_HOME={self._folder / 'registry'}", f"VBOX_IPC_SOCKETID={socket_id}")
+        return ("env", *own, vboxmanage())
 
     def _refuse_if_wrapped(self) -> None:
         first, *more = self.run("--version").splitlines()
@@ -73,6 +76,10 @@ class RealVBox:
     def settings(self, endpoint: str = "lab", **patience: Any) -> VirtualBoxSettings:
         """Return the settings of an endpoint that is this registry."""
         return VirtualBoxSettings(endpoint, self._command, **patience)
+
+    def settings_of_second_server(self) -> VirtualBoxSettings:
+        """Return the settings of an endpoint that asks another VBoxSVC about this registry."""
+        return VirtualBoxSettings("lab", self._asking(f"{self._socket_id}-2"), look_s=60.0, read_s=60.0)
 
     def run(self, *words: str) -> str:
         """Run a command as an operator would; one that fails is a fault of the test."""
@@ -150,6 +157,11 @@ class RealVBox:
         command = ["pgrep", "-f", f"startvm {guest.id}"]
         found = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
         return int(found[0]) if found else None
+
+    def server(self, guest: GuestRef) -> int:
+        """Return the number of the VBoxSVC that runs a machine."""
+        command = ["ps", "-o", "ppid=", "-p", str(self.pid(guest))]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     def remove(self, guest: GuestRef) -> None:
         """Unregister a machine that is off."""
