@@ -97,6 +97,11 @@ GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
             ("by-name-frozen-server-killed",),
             _ENDS,
         ),
+        Situation(
+            "… or hangs, and VBoxSVC was ended, then killed, as systemd does it",
+            ("by-name-frozen-server-ended",),
+            _ENDS,
+        ),
     ),
     "The registry": (
         Situation(

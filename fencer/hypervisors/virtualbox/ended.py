@@ -134,13 +134,20 @@ def _of_dated_end(look: Look) -> Finding:
         return Finding(Ending.OVER)
     doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
     if look.machine.state.startswith("aborted"):
-        if not doubt or seen_s >= ABORTED_FOR_S:
-            return Finding(Ending.OVER)
-        return Finding(
-            Ending.SOON, f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
-        )
+        return _of_aborted(look, doubt)
     told = "but its log tells of no end"
     return Finding(Ending.OPEN, f"{told}, and {doubt}", WAY_OUT) if doubt else _by_quiet(look, told)
+
+
+def _of_aborted(look: Look, doubt: str) -> Finding:
+    """Judge an end without a word of the log's: time alone ends a doubt only where no process is there."""
+    seen_s = look.seen_for_s
+    if not doubt or (look.suspects.any is None and seen_s >= ABORTED_FOR_S):
+        return Finding(Ending.OVER)
+    if seen_s < ABORTED_FOR_S:
+        why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
+        return Finding(Ending.SOON, why)
+    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", WAY_OUT)
 
 
 def _of_unknown_run(look: Look) -> Finding:
