@@ -273,7 +273,9 @@ def test_a_machine_whose_host_was_booted_since_it_ran_is_off(vbox, hypervisor):
 def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_for_a_while(
     vbox, hypervisor, clock
 ):
-    machine = runs(vbox)
+    machine = vbox.add("k8s-1", "poweroff")
+    before = hypervisor.read(machine)
+    vbox.run("startvm", machine.id, "--type", "headless")
     running = hypervisor.read(machine)
     vbox.forget_runs()
     first = hypervisor.read(machine)
@@ -283,7 +285,8 @@ def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_
     clock.ahead_s += 1
     over = hypervisor.read(machine)
     assert (over.power_state, over.settled) == (PowerState.STOPPED, True)
-    assert over.incarnation == first.incarnation != running.incarnation
+    assert over.incarnation == first.incarnation
+    assert over.incarnation not in {before.incarnation, running.incarnation}
     order(hypervisor.start, machine)
     assert hypervisor.read(machine).power_state is PowerState.RUNNING
 

@@ -58,8 +58,9 @@ def test_it_is_asked_for_its_boot_and_a_machines_place(vbox, host):
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "nfs", "cifs", "fuse.sshfs", "overlay", "ocfs2", "9p", "unknown"])
-def test_a_file_system_that_others_may_have_is_named(vbox, host, kind):
-    guest = vbox.add("k8s-1", "poweroff", filesystem=kind)
+@pytest.mark.parametrize("of", ["filesystem", "log_filesystem"])
+def test_a_file_system_that_others_may_have_is_named(vbox, host, of, kind):
+    guest = vbox.add("k8s-1", "poweroff", **{of: kind})
     place = host.with_place(Scene(()), machine(guest.id), budget()).place
     assert place is not None
     assert place.shared_by == kind

@@ -111,7 +111,8 @@ def place(world, path):
     machine = next(machine for uuid, machine in world["machines"].items() if f"/{uuid}/" in path)
     recorded = datetime.fromisoformat(f"{machine['changed'][:26]}+00:00")
     written_s = machine.get("written_s", recorded.timestamp())
-    return f"{machine.get('filesystem', 'ext4')},{written_s:.10f},"
+    kind = machine.get("log_filesystem" if path.endswith("/Logs") else "filesystem", "ext4")
+    return f"{kind},{written_s:.10f},"
 
 
 def processes(world):
