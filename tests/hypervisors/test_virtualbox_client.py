@@ -140,6 +140,16 @@ def test_a_machine_that_did_not_answer_once_is_asked_again_and_not_said_to_hang(
     wait_until(lambda: in_the_end(lambda: states(hypervisor)) == {"k8s-1": PowerState.RUNNING}, "its reading")
 
 
+def test_a_machine_that_was_not_given_its_time_does_not_rest(vbox, opened):
+    """Others that hang had taken it."""
+    hypervisor = opened(look_s=BUSY_S)
+    machine = vbox.add("k8s-1")
+    vbox.trouble(f"showvminfo {machine.id}", hang=True)
+    for _ in range(3):
+        (missed,) = in_the_end(hypervisor.sweep)
+        assert "s ago" not in missed.raw
+
+
 @pytest.mark.slow
 def test_many_that_hang_do_not_take_more_than_a_call_has(vbox, opened):
     for number in range(12):
