@@ -152,6 +152,12 @@ def test_a_machine_that_is_switched_off(box):
     box.come_back("k8s-1")
 
 
+def test_a_machine_whose_process_is_killed(box):
+    """As the out-of-memory killer does it: `aborted`, with nothing that would say so beforehand."""
+    box.lose("k8s-2", lambda guest: box.host.vbox.kill(guest.machine), FENCE)
+    box.come_back("k8s-2")
+
+
 @fake_only
 @pytest.mark.parametrize(
     ("cut_off", "mend"),

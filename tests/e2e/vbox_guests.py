@@ -6,6 +6,8 @@ one is made to beat exactly while its registry says that it runs.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +52,9 @@ class VBox(Protocol):
     def pid(self, guest: GuestRef) -> int | None:
         """Return the number of the process that runs it, or that would; None: there is none."""
 
+    def kill(self, guest: GuestRef) -> None:
+        """End the process that runs it."""
+
     def heard(self, guest: GuestRef) -> str:
         """Return what it has said on its serial line since the last asking."""
 
@@ -82,6 +87,10 @@ class FakeBootable(FakeVBox):
             machine = world["machines"].get(guest.id, {})
         return hash(machine["log_opened"]) if machine.get("state") in {"running", "paused"} else None
 
+    def kill(self, guest: GuestRef) -> None:
+        """Let it read as one of which the process was killed."""
+        self.run("startvm", guest.id, "--type", "emergencystop")
+
     def heard(self, guest: GuestRef) -> str:
         """Beat once, if it runs; say before that it has booted, if it has."""
         with self.world() as world:
@@ -107,6 +116,12 @@ class RealBootable(RealVBox):
     def state(self, guest: GuestRef) -> str:
         """Return its VMState."""
         return str(self.facts(guest).get("VMState", ""))
+
+    def kill(self, guest: GuestRef) -> None:
+        """Send its process the signal that nothing outlives."""
+        pid = self.pid(guest)
+        assert pid, f"no process of {guest}"
+        os.kill(pid, signal.SIGKILL)
 
     def heard(self, guest: GuestRef) -> str:
         """Return what is new in the serial line's file; a start begins it anew."""

@@ -9,7 +9,13 @@ import pytest
 from fencer.contract.deadlines import IN_TIME, order
 from fencer.core.identity import Directory, Rules, subject_of, swapped
 from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
-from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
+from fencer.errors import (
+    GuestChanged,
+    GuestNotFound,
+    HypervisorDenied,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
 from tests.support import wait_until
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
@@ -39,8 +45,9 @@ def opened(vbox, clock):
     """Open the endpoint with the patience given: by default more than any test has."""
     made = []
 
-    def open_it(look_s=LONG_S, read_s=LONG_S, off_s=LONG_S, start_s=LONG_S):
-        settings = vbox.settings(look_s=look_s, read_s=read_s, off_s=off_s, start_s=start_s, kill_s=LONG_S)
+    def open_it(**patience):
+        limits = ("look_s", "read_s", "again_s", "off_s", "kill_s", "still_s", "stop_s", "start_s")
+        settings = vbox.settings(**{**dict.fromkeys(limits, LONG_S), **patience})
         made.append(VirtualBoxHypervisor(settings, clock.now_s))
         return made[-1]
 
@@ -102,21 +109,45 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     def asked() -> int:
         return sum(words[:2] == ["showvminfo", frozen.id] for words in vbox.calls())
 
-    in_the_end(hypervisor.sweep)
+    for _ in range(2):
+        in_the_end(hypervisor.sweep)
+    before = asked()
     (again,) = in_the_end(hypervisor.sweep)
-    assert asked() == 1
+    assert asked() == before
     assert "did not answer" in again.raw
     clock.ahead_s += 31
     in_the_end(hypervisor.sweep)
-    assert asked() == 2
+    assert asked() > before
     with pytest.raises(HypervisorUnreachable, match=f"startvm {frozen.id} --type emergencystop"):
         hypervisor.read(frozen)
-    assert asked() == 3
     vbox.recover()
     assert in_the_end(lambda: hypervisor.read(frozen)).power_state is PowerState.RUNNING
     wait_until(
         lambda: in_the_end(lambda: states(hypervisor)) == {"frozen": PowerState.RUNNING}, "its reading"
     )
+
+
+def test_a_machine_that_did_not_answer_once_is_asked_again_and_not_said_to_hang(vbox, opened):
+    hypervisor = opened(read_s=BUSY_S)
+    machine = vbox.add("k8s-1")
+    vbox.trouble(f"showvminfo {machine.id}", hang=True)
+    (missed,) = in_the_end(hypervisor.sweep)
+    assert "emergencystop" not in missed.raw
+    with pytest.raises(HypervisorUnreachable) as caught:
+        hypervisor.read(machine)
+    assert "emergencystop" not in str(caught.value)
+    vbox.recover()
+    wait_until(lambda: in_the_end(lambda: states(hypervisor)) == {"k8s-1": PowerState.RUNNING}, "its reading")
+
+
+def test_a_machine_that_was_not_given_its_time_does_not_rest(vbox, opened):
+    """Others that hang had taken it."""
+    hypervisor = opened(look_s=BUSY_S)
+    machine = vbox.add("k8s-1")
+    vbox.trouble(f"showvminfo {machine.id}", hang=True)
+    for _ in range(3):
+        (missed,) = in_the_end(hypervisor.sweep)
+        assert "s ago" not in missed.raw
 
 
 @pytest.mark.slow
@@ -220,13 +251,219 @@ def test_text_of_a_snapshot_that_forges_a_state_proves_nothing(vbox, hypervisor)
 
 
 def test_a_server_that_does_not_know_of_the_run_proves_nothing_and_is_said(vbox, hypervisor):
-    machine = vbox.add("k8s-1", "poweroff", log_opened="2026-11-20T11:00:00.000")
+    machine = vbox.add("k8s-1", "poweroff", log_opened="2026-11-20T11:00:00.000", runs_unknown=True)
     vbox.add("k8s-2")
-    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "second VBoxSVC?" in evidence.stuck
     (problem,) = hypervisor.describe().problems
-    assert problem.startswith("k8s-1: called off although a run began later.")
+    assert problem.startswith("k8s-1: poweroff since 2026-11-20T10:00:00Z, but a run of it began at")
+    assert f"process 100 (/usr/lib/virtualbox/VBoxHeadless --comment k8s-1 --startvm {machine.id}" in problem
     vbox.run("startvm", machine.id, "--type", "headless")
     assert hypervisor.describe().problems == ()
+
+
+def runs(vbox, name="k8s-1"):
+    """Register a machine, and start it: so that VirtualBox has an end on record from before that run."""
+    machine = vbox.add(name, "poweroff")
+    vbox.run("startvm", machine.id, "--type", "headless")
+    return machine
+
+
+def test_a_machine_whose_host_was_booted_since_it_ran_is_off(vbox, hypervisor):
+    """A power loss: VirtualBox tells the end before the last run, for good."""
+    machine = runs(vbox)
+    vbox.forget_runs(booted_s=int(time.time()) + 3600)
+    for evidence in (hypervisor.read(machine), *hypervisor.sweep()):
+        assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, True)
+        assert "its host was booted at" in evidence.raw
+    assert hypervisor.describe().problems == ()
+
+
+def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_for_a_while(
+    vbox, hypervisor, clock
+):
+    machine = vbox.add("k8s-1", "poweroff")
+    before = hypervisor.read(machine)
+    vbox.run("startvm", machine.id, "--type", "headless")
+    running = hypervisor.read(machine)
+    vbox.forget_runs()
+    first = hypervisor.read(machine)
+    assert (first.power_state, first.settled) == (PowerState.STOPPING, False)
+    clock.ahead_s += 19
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 1
+    over = hypervisor.read(machine)
+    assert (over.power_state, over.settled) == (PowerState.STOPPED, True)
+    assert over.incarnation == first.incarnation
+    assert over.incarnation not in {before.incarnation, running.incarnation}
+    order(hypervisor.start, machine)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+
+
+def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
+    machine = runs(vbox)
+    vbox.forget_runs()
+    hypervisor.read(machine)
+    clock.ahead_s += 19
+    vbox.change(machine, runs_unknown=True)
+    seen = hypervisor.read(machine)
+    assert seen.power_state is PowerState.UNKNOWN
+    assert "second VBoxSVC?" in seen.stuck
+    vbox.change(machine, runs_unknown=False)
+    clock.ahead_s += 19
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 19
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 1
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
+def test_another_run_begins_the_watch_anew(vbox, hypervisor, clock):
+    machine = runs(vbox)
+    vbox.forget_runs()
+    hypervisor.read(machine)
+    clock.ahead_s += 20
+    with vbox.world() as world:
+        state = world["machines"][machine.id]
+        state["log_opened"] = "2026-11-20T12:00:00.000"
+        state["written_s"] = 0
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+
+
+def test_a_machine_that_another_server_runs_is_never_off(vbox, hypervisor, clock):
+    machine = runs(vbox)
+    vbox.forget_runs(runs_unknown=True, booted_s=int(time.time()) + 3600)
+    for _ in range(3):
+        assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+        assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+        clock.ahead_s += 30
+
+
+def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were_written_meanwhile(
+    vbox, hypervisor, clock
+):
+    """A snapshot writes them: with a state from before the run, dated after it began."""
+    machine = runs(vbox)
+    vbox.forget_runs(runs_unknown=True)
+    vbox.change(machine, changed="2999-01-01T00:00:00.000000000")
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    vbox.trouble("ps", code=1)
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 31
+    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    vbox.recover()
+    clock.ahead_s += 31
+    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    vbox.change(machine, runs_unknown=False)
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_a_machine_that_a_server_elsewhere_runs_is_not_off_because_its_settings_were_written_meanwhile(
+    vbox, hypervisor, state
+):
+    """As in a container, which sees no process of it, or on another host with the same home folder."""
+    machine = runs(vbox)
+    vbox.forget_runs(pidns="4026532201")
+    vbox.change(machine, state=state, changed="2999-01-01T00:00:00.000000000")
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "its log tells of no end" in evidence.raw
+    vbox.change(machine, log_ended="PoweredOff")
+    assert hypervisor.read(machine).power_state is not PowerState.UNKNOWN
+
+
+REASONS = {
+    "a container": ({"pidns": "4026532201"}, {}, "a container's processes only"),
+    "a shared folder": ({}, {"filesystem": "nfs4"}, "another host may run it: it lies on nfs4"),
+    "settings written since": (
+        {},
+        {"written_s": 4_000_000_000},
+        "its settings file was written at 2096-10-02",
+    ),
+    "an odd folder": ({}, {"folder": "/vms/it's mine"}, "not given to a shell"),
+    "a stranger's machine by name": (
+        {"processes": [[900, "4026531836", "Sl", "VBoxHeadless -s windows"]]},
+        {},
+        "process 900 (VBoxHeadless -s windows) may be it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("host", "of_machine", "why"), REASONS.values(), ids=list(REASONS))
+def test_a_machine_that_died_with_its_server_stays_unknown_with_a_reason(
+    vbox, hypervisor, clock, host, of_machine, why
+):
+    machine = runs(vbox)
+    vbox.change(machine, **of_machine)
+    vbox.forget_runs(**host)
+    hypervisor.read(machine)
+    clock.ahead_s += 31
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert why in evidence.raw
+    assert evidence.stuck
+    (problem,) = hypervisor.describe().problems
+    assert why in problem
+
+
+def test_a_machine_on_a_shared_folder_is_off_if_its_run_was_seen_alive_here(vbox, hypervisor, clock):
+    machine = runs(vbox)
+    vbox.change(machine, filesystem="nfs4")
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+    vbox.forget_runs()
+    hypervisor.read(machine)
+    clock.ahead_s += 20
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
+def test_a_machine_whose_end_is_unknown_and_host_cannot_be_asked_stays_unknown(vbox, clock):
+    machine = runs(vbox)
+    settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
+    hypervisor = VirtualBoxHypervisor(settings, clock.now_s)
+    vbox.forget_runs(booted_s=int(time.time()) + 3600)
+    evidence = hypervisor.read(machine)
+    assert evidence.power_state is PowerState.UNKNOWN
+    assert "only a command that ends with VBoxManage can ask its host" in evidence.raw
+    assert "--confirm-guest-off" in evidence.stuck
+
+
+def test_aborted_counts_at_once_where_the_host_has_no_process_of_it(vbox, hypervisor):
+    machine = runs(vbox)
+    vbox.run("startvm", machine.id, "--type", "emergencystop")
+    evidence = hypervisor.read(machine)
+    assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, True)
+
+
+def test_aborted_is_held_where_the_host_cannot_be_asked(vbox, clock):
+    machine = runs(vbox)
+    settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
+    hypervisor = VirtualBoxHypervisor(settings, clock.now_s)
+    vbox.run("startvm", machine.id, "--type", "emergencystop")
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
+def test_the_host_is_asked_once_in_a_sweep_after_all_machines_and_not_where_all_run(vbox, hypervisor):
+    for number in range(3):
+        vbox.add(f"off-{number}", "poweroff")
+    vbox.add("on-1")
+    hypervisor.sweep()
+    assert [words[0] for words in vbox.asked()] == ["ps"]
+    vbox.host(asked=[])
+    for number in range(2):
+        vbox.add(f"killed-{number}", "aborted")
+    hypervisor.sweep()
+    assert [words[0] for words in vbox.asked()] == ["ps", "cat", "find", "find"]
+    with vbox.world() as world:
+        world["machines"], world["asked"] = {}, []
+    vbox.add("on")
+    hypervisor.sweep()
+    assert vbox.asked() == []
 
 
 def test_a_machine_that_was_never_started_proves_nothing(vbox, hypervisor):
@@ -305,6 +542,7 @@ def test_another_registry_proves_no_absence(vbox, hypervisor):
 def test_a_machine_not_read_as_stopped_is_not_absent(vbox, hypervisor, state):
     machine = vbox.add("k8s-1", state)
     vbox.add("neighbour")
+    vbox.host(pidns="4026532201")  # so that the aborted one may have a process yet
     hypervisor.sweep()
     with vbox.world() as world:
         del world["machines"][machine.id]
@@ -403,12 +641,86 @@ def test_a_machine_that_does_not_obey_is_killed(vbox, opened):
     hypervisor, machine = opened(off_s=BUSY_S * 2.5), vbox.add("frozen")  # else it may not even have begun
     vbox.trouble(f"controlvm {machine.id} poweroff", hang=True)
     order(hypervisor.stop, machine)
-    assert vbox.calls()[-2:] == [
+    ordered = [words for words in vbox.calls() if words[0] != "showvminfo"]
+    assert ordered == [
         ["controlvm", machine.id, "poweroff"],
         ["startvm", machine.id, "--type", "emergencystop"],
     ]
     vbox.recover()
     assert hypervisor.read(machine).raw.startswith("aborted since")
+
+
+def test_a_stop_that_stood_still_and_was_carried_out_all_the_same_kills_nothing(vbox, opened):
+    """VBoxManage hangs, and VirtualBox obeys it: a kill would be for whatever runs by then."""
+    hypervisor, machine = opened(off_s=BUSY_S), vbox.add("k8s-1")
+    vbox.trouble("controlvm", hang=True, also=[["controlvm", machine.id, "poweroff"]])
+    order(hypervisor.stop, machine)
+    assert not [words for words in vbox.calls() if "emergencystop" in words]
+
+
+NOT_READY = "VBoxManage: error: Details: code E_ACCESSDENIED (0x80070005), component MachineWrap\n"
+
+
+def freeze(machine) -> dict[str, object]:
+    """What befalls the readings of a machine whose process is frozen: its log can still be read."""
+    return {"on": f"showvminfo {machine.id} --machinereadable", "hang": True}
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["answers", "frozen"])
+def test_a_stop_that_stood_still_kills_no_other_run(vbox, opened, frozen):
+    """Also where that one's process does not answer: its log tells."""
+    hypervisor = opened(off_s=BUSY_S, still_s=SOON_S if frozen else LONG_S)
+    machine = runs(vbox)
+    meant = hypervisor.read(machine).incarnation
+    again = [["controlvm", machine.id, "poweroff"], ["startvm", machine.id, "--type", "headless"]]
+    vbox.trouble("controlvm", hang=True, also=again, then=[freeze(machine)] if frozen else [])
+    with pytest.raises(GuestChanged):
+        hypervisor.stop(machine, meant, IN_TIME)
+    assert not [words for words in vbox.calls() if "emergencystop" in words]
+
+
+def test_a_frozen_machine_of_the_run_that_was_meant_is_killed(vbox, opened):
+    hypervisor, machine = opened(off_s=BUSY_S, still_s=SOON_S), runs(vbox)
+    meant = hypervisor.read(machine).incarnation
+    vbox.trouble("controlvm", hang=True, then=[freeze(machine)])
+    hypervisor.stop(machine, meant, IN_TIME)
+    assert vbox.calls()[-1] == ["startvm", machine.id, "--type", "emergencystop"]
+
+
+def test_a_stop_that_stood_still_is_no_reason_to_kill_what_cannot_be_read(vbox, opened):
+    hypervisor, machine = opened(off_s=BUSY_S), runs(vbox)
+    meant = hypervisor.read(machine).incarnation
+    unready = {"on": "showvminfo", "stderr": NOT_READY, "code": 1}
+    vbox.trouble("controlvm", hang=True, then=[unready])
+    with pytest.raises(HypervisorUnreachable, match="was ordered to stop, and is on the way"):
+        hypervisor.stop(machine, meant, IN_TIME)
+    assert not [words for words in vbox.calls() if "emergencystop" in words]
+
+
+def test_all_of_a_stop_ends_in_its_time(vbox, opened):
+    hypervisor, machine = opened(stop_s=BUSY_S), runs(vbox)
+    vbox.trouble("controlvm", hang=True)
+    with pytest.raises(HypervisorUnreachable, match="no time was left"):
+        order(hypervisor.stop, machine)
+    assert not [words for words in vbox.calls() if "emergencystop" in words]
+
+
+def test_a_reading_that_stands_still_is_asked_again_at_once(vbox, opened):
+    machine = vbox.add("k8s-1")
+    hypervisor = opened(again_s=SOON_S)
+    for on in ("list", f"showvminfo {machine.id} --machinereadable", f"showvminfo {machine.id} --log"):
+        vbox.trouble(on, hang=True, times=1)
+        assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
+        vbox.change(machine, changed="2026-11-20T12:00:00.000000001")  # so that its log is asked for
+
+
+def test_an_order_is_given_once_however_long_it_takes(vbox, opened):
+    machine = vbox.add("k8s-1", "poweroff")
+    hypervisor = opened(again_s=0.05, start_s=BUSY_S)
+    vbox.trouble("startvm", hang=True)
+    with pytest.raises(HypervisorUnreachable):
+        order(hypervisor.start, machine)
+    assert sum(words[0] == "startvm" for words in vbox.calls()) == 1
 
 
 def test_a_machine_whose_killing_fails_too_is_said(vbox, opened):

@@ -295,6 +295,31 @@ def test_a_log_that_has_just_been_opened_does_not_tell_yet():
     assert parse_log_head(LOG[: LOG.index("00:00:00.025")].format(thread="")) == LogHead(OPENED, None)
 
 
+ENDS = {
+    "powered off": ("Running", "Stopping", "PoweredOff"),
+    "saved": ("Running", "Paused", "Saving", "Saved"),
+    "never got up": ("PoweredOff",),
+    "runs": ("Running",),
+    "was killed": ("Running", "Paused", "Running"),
+    "was saved, and is being restored": ("Saved", "Restoring", "Running"),
+}
+
+
+@pytest.mark.parametrize("states", ENDS.values(), ids=list(ENDS))
+def test_a_log_tells_of_an_end_by_its_last_state(states):
+    """A process that is killed tells of none."""
+    changed = [f"00:00:03.091846 Console: Machine state changed to '{state}'\n" for state in states]
+    log = (
+        LOG.format(state="Starting", thread="") + "".join(changed) + "00:00:03.105889 VBoxHeadless: exiting\n"
+    )
+    assert parse_log_head(log).ended == (states[-1] if states[-1] in {"PoweredOff", "Saved"} else "")
+
+
+def test_a_guest_that_writes_of_an_end_into_the_log_does_not_end():
+    said = "00:00:03.103189 VMMDev: Guest Log: Console: Machine state changed to 'PoweredOff'\n"
+    assert parse_log_head(LOG.format(state="Starting", thread="") + said).ended == ""
+
+
 @pytest.mark.parametrize("text", ["", "VBoxHeadless: exiting\n", "Log opened yesterday\n"])
 def test_what_is_no_log_tells_nothing(text):
     with pytest.raises(Malformed):

@@ -1,7 +1,11 @@
-"""A real VBoxManage answers as the adapter expects, as far as can be seen without starting a machine.
+"""A real VBoxManage answers as the adapter expects: most of it without starting a machine.
 
-The contract's tests start some, where that is possible.
+The last ones start some, where that is possible; so do the contract's.
 """
+
+import os
+import signal
+import subprocess
 
 import pytest
 
@@ -9,6 +13,8 @@ from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from tests.support import wait_until
+from tests.support.vbox import QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox
 
 LONG_AGO = "2001-01-01T00:00:00.000000000Z"
@@ -22,19 +28,25 @@ def vbox(tmp_path):
 
 
 @pytest.fixture
-def hypervisor(vbox):
-    hypervisor = VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0))
+def clock():
+    return QuickClock()
+
+
+@pytest.fixture
+def hypervisor(vbox, clock):
+    hypervisor = VirtualBoxHypervisor(vbox.settings(look_s=60.0, read_s=60.0), clock.now_s)
     yield hypervisor
     hypervisor.close()
 
 
-def write_log(vbox, guest, opened) -> None:
-    """Write what the last run of a machine would have left."""
+def write_log(vbox, guest, opened, last="PoweredOff") -> None:
+    """Write what the last run of a machine would have left: the end that it came to, or how it was killed."""
     vbox.log(guest).parent.mkdir(exist_ok=True)
-    head = "00:00:00.022549 VirtualBox VM\n00:00:00.022551 Log opened"
-    vbox.log(guest).write_text(
-        f"{head} {opened}\n00:00:00.025117 Console: Machine state changed to 'Starting'\n"
+    head = f"00:00:00.022549 VirtualBox VM\n00:00:00.022551 Log opened {opened}\n"
+    states = (
+        f"00:00:00.025117 Console: Machine state changed to '{state}'\n" for state in ("Starting", last)
     )
+    vbox.log(guest).write_text(head + "".join(states))
 
 
 def test_a_machine_that_never_ran_proves_nothing(vbox, hypervisor):
@@ -52,11 +64,23 @@ def test_a_machine_whose_last_run_is_older_than_its_state_is_stopped(vbox, hyper
         assert evidence.guest == guest
 
 
-def test_a_machine_whose_last_run_is_younger_than_its_state_is_unknown_and_a_problem(vbox, hypervisor):
+def test_a_machine_whose_last_run_is_younger_than_its_state_is_judged_by_its_host(vbox, hypervisor, clock):
+    """A process that names no machine may be any machine's, as long as it is there."""
     guest = vbox.create()
-    write_log(vbox, guest, LONG_AHEAD)
-    assert hypervisor.read(guest).power_state is PowerState.UNKNOWN
-    assert any(guest.name in problem for problem in hypervisor.describe().problems)
+    write_log(vbox, guest, LONG_AHEAD, last="Running")
+    nameless = ["sh", "-c", "read wait", "VBoxHeadless", "--startvm", "k8s-2"]
+    with subprocess.Popen(nameless, stdin=subprocess.PIPE):
+        hypervisor.read(guest)
+        clock.ahead_s += 21
+        unclear = hypervisor.read(guest)
+        assert any(guest.name in problem for problem in hypervisor.describe().problems)
+    assert unclear.power_state is PowerState.UNKNOWN
+    assert "VBoxHeadless --startvm k8s-2" in unclear.raw
+
+    assert hypervisor.read(guest).power_state is PowerState.STOPPING
+    clock.ahead_s += 21
+    ended = hypervisor.read(guest)
+    assert ended.power_state is PowerState.STOPPED, ended.raw
 
 
 def test_names_and_texts_that_look_like_states_change_nothing(vbox, hypervisor):
@@ -110,3 +134,40 @@ def test_it_says_what_it_is(vbox, hypervisor):
     info = hypervisor.describe()
     assert info.version.startswith("VirtualBox ")
     assert info.can_power is True
+
+
+@pytest.fixture
+def running(vbox):
+    guest = vbox.create_bootable()
+    vbox.start(guest)
+    return guest
+
+
+def test_a_run_that_ended_with_its_server_is_over_once_no_process_of_it_was_there_for_a_while(
+    vbox, hypervisor, clock, running
+):
+    """As after a power loss: VirtualBox itself tells the end before that run, for good."""
+    assert hypervisor.read(running).power_state is PowerState.RUNNING
+    server, process = vbox.server(running), vbox.pid(running)
+    os.kill(server, signal.SIGKILL)
+    os.kill(process, signal.SIGKILL)
+    wait_until(lambda: vbox.pid(running) is None, f"end of {running}")
+    assert hypervisor.read(running).power_state is PowerState.STOPPING
+    clock.ahead_s += 21
+    ended = hypervisor.read(running)
+    assert ended.power_state is PowerState.STOPPED, ended.raw
+
+
+@pytest.mark.parametrize("with_snapshot", [False, True], ids=["plain", "with-a-snapshot"])
+def test_a_second_server_never_calls_a_machine_off_that_runs(vbox, clock, running, with_snapshot):
+    """Nor where a snapshot dates what it tells of the machine into this very run."""
+    if with_snapshot:
+        vbox.run("snapshot", running.id, "take", "one")
+    second = VirtualBoxHypervisor(vbox.settings_of_second_server(), clock.now_s)
+    for _ in range(3):
+        seen = second.read(running)
+        assert seen.raw.startswith("poweroff since"), "it knows nothing of the run"
+        assert seen.power_state in {PowerState.UNKNOWN, PowerState.STOPPING}, seen.raw
+        clock.ahead_s += 600
+    second.close()
+    vbox.wait_for_beat(running)

@@ -138,6 +138,50 @@ def test_enough_is_enough(tmp_path):
     gone(number_in(file))
 
 
+def once_slow(file: Path) -> Runner:
+    """A program that hangs the first time, and is quick afterwards."""
+    return python(
+        f"try: os.close(os.open({str(file)!r}, os.O_CREAT | os.O_EXCL))\n"
+        "except FileExistsError: print('again'); sys.exit(0)\n"
+        f"open({str(file)!r} + '.pid', 'w').write(str(os.getpid())); time.sleep(3600)"
+    )
+
+
+def test_one_that_stands_still_is_run_again_and_the_first_answer_counts(tmp_path):
+    file = tmp_path / "ran"
+    assert once_slow(file).run("list", deadline_s=LONG_S, again_s=SHORT_S).stdout == "again\n"
+    gone(number_in(Path(f"{file}.pid")))
+
+
+def test_one_that_stands_still_is_not_run_again_where_it_was_not_asked_for(tmp_path):
+    with pytest.raises(Late):
+        once_slow(tmp_path / "ran").run("list", deadline_s=SHORT_S)
+
+
+def test_it_is_run_again_once_only(tmp_path):
+    file = tmp_path / "runs"
+    program = f"open({str(file)!r}, 'a').write('x'); time.sleep(3600)"
+    with pytest.raises(Late):
+        python(program).run("list", deadline_s=SHORT_S * 2, again_s=0.1)
+    assert file.read_text() == "xx"
+
+
+def test_one_that_is_quick_is_not_run_again(tmp_path):
+    file = tmp_path / "runs"
+    python(f"open({str(file)!r}, 'a').write('x')").run("list", deadline_s=LONG_S, again_s=LONG_S)
+    assert file.read_text() == "x"
+
+
+def test_the_first_may_answer_after_the_second_was_run(tmp_path):
+    file = tmp_path / "first"
+    program = (
+        f"try: os.close(os.open({str(file)!r}, os.O_CREAT | os.O_EXCL))\n"
+        "except FileExistsError: time.sleep(3600)\n"
+        "time.sleep(0.5); print('at last')"
+    )
+    assert python(program).run("list", deadline_s=LONG_S, again_s=0.1).stdout == "at last\n"
+
+
 def test_the_signal_that_killed_it_is_told():
     program = "print('so far', flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     output = python(program).run("list", deadline_s=LONG_S)

@@ -1,15 +1,6 @@
-"""What one reading of a machine does not tell: which run it is, how it began, and whether to believe "off".
+"""What one reading of a machine does not tell: which run it is, how it began, and how long it has been so.
 
-VBoxManage asks VBoxSVC, a process of each OS user, and a user can have two of them: one that runs the
-machines, and a second that knows nothing of it, because the first one's socket in /tmp was deleted, or is
-hidden from a service with a /tmp of its own. The second calls every machine that runs ``poweroff``, in good
-faith. What gives it away is the machine's own log, which each run begins anew: a state that is older than the
-newest log is not true any more. So "off" counts only where the log is the older one. Both are dated by one
-clock, the host's; setting it back during a run makes that run's end read UNKNOWN, until the next.
-
-Source: VirtualBox 7.2.22, two VBoxSVC of one user over a running machine: VMState="poweroff", with a
-VMStateChangeTime before the machine's log was opened. With one VBoxSVC every end was dated after the log,
-also that of a start that failed.
+Whether an "off" is to be believed `fencer.hypervisors.virtualbox.ended` tells, from what is remembered here.
 """
 
 from __future__ import annotations
@@ -20,14 +11,14 @@ from typing import Final
 
 from fencer.core.model import PowerState
 from fencer.core.text import printable
+from fencer.hypervisors.virtualbox.ended import Ending, Look, Scene, date, find, is_contradicted
 from fencer.hypervisors.virtualbox.parse import STATES, LogHead, Machine, same_moment
+from fencer.hypervisors.virtualbox.processes import Suspects, suspects
 
-ABORTED_FOR_S: Final = 20.0
-"""How long ``aborted`` is no end yet: a machine's process outlived a killed VBoxSVC by up to 15 s."""
-
-_OFF = frozenset({PowerState.STOPPED, PowerState.SAVED})
-_ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED})
+_WORTH: Final = {Ending.SOON: PowerState.STOPPING, Ending.OPEN: PowerState.UNKNOWN}
 _SHOWN_CHARS = 40
+UNASKED: Final = Scene()
+_NOBODY: Final = Suspects()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +31,7 @@ class Reading:
         incarnation: Of the run, or of being off; see `fencer.core.model.Evidence`.
         cold_start: False: the run began with memory from disk. None: not known.
         raw: VirtualBox's words, escaped, and why they do not count where they do not.
-        contradicted: The machine's log is younger than its state: this VBoxSVC does not know its runs.
+        way_out: What would change it, where waiting does not; empty: not known.
         away: It was teleported: it runs on elsewhere.
     """
 
@@ -49,8 +40,11 @@ class Reading:
     incarnation: str
     cold_start: bool | None
     raw: str
-    contradicted: bool = False
+    way_out: str = ""
     away: bool = False
+
+
+_NONE: Final = Reading(PowerState.UNKNOWN, settled=False, incarnation="", cold_start=None, raw="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +55,28 @@ class _Record:
         machine: As it was last read, its state dated as exactly as it ever was.
         read_at_s: When that reading began.
         state_since_s: Since when this process has seen that state, on its own clock: the host's may be wrong.
-        run: The head of the log of the run that it is in; None: it is in none, or its log cannot be read.
+        log: The head of its log, as it was last read in that state; None: it could not be, or was not.
+        lived: When the last run began that this process has seen alive; empty: none.
+        suspects: Processes that may run it while it is called off, from the last list that could be had.
+        quiet_since_s: Since when it is called off with no such process in any list; None: it is not.
         reading: What that reading came to.
     """
 
     machine: Machine
     read_at_s: float
     state_since_s: float
-    run: LogHead | None
-    reading: Reading
+    log: LogHead | None
+    lived: str = ""
+    suspects: Suspects = _NOBODY
+    quiet_since_s: float | None = None
+    reading: Reading = _NONE
 
 
 class Chronicle:
     """Remembers machines from reading to reading; empty after a restart. Safe from any thread.
 
-    Without memory an aborted machine waits again, and a machine that is gone has no record of its end.
+    Without memory what has to be seen for some time is seen anew, and a machine that is gone has no record of
+    its end.
     """
 
     def __init__(self) -> None:
@@ -84,26 +85,28 @@ class Chronicle:
 
     def needs_log(self, machine: Machine) -> bool:
         """Whether the machine's log must be asked too: always for "off", for the living after each change."""
-        state = STATES.get(machine.state)
-        if state not in _ALIVE:
-            return state in _OFF
+        if not is_alive(machine):
+            return is_off(machine)
         before = self._before(machine.uuid)
-        return before is None or before.run is None or not _same_state(before.machine, machine)
+        return before is None or before.log is None or not _same_state(before.machine, machine)
 
-    def take(self, machine: Machine, log: LogHead | None, read_at_s: float) -> tuple[Reading, bool]:
-        """Take in a look at a machine, its log read after its state.
+    def take(
+        self, machine: Machine, log: LogHead | None, read_at_s: float, scene: Scene = UNASKED
+    ) -> tuple[Reading, bool]:
+        """Take in a look at a machine, its log read after its state, and its host asked after that.
 
         Args:
             machine: What was read.
             log: The head of its newest log; None: not asked, or not to be read.
             read_at_s: When the look began, on the agent's clock.
+            scene: What its host told, for one that reads off.
 
         Returns:
             What it comes to, and whether that is another power state than before.
         """
         with self._lock:
             before = self._records.get(machine.uuid)
-            record = _record(before, machine, log, read_at_s)
+            record = _record(before, machine, log, read_at_s, scene)
             if before is None or read_at_s >= before.read_at_s:
                 self._records[machine.uuid] = record
             is_change = before is not None and before.reading.power_state is not record.reading.power_state
@@ -119,25 +122,60 @@ class Chronicle:
         before = self._before(uuid)
         return before.reading if before and before.reading.power_state is PowerState.STOPPED else None
 
-    def contradicted(self) -> tuple[str, ...]:
-        """Name the machines whose last reading was contradicted by their log."""
+    def disbelieved(self) -> tuple[tuple[str, Reading], ...]:
+        """Name the machines whose last reading called them off and was not believed, for people."""
         with self._lock:
-            records = [record for record in self._records.values() if record.reading.contradicted]
-        return tuple(printable(record.machine.name) for record in records)
+            records = [record for record in self._records.values() if record.reading.way_out]
+        return tuple((printable(record.machine.name), record.reading) for record in records)
 
     def _before(self, uuid: str) -> _Record | None:
         with self._lock:
             return self._records.get(uuid)
 
 
-def _record(before: _Record | None, machine: Machine, log: LogHead | None, read_at_s: float) -> _Record:
-    run, since_s = log, read_at_s
+def is_alive(machine: Machine) -> bool:
+    """Whether VirtualBox says that a process runs it, and not that it comes or goes."""
+    return STATES.get(machine.state) in {PowerState.RUNNING, PowerState.PAUSED}
+
+
+def is_off(machine: Machine) -> bool:
+    """Whether VirtualBox says that none does."""
+    return STATES.get(machine.state) in {PowerState.STOPPED, PowerState.SAVED}
+
+
+def name_of_run(log: LogHead) -> str:
+    """Name a run by its log."""
+    return f"run of {log.opened}"
+
+
+def _record(
+    before: _Record | None, machine: Machine, log: LogHead | None, read_at_s: float, scene: Scene
+) -> _Record:
+    now = _Record(machine, read_at_s, read_at_s, log, before.lived if before else "")
     if before is not None and _same_state(before.machine, machine):
         machine = replace(machine, changed=max(before.machine.changed, machine.changed))
-        run, since_s = log or before.run, before.state_since_s
-    if STATES.get(machine.state) in _ALIVE:
-        return _Record(machine, read_at_s, since_s, run, _alive(machine, run))
-    return _Record(machine, read_at_s, since_s, None, _not_alive(machine, log, read_at_s - since_s))
+        now = replace(now, machine=machine, state_since_s=before.state_since_s, log=log or before.log)
+    state = STATES.get(machine.state, PowerState.UNKNOWN)
+    if is_alive(machine):
+        now = replace(now, lived=now.log.opened if now.log else now.lived)
+        return replace(now, reading=_alive(machine, now.log))
+    if not is_off(machine):
+        return replace(now, reading=_not_off(machine, state))
+    if log is None:
+        return replace(now, reading=_without_log(machine))
+    now = _watched(before, now, scene)
+    return replace(now, reading=_off(now, log, scene))
+
+
+def _watched(before: _Record | None, now: _Record, scene: Scene) -> _Record:
+    """Take in who was seen to run a machine that is called off; without a list all stays as it was."""
+    if before is not None and before.machine == now.machine and before.log == now.log:
+        now = replace(now, suspects=before.suspects, quiet_since_s=before.quiet_since_s)
+    if scene.processes is None:
+        return now
+    seen = suspects(scene.processes, now.machine.uuid)
+    quiet_since_s = now.read_at_s if now.quiet_since_s is None else now.quiet_since_s
+    return replace(now, suspects=seen, quiet_since_s=None if seen.any else quiet_since_s)
 
 
 def _same_state(before: Machine, now: Machine) -> bool:
@@ -148,37 +186,44 @@ def _alive(machine: Machine, run: LogHead | None) -> Reading:
     return Reading(
         power_state=STATES[machine.state],
         settled=True,
-        incarnation=f"run of {run.opened}" if run else f"alive since {machine.changed}",
+        incarnation=name_of_run(run) if run else f"alive since {machine.changed}",
         cold_start=run.cold_start if run else None,
         raw=_words(machine),
     )
 
 
-def _not_alive(machine: Machine, log: LogHead | None, seen_for_s: float) -> Reading:
-    raw, state = _words(machine), STATES.get(machine.state, PowerState.UNKNOWN)
-    contradicted = False
-    if state in _OFF and log is None:
-        state, raw = PowerState.UNKNOWN, f"{raw}, but its log, which would confirm it, cannot be read"
-    elif state in _OFF and log is not None and log.opened > machine.changed:
-        state, contradicted = PowerState.UNKNOWN, True
-        raw = f"{raw}, but a run of it began at {_date(log.opened)}: this VBoxSVC does not know of that one"
-    elif machine.state == "aborted" and seen_for_s < ABORTED_FOR_S:
-        state = PowerState.STOPPING
-        raw = f"{raw}, seen for {seen_for_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
+def _off(now: _Record, log: LogHead, scene: Scene) -> Reading:
+    """Judge a machine that is called off."""
+    machine, at_s = now.machine, now.read_at_s
+    quiet_for_s = None if now.quiet_since_s is None else at_s - now.quiet_since_s
+    lived_here = now.lived == log.opened
+    found = find(Look(machine, log, scene, now.suspects, lived_here, at_s - now.state_since_s, quiet_for_s))
+    after = f", {name_of_run(log)}" if is_contradicted(machine, log) else ""
+    return Reading(
+        power_state=_WORTH.get(found.ending, STATES[machine.state]),
+        settled=found.ending is Ending.OVER,
+        incarnation=f"{printable(machine.state)} since {machine.changed}{after}",
+        cold_start=None,
+        raw=", ".join(filter(None, (_words(machine), found.why))),
+        way_out=found.way_out,
+    )
+
+
+def _without_log(machine: Machine) -> Reading:
+    why = "but its log, which would confirm it, cannot be read"
+    return replace(_not_off(machine, PowerState.UNKNOWN), raw=f"{_words(machine)}, {why}")
+
+
+def _not_off(machine: Machine, state: PowerState) -> Reading:
     return Reading(
         power_state=state,
-        settled=state in _OFF,
+        settled=False,
         incarnation=f"{printable(machine.state)} since {machine.changed}",
         cold_start=None,
-        raw=raw,
-        contradicted=contradicted,
+        raw=_words(machine),
         away=machine.state == "teleported",
     )
 
 
 def _words(machine: Machine) -> str:
-    return f"{printable(machine.state[:_SHOWN_CHARS])} since {_date(machine.changed)}"
-
-
-def _date(moment: str) -> str:
-    return f"{moment[:19]}Z"
+    return f"{printable(machine.state[:_SHOWN_CHARS])} since {date(machine.changed)}"

@@ -1,9 +1,10 @@
 """`VirtualBoxHypervisor`: the port `Hypervisor` over VBoxManage.
 
-A sweep is ``list vms`` and one ``showvminfo --machinereadable`` for each machine, some at a time, 0.04 s
-each. (``list --long vms`` would be one call, but prints sentences, in which descriptions stand unescaped.
-``list runningvms`` leaves out machines that run: those that start, save, restore, take snapshots.) A machine
-whose process is frozen hangs its own reading alone, and is left in peace for a while.
+A sweep is ``list vms`` and one ``showvminfo --machinereadable`` for each machine, two at a time, 0.04 s
+each; where one reads off, also its log, and once for all the host's processes. (``list --long vms`` would be
+one call, but prints sentences, in which descriptions stand unescaped. ``list runningvms`` leaves out machines
+that run: those that start, save, restore, take snapshots.) A machine whose process is frozen hangs its own
+reading alone, and is left in peace for a while once it did so twice.
 
 Source: VirtualBox 7.2.22 with its processes stopped one by one: a frozen VBoxHeadless hangs ``showvminfo``,
 ``pause`` and ``poweroff`` of its machine for ever, and neither the lists, nor ``--log``, nor
@@ -15,22 +16,47 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from fencer.core.identity import canonical
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
 from fencer.core.text import printable
-from fencer.errors import GuestChanged, GuestNotFound, HypervisorError, HypervisorProtocol
-from fencer.hypervisors.virtualbox.chronicle import Chronicle
+from fencer.errors import (
+    GuestChanged,
+    GuestNotFound,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
+from fencer.hypervisors.virtualbox.budget import Budget
+from fencer.hypervisors.virtualbox.chronicle import UNASKED, Chronicle, is_alive, is_off, name_of_run
+from fencer.hypervisors.virtualbox.ended import Scene, needs_place
 from fencer.hypervisors.virtualbox.errors import Locked
-from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed
+from fencer.hypervisors.virtualbox.host import Host
+from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
 from fencer.hypervisors.virtualbox.run import Late
-from fencer.hypervisors.virtualbox.tool import Budget, Tool, Unreadable, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.silence import Silence
+from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, Unreadable, VirtualBoxSettings
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
 """Between two attempts to start a machine that its last run has not let go of yet."""
 START_TAKES_S = 2.0
 """With less time than that left, no further attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What VirtualBox told of a machine, and when it began to be asked."""
+
+    machine: Machine
+    log: LogHead | None
+    began_s: float
+
+    @property
+    def needs_place(self) -> bool:
+        """Whether its host has to tell where it lies, and when it was booted."""
+        return self.log is not None and is_off(self.machine) and needs_place(self.machine, self.log)
 
 
 class VirtualBoxHypervisor:
@@ -49,8 +75,9 @@ class VirtualBoxHypervisor:
         self._settings = settings
         self._now_s = now_s
         self._tool = Tool(settings)
+        self._host = Host(settings.endpoint, settings.command, settings.rest_s, now_s)
         self._chronicle = Chronicle()
-        self._silent_since_s: dict[str, float] = {}
+        self._silence = Silence(settings.rest_s)
         self._wakes: tuple[Callable[[], None], ...] = ()
         # VirtualBox gives its registries no name; what an agent calls one by, another may call otherwise.
         self._witness = "virtualbox"
@@ -68,7 +95,7 @@ class VirtualBoxHypervisor:
         Raises:
             As the port.
         """
-        budget = Budget(self._settings)
+        budget = self._settings.budget()
         version = self._tool.version(budget)
         machines = self._sweep(budget)
         return EndpointInfo(
@@ -85,7 +112,7 @@ class VirtualBoxHypervisor:
         Raises:
             As the port.
         """
-        return self._sweep(Budget(self._settings))
+        return self._sweep(self._settings.budget())
 
     def read(self, guest: GuestRef) -> Evidence:
         """Read one machine by its UUID in the registry.
@@ -93,14 +120,7 @@ class VirtualBoxHypervisor:
         Raises:
             As the port.
         """
-        budget, began_s, uuid = Budget(self._settings), self._now_s(), self._uuid(guest)
-        try:
-            return self._look(Listed(uuid, guest.name), budget)
-        except GuestNotFound:
-            absent = self._absent(guest, uuid, began_s, budget)
-            if absent is None:
-                raise
-            return absent
+        return self._read(guest, self._settings.budget())
 
     def stop_settings(self, _guest: GuestRef) -> StopSettings | None:
         """Return None: VirtualBox never stops a guest by itself."""
@@ -113,29 +133,37 @@ class VirtualBoxHypervisor:
             As the port.
         """
         uuid = self._uuid(guest)
-        doing = f"shut down {printable(str(guest))}"
-        self._look_again(doing, guest, incarnation, not_after)
-        self._tool.order(doing, uuid, self._settings.off_s, "controlvm", uuid, "acpipowerbutton")
+        doing, budget = f"shut down {printable(str(guest))}", self._settings.budget()
+        self._look_again(doing, guest, incarnation, not_after, budget)
+        self._tool.order(
+            doing, uuid, budget.next_s(self._settings.off_s), "controlvm", uuid, "acpipowerbutton"
+        )
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power; where that hangs, have VBoxSVC kill the machine's process.
 
         The window that is left between the last look and the order is the start of a VBoxManage, 0.04 s;
-        where VBoxSVC hangs, VBoxManage is killed at the end of its time, and the order may have reached it or
-        not.
+        where VBoxManage stands still and is killed at the end of its time, VirtualBox carries the order out
+        all the same, later. So it is looked again before the kill, which would end the next run, too.
 
         Raises:
             As the port.
         """
-        uuid, name = self._uuid(guest), printable(str(guest))
-        self._look_again(f"stop {name}", guest, incarnation, not_after)
+        uuid, name, settings = self._uuid(guest), printable(str(guest)), self._settings
+        budget = settings.budget(settings.stop_s)
+        self._look_again(f"stop {name}", guest, incarnation, not_after, budget)
         try:
-            self._tool.order(f"stop {name}", uuid, self._settings.off_s, "controlvm", uuid, "poweroff")
+            self._tool.order(
+                f"stop {name}", uuid, budget.next_s(settings.off_s), "controlvm", uuid, "poweroff"
+            )
         except Late:
+            if not self._still_runs(guest, incarnation, budget):
+                return
             # Its process obeys no more, and only VBoxSVC can end it.
             not_after.refuse_if_over(f"kill {name}")
             words = ("startvm", uuid, "--type", "emergencystop")
-            self._tool.order(f"kill {name}, which does not obey", uuid, self._settings.kill_s, *words)
+            doing = f"kill {name}, which does not obey"
+            self._tool.order(doing, uuid, budget.next_s(settings.kill_s), *words)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Throw the machine's saved state away.
@@ -144,8 +172,9 @@ class VirtualBoxHypervisor:
             As the port.
         """
         uuid, doing = self._uuid(guest), f"discard the saved state of {printable(str(guest))}"
-        self._look_again(doing, guest, incarnation, not_after)
-        self._tool.order(doing, uuid, self._settings.off_s, "discardstate", uuid)
+        budget = self._settings.budget()
+        self._look_again(doing, guest, incarnation, not_after, budget)
+        self._tool.order(doing, uuid, budget.next_s(self._settings.off_s), "discardstate", uuid)
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Power on. A saved machine comes back with its old memory.
@@ -153,18 +182,18 @@ class VirtualBoxHypervisor:
         Raises:
             As the port.
         """
-        uuid, until_s = self._uuid(guest), time.monotonic() + self._settings.start_s
+        uuid, budget = self._uuid(guest), self._settings.budget(self._settings.start_s)
         doing, words = f"start {printable(str(guest))}", ("startvm", uuid, "--type", "headless")
-        self._look_again(doing, guest, incarnation, not_after)
+        self._look_again(doing, guest, incarnation, not_after, budget)
         while True:
             try:
-                self._tool.order(doing, uuid, until_s - time.monotonic(), *words)
+                self._tool.order(doing, uuid, budget.next_s(self._settings.start_s), *words)
             except Locked:
                 # A machine reads off before the process that ran it has let go of it.
-                if not self._reads_off(guest):
+                if not self._reads_off(guest, budget):
                     raise
                 self._tool.rest(UNLOCKED_S)
-                if time.monotonic() + START_TAKES_S > until_s:
+                if budget.left_s() < START_TAKES_S:
                     raise
             else:
                 return
@@ -179,22 +208,56 @@ class VirtualBoxHypervisor:
     def close(self) -> None:
         """End what runs. Later calls read unreachable."""
         self._tool.close()
+        self._host.close()
 
-    def _look_again(self, doing: str, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+    def _look_again(
+        self, doing: str, guest: GuestRef, incarnation: str | None, not_after: Deadline, budget: Budget
+    ) -> None:
         """Refuse what is meant for another run of the machine, or comes too late.
 
         Raises:
             GuestChanged: it is another run.
             HypervisorError: it cannot be read, or it is too late.
         """
-        if incarnation is not None and (now := self.read(guest).incarnation) != incarnation:
+        if incarnation is not None:
+            self._refuse_if_changed(guest, incarnation, self._read(guest, budget).incarnation)
+        not_after.refuse_if_over(doing)
+
+    def _refuse_if_changed(self, guest: GuestRef, incarnation: str, now: str | None) -> None:
+        if now != incarnation:
             raise GuestChanged(
                 f"{printable(str(guest))}: {incarnation!r} was meant, it is {now!r} now; nothing was sent"
             )
-        not_after.refuse_if_over(doing)
 
-    def _reads_off(self, guest: GuestRef) -> bool:
-        return self.read(guest).power_state in {PowerState.STOPPED, PowerState.STOPPING, PowerState.SAVED}
+    def _still_runs(self, guest: GuestRef, incarnation: str | None, budget: Budget) -> bool:
+        """Whether the run that was to end goes on after all.
+
+        Where the machine's process hangs, so does its reading; but its log can be read, and tells which run
+        is its last.
+
+        Raises:
+            GuestChanged: another run does.
+            HypervisorError: it cannot be found out.
+        """
+        uuid = self._uuid(guest)
+        try:
+            machine = self._tool.show(Listed(uuid, guest.name), budget, self._settings.still_s)
+        except Late:
+            machine = None
+        if isinstance(machine, Unreadable):
+            raise HypervisorUnreachable(
+                f"{self.endpoint}: {printable(str(guest))} was ordered to stop, and is {machine.why} now"
+            )
+        if machine is not None and not is_alive(machine):
+            return False
+        log = self._tool.log_head(uuid, budget)
+        if incarnation is not None:
+            self._refuse_if_changed(guest, incarnation, name_of_run(log) if log else None)
+        return True
+
+    def _reads_off(self, guest: GuestRef, budget: Budget) -> bool:
+        state = self._read(guest, budget).power_state
+        return state in {PowerState.STOPPED, PowerState.STOPPING, PowerState.SAVED}
 
     def _sweep(self, budget: Budget) -> list[Evidence]:
         listed = self._tool.machines(budget)
@@ -202,35 +265,67 @@ class VirtualBoxHypervisor:
             return []
         with ThreadPoolExecutor(min(len(listed), self._settings.parallel), "fencer-vboxmanage") as pool:
             found = list(pool.map(lambda one: self._glance(one, budget), listed))
-        return [evidence for evidence in found if evidence is not None]
+        return self._judged([one for one in found if one is not None], budget)
 
-    def _glance(self, listed: Listed, budget: Budget) -> Evidence | None:
-        """Read one of many: whatever is wrong with it concerns it alone. None: it vanished meanwhile."""
+    def _read(self, guest: GuestRef, budget: Budget) -> Evidence:
+        began_s, uuid = self._now_s(), self._uuid(guest)
+        try:
+            look = self._look(Listed(uuid, guest.name), budget)
+        except Late as error:
+            if not self._silence.hangs(uuid):
+                raise
+            ends = f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
+            raise Late(f"{error}. The machine's process may hang: then only {ends} ends it") from error
+        except GuestNotFound:
+            absent = self._absent(guest, uuid, began_s, budget)
+            if absent is None:
+                raise
+            return absent
+        return self._judged([look], budget)[0]
+
+    def _glance(self, listed: Listed, budget: Budget) -> Seen | Evidence | None:
+        """Look at one of many: whatever is wrong with it concerns it alone. None: it vanished meanwhile."""
         began_s = self._now_s()
-        silent_s = began_s - self._silent_since_s.get(listed.uuid, began_s - self._settings.rest_s)
-        if silent_s < self._settings.rest_s:
+        silent_s = self._silence.rests_for_s(listed.uuid, began_s)
+        if silent_s is not None:
             return self._unread(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
         try:
             return self._look(listed, budget)
         except GuestNotFound:
             return None
+        except Late as error:
+            if budget.left_s() > 0:  # else it was not given all of its time
+                self._silence.missed(listed.uuid, self._now_s())
+            return self._unread(listed, str(error), began_s)
         except HypervisorError as error:
             return self._unread(listed, str(error), began_s)
 
-    def _look(self, listed: Listed, budget: Budget) -> Evidence:
-        """Read one machine, with its log where that matters; raises as the port's `read`."""
+    def _look(self, listed: Listed, budget: Budget) -> Seen | Evidence:
+        """Look at one machine, and at its log where that matters; raises as the port's `read`."""
         began_s, uuid = self._now_s(), listed.uuid
-        try:
-            machine = self._tool.show(listed, budget)
-        except Late:
-            self._silent_since_s[uuid] = self._now_s()
-            raise
-        self._silent_since_s.pop(uuid, None)
+        machine = self._tool.show(listed, budget)
+        self._silence.answered(uuid)
         if isinstance(machine, Unreadable):
             state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
             return self._unread(listed, machine.why, began_s, state)
-        log = self._tool.log_head(uuid, budget) if self._chronicle.needs_log(machine) else None
-        reading, is_change = self._chronicle.take(machine, log, began_s)
+        log, bytes_ = None, LOG_BYTES if is_off(machine) else LOG_HEAD_BYTES
+        if self._chronicle.needs_log(machine):
+            log = self._tool.log_head(uuid, budget, bytes_)
+        return Seen(machine, log, began_s)
+
+    def _judged(self, looks: Sequence[Seen | Evidence], budget: Budget) -> list[Evidence]:
+        """Turn looks into evidence; the host is asked once about all that read off, after VirtualBox was."""
+        seen = [look for look in looks if isinstance(look, Seen)]
+        scene = self._host.listed(budget) if any(is_off(look.machine) for look in seen) else UNASKED
+        if any(look.needs_place for look in seen):
+            scene = self._host.with_boot(scene, budget)
+        return [look if isinstance(look, Evidence) else self._judge(look, scene, budget) for look in looks]
+
+    def _judge(self, look: Seen, scene: Scene, budget: Budget) -> Evidence:
+        machine = look.machine
+        if look.needs_place:
+            scene = self._host.with_place(scene, machine, budget)
+        reading, is_change = self._chronicle.take(machine, look.log, look.began_s, scene)
         if is_change:
             for wake in self._wakes:
                 wake()
@@ -242,9 +337,10 @@ class VirtualBoxHypervisor:
             cold_start=reading.cold_start,
             raw=reading.raw,
             source="VBoxManage showvminfo",
-            observed_at_s=began_s,
+            observed_at_s=look.began_s,
             witness=self._witness,
             away=reading.away,
+            stuck=reading.way_out,
         )
 
     def _absent(self, guest: GuestRef, uuid: str, began_s: float, budget: Budget) -> Evidence | None:
@@ -294,12 +390,10 @@ class VirtualBoxHypervisor:
                 f"`{self._settings.tool} list vms` names no machine. Every user of a host has machines of "
                 "their own: run it as the user who made them",
             )
-        if names := ", ".join(self._chronicle.contradicted()):
-            return (
-                f"{names}: called off although a run began later. Has this user a second VBoxSVC? "
-                "A service with a private /tmp starts one, and so does whoever deletes /tmp/.vbox-USER-ipc",
-            )
-        return ()
+        return tuple(
+            f"{name}: {reading.raw}. To change that: {reading.way_out}"
+            for name, reading in self._chronicle.disbelieved()
+        )
 
     def _uuid(self, guest: GuestRef) -> str:
         """Return what may be given to a program as the name of a guest: a UUID.

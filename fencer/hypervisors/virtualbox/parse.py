@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from fencer.core.identity import canonical
@@ -56,9 +57,11 @@ _ESCAPED = re.compile(r'\\([\\"])')
 _VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
 _OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
-_FIRST_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
+_STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
 _BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
+_ENDS = frozenset({"PoweredOff", "Saved"})
 _NEEDED = ("name", "UUID", "hardwareuuid", "VMState", "VMStateChangeTime")
+_PLACES = ("CfgFile", "LogFldr")
 _SHOWN_CHARS = 80
 
 
@@ -84,6 +87,8 @@ class Machine:
         name: For people.
         state: Its VMState, as it was printed.
         changed: VMStateChangeTime, see `moment`.
+        settings_file: Its settings file, as its host names it; empty: not told.
+        log_folder: The folder of its logs; the same.
     """
 
     uuid: str
@@ -91,19 +96,23 @@ class Machine:
     name: str
     state: str
     changed: str
+    settings_file: str = ""
+    log_folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """What the head of a machine's newest log says of the run that wrote it.
+    """What a machine's newest log says of the run that wrote it.
 
     Attributes:
         opened: When the log was opened and the run began, see `moment`.
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
+        ended: In which state that run says that it ended; empty: it does not, or its end was not read.
     """
 
     opened: str
     cold_start: bool | None
+    ended: str = ""
 
 
 def parse_version(text: str) -> str:
@@ -164,21 +173,24 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
         raise Malformed(f"an answer about {_shown(pairs['UUID'])} instead of {uuid}")
     if not hardware:
         raise Malformed(f"a hardwareuuid that is none: {_shown(pairs['hardwareuuid'])}")
-    return Machine(answered, hardware, pairs["name"], pairs["VMState"], moment(pairs["VMStateChangeTime"]))
+    changed, places = moment(pairs["VMStateChangeTime"]), (pairs.get(key, "") for key in _PLACES)
+    return Machine(answered, hardware, pairs["name"], pairs["VMState"], changed, *places)
 
 
 def parse_log_head(text: str) -> LogHead:
-    """Read the head of a log, ``showvminfo UUID --log 0``. Each run begins its own.
+    """Read a log, or the head of one, ``showvminfo UUID --log 0``. Each run begins its own.
 
     Raises:
         Malformed: it does not say when it was opened.
 
-    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes.
+    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes. The last
+    one is an end unless the process was killed; what guests have written to it stands behind a name.
     """
-    opened, state = _OPENED.search(text), _FIRST_STATE.search(text)
+    opened, states = _OPENED.search(text), _STATE.findall(text)
     if opened is None:
         raise Malformed(f"no log but {_shown(text)}")
-    return LogHead(moment(opened[1]), _BEGINNINGS.get(state[1]) if state else None)
+    first, last = (states[0], states[-1]) if states else ("", "")
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), last if last in _ENDS else "")
 
 
 def moment(text: str) -> str:
@@ -191,6 +203,11 @@ def moment(text: str) -> str:
     if found is None:
         raise Malformed(f"a time that is none: {_shown(text)}")
     return f"{found[1]}.{(found[2] or ''):0<9}"
+
+
+def moment_of(epoch_s: float) -> str:
+    """Return a time in the form of `moment`."""
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000")
 
 
 def same_moment(first: str, second: str) -> bool:
@@ -213,7 +230,7 @@ def _pairs(text: str) -> dict[str, str]:
         key, value = pair[1], pair[2]
         if value.startswith('"'):
             value = _quoted(value[1:], lines)
-        if key in _NEEDED and found.setdefault(key, value) != value:
+        if key in _NEEDED + _PLACES and found.setdefault(key, value) != value:
             raise Malformed(f"{key} twice: {_shown(found[key])} and {_shown(value)}")
     return found
 

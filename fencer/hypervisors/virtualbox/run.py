@@ -10,9 +10,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import IO
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import IO, Final
 
 from fencer.errors import HypervisorDenied, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 
@@ -24,7 +24,9 @@ _LOOK_S = 0.05
 """How long a program may be gone unnoticed whose heirs hold its output open: ssh's master process does."""
 
 _REAP_S = 1.0
-_WORD = re.compile(r"-{0,2}[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+PLAIN: Final = re.compile(r"-{0,2}[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+"""Words in which no shell sees anything: ssh gives all words to one on the other side."""
+ANY: Final = re.compile(r"[^\0]+")
 
 
 class Late(HypervisorUnreachable):
@@ -46,28 +48,66 @@ class Output:
     stderr: str
 
 
+@dataclass(eq=False, slots=True)
+class _Attempt:
+    """A program that runs, what it has printed so far, and its pipes that are still open."""
+
+    process: subprocess.Popen[bytes]
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    open: set[IO[bytes]] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        return len(self.stdout) + len(self.stderr)
+
+    def output(self, code: int) -> Output:
+        return Output(code, _text(self.stdout), _text(self.stderr))
+
+    def read(self, pipe: IO[bytes], into: bytearray) -> bool:
+        """Take in what a pipe has; return whether that was its end."""
+        try:
+            chunk = os.read(pipe.fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        into += chunk
+        if not chunk:
+            self.open.discard(pipe)
+        return not chunk
+
+
 class Runner:
     """Runs one endpoint's command. Safe from any thread.
 
     Args:
         endpoint: The endpoint's name, for people.
         command: The program and its first words: ``("ssh", "me@box", "VBoxManage")``.
+        fit: What may be added to it; whatever is more than `PLAIN` the caller has to have quoted.
     """
 
-    def __init__(self, endpoint: str, command: Sequence[str]) -> None:
+    def __init__(self, endpoint: str, command: Sequence[str], fit: re.Pattern[str] = PLAIN) -> None:
         self._endpoint = endpoint
         self._command = tuple(command)
+        self._fit = fit
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = threading.Event()
 
-    def run(self, *words: str, deadline_s: float, enough_bytes: int | None = None) -> Output:
+    def run(
+        self,
+        *words: str,
+        deadline_s: float,
+        enough_bytes: int | None = None,
+        again_s: float | None = None,
+    ) -> Output:
         """Run the command with some words, and wait for its end.
 
         Args:
-            words: Fixed words and UUIDs only: ssh gives them to a shell on the other side.
+            words: Fixed words and UUIDs only, unless the runner was made for others.
             deadline_s: Seconds from now after which it is killed with its children.
             enough_bytes: End it, as a success, once it has printed that much.
+            again_s: Seconds after which it is run once more beside the first, for what only reads; who is
+                done first is returned, and the other killed. None: never.
 
         Raises:
             Late: it was not done by then.
@@ -75,18 +115,27 @@ class Runner:
             HypervisorDenied: it must not be run.
             HypervisorProtocol: it prints without end, or a word is none.
         """
-        if unfit := [word for word in words if not _WORD.fullmatch(word)]:
+        if unfit := [word for word in words if not self._fit.fullmatch(word)]:
             raise HypervisorProtocol(
                 f"{self._endpoint}: {unfit[0]!r} is not given to a program: no plain word"
             )
         if self._closed.is_set():
             raise HypervisorUnreachable(f"{self._endpoint}: fencer is closing, nothing is asked any more")
-        until_s = time.monotonic() + deadline_s
-        process = self._start(words)
-        try:
-            return self._attend(process, words, until_s, deadline_s, enough_bytes)
-        finally:
-            self._end(process)
+        now_s = time.monotonic()
+        until_s, again_at_s = now_s + deadline_s, now_s + (deadline_s if again_s is None else again_s)
+        with ExitStack() as started, selectors.DefaultSelector() as selector:
+            attempts = [self._attempt(words, selector, started)]
+            while (now_s := time.monotonic()) < until_s:
+                if len(attempts) == 1 and now_s >= again_at_s:
+                    attempts.append(self._attempt(words, selector, started))
+                patience_s = min(_LOOK_S, until_s - now_s)
+                if (output := _first(attempts, selector, patience_s, enough_bytes)) is not None:
+                    return output
+                if any(attempt.size > MAX_BYTES for attempt in attempts):
+                    raise HypervisorProtocol(
+                        f"{self._endpoint}: `{_line(words)}` prints more than {MAX_BYTES} bytes"
+                    )
+        raise Late(f"{self._endpoint}: `{_line(words)}` did not answer within {deadline_s:.1f} s")
 
     def rest(self, seconds: float) -> None:
         """Wait, unless everything ends."""
@@ -98,6 +147,20 @@ class Runner:
         with self._lock:
             for process in self._running:
                 _kill(process)
+
+    def _attempt(
+        self, words: Sequence[str], selector: selectors.BaseSelector, started: ExitStack
+    ) -> _Attempt:
+        """Start the command, to be ended with `started`."""
+        process = self._start(words)
+        started.callback(self._end, process)
+        attempt = _Attempt(process)
+        for pipe, said in ((process.stdout, attempt.stdout), (process.stderr, attempt.stderr)):
+            assert pipe is not None  # noqa: S101 - asked for in Popen
+            os.set_blocking(pipe.fileno(), False)
+            selector.register(pipe, selectors.EVENT_READ, (attempt, pipe, said))
+            attempt.open.add(pipe)
+        return attempt
 
     def _start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
         # Own session: the group can be killed as one, and ssh finds no terminal to ask a question on.
@@ -113,58 +176,19 @@ class Runner:
                 start_new_session=True,
             )
         except OSError as error:
-            raise self._not_startable(error) from error
+            raise self._not_startable(error, words) from error
         with self._lock:
             self._running.add(process)
             if self._closed.is_set():
                 _kill(process)
         return process
 
-    def _not_startable(self, error: OSError) -> HypervisorError:
+    def _not_startable(self, error: OSError, words: Sequence[str]) -> HypervisorError:
         kind = HypervisorDenied if isinstance(error, PermissionError) else HypervisorUnreachable
         return kind(
-            f"{self._endpoint}: cannot run {self._command[0]}: {error.strerror}. "
+            f"{self._endpoint}: cannot run {[*self._command, *words][0]}: {error.strerror}. "
             "Is VirtualBox installed here? Name the program with its path in `command`"
         )
-
-    def _attend(
-        self,
-        process: subprocess.Popen[bytes],
-        words: Sequence[str],
-        until_s: float,
-        deadline_s: float,
-        enough_bytes: int | None,
-    ) -> Output:
-        said = {"stdout": bytearray(), "stderr": bytearray()}
-        with selectors.DefaultSelector() as selector:
-            for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
-                _register(selector, pipe, name)
-            while selector.get_map():
-                self._refuse_if_late(until_s, deadline_s, words)
-                gone = process.poll() is not None
-                ready = selector.select(0.0 if gone else min(_LOOK_S, max(0.0, until_s - time.monotonic())))
-                if gone and not ready:
-                    break  # somebody else holds the pipes
-                for chosen, _ in ready:
-                    _read(selector, chosen, said[chosen.data])
-                if enough_bytes is not None and len(said["stdout"]) >= enough_bytes:
-                    return Output(0, _text(said["stdout"]), _text(said["stderr"]))
-                if sum(map(len, said.values())) > MAX_BYTES:
-                    raise HypervisorProtocol(
-                        f"{self._endpoint}: `{_line(words)}` prints more than {MAX_BYTES} bytes"
-                    )
-        try:
-            code = process.wait(max(0.0, until_s - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise self._late(deadline_s, words) from None
-        return Output(code, _text(said["stdout"]), _text(said["stderr"]))
-
-    def _refuse_if_late(self, until_s: float, deadline_s: float, words: Sequence[str]) -> None:
-        if time.monotonic() >= until_s:
-            raise self._late(deadline_s, words)
-
-    def _late(self, deadline_s: float, words: Sequence[str]) -> Late:
-        return Late(f"{self._endpoint}: `{_line(words)}` did not answer within {deadline_s:.1f} s")
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Leave nothing behind: no process of the group, no open pipe, no zombie."""
@@ -185,21 +209,29 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _register(selector: selectors.BaseSelector, pipe: IO[bytes] | None, name: str) -> None:
-    assert pipe is not None  # noqa: S101 - asked for in Popen
-    os.set_blocking(pipe.fileno(), False)
-    selector.register(pipe, selectors.EVENT_READ, name)
-
-
-def _read(selector: selectors.BaseSelector, chosen: selectors.SelectorKey, into: bytearray) -> None:
-    try:
-        chunk = os.read(chosen.fd, _CHUNK_BYTES)
-    except BlockingIOError:
-        return
-    if chunk:
-        into += chunk
-    else:
-        selector.unregister(chosen.fileobj)
+def _first(
+    attempts: Sequence[_Attempt],
+    selector: selectors.BaseSelector,
+    patience_s: float,
+    enough_bytes: int | None,
+) -> Output | None:
+    """Take in what the attempts print for a moment; return the output of one that is done, if one is."""
+    gone = {attempt for attempt in attempts if attempt.process.poll() is not None}
+    ready = selector.select(0.0 if gone else patience_s)
+    for chosen, _ in ready:
+        attempt, pipe, said = chosen.data
+        if attempt.read(pipe, said):
+            selector.unregister(pipe)
+    heard = {chosen.fileobj for chosen, _ in ready}
+    for attempt in attempts:
+        if enough_bytes is not None and len(attempt.stdout) >= enough_bytes:
+            return attempt.output(0)
+        if not attempt.open:
+            with suppress(subprocess.TimeoutExpired):
+                return attempt.output(attempt.process.wait(_LOOK_S))
+        elif attempt in gone and heard.isdisjoint(attempt.open):
+            return attempt.output(attempt.process.returncode)  # somebody else holds the pipes
+    return None
 
 
 def _text(said: bytearray) -> str:

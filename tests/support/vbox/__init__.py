@@ -14,10 +14,15 @@ from uuid import uuid4
 
 from fencer.core.model import GuestRef
 from fencer.hypervisors.virtualbox import VirtualBoxSettings
-from tests.support.vbox.fake_vboxmanage import save
+from tests.support.vbox.fake_vboxmanage import ALIVE, ENDS, save
 
 SCRIPT = Path(__file__).with_name("fake_vboxmanage.py")
+REPLAY = Path(__file__).with_name("replay_vboxmanage.py")
 LONG_AGO = "2026-11-20T10:00:00.123"
+BOOTED_S = 1_795_000_000
+"""When the fake host was booted: 2026-11-18T11:06:40Z, before all that."""
+THE_HOSTS = "4026531836"
+"""The namespace of processes that no container has."""
 NO_SERVER = (
     "VBoxManage: error: Failed to create the VirtualBox object!\n"
     "VBoxManage: error: Code NS_ERROR_FACTORY_NOT_REGISTERED (0x80040154) - Class not registered "
@@ -35,11 +40,26 @@ class FakeVBox:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "vbox.json"
-        self._path.write_text(json.dumps({"machines": {}, "trouble": []}))
+        self._path.write_text(
+            json.dumps(
+                {
+                    "machines": {},
+                    "trouble": [],
+                    "booted_s": BOOTED_S,
+                    "pidns": THE_HOSTS,
+                    "processes": [],
+                }
+            )
+        )
 
     @property
     def command(self) -> tuple[str, ...]:
         """The command, as a configuration would have it."""
+        return (*self.script, "VBoxManage")
+
+    @property
+    def script(self) -> tuple[str, ...]:
+        """The same as a script of somebody's own, which gives no way to its host."""
         return (sys.executable, "-IS", str(SCRIPT), str(self._path))
 
     def settings(self, endpoint: str = "lab", **patience: Any) -> VirtualBoxSettings:
@@ -64,6 +84,7 @@ class FakeVBox:
             "state": state,
             "changed": f"{LONG_AGO[:-3]}456000000",
             "log_opened": LONG_AGO,
+            "log_ended": "" if "log_opened" in more else ENDS.get(state, ""),
             **more,
         }
         with self.world() as world:
@@ -74,6 +95,24 @@ class FakeVBox:
         """Write something of a machine."""
         with self.world() as world:
             world["machines"][guest.id] |= more
+
+    def host(self, **what: Any) -> None:
+        """Write what the host tells: `booted_s`, `pidns`, or `processes` beside those of machines."""
+        with self.world() as world:
+            world.update(what)
+
+    def forget_runs(self, *, runs_unknown: bool = False, **host: Any) -> None:
+        """End all runs as VBoxSVC does not see it: it tells what was before them from now on.
+
+        Args:
+            runs_unknown: They go on all the same, known to another VBoxSVC.
+            host: What the host tells from then on.
+        """
+        with self.world() as world:
+            world.update(host)
+            for machine in world["machines"].values():
+                if machine["state"] in ALIVE:
+                    machine |= {**machine["recorded"], "runs_unknown": runs_unknown}
 
     def trouble(self, on: str, **what: Any) -> None:
         """Have commands that begin with `on` go wrong; see the script for the ways."""
@@ -87,9 +126,14 @@ class FakeVBox:
             world["trouble"] = []
 
     def calls(self) -> list[list[str]]:
-        """Return the words of all commands so far."""
+        """Return the words of all commands of VBoxManage's so far."""
         with self.world() as world:
             return list(world.get("calls", []))
+
+    def asked(self) -> list[list[str]]:
+        """Return the words of all that the host was asked so far."""
+        with self.world() as world:
+            return list(world.get("asked", []))
 
     def run(self, *words: str) -> None:
         """Run a command as an operator would; one that fails is a fault of the test."""

@@ -1,9 +1,10 @@
-"""A VBoxManage for tests: the commands that fencer uses, over a file that tests write.
+"""A VBoxManage for tests, and its host: the commands that fencer uses, over a file that tests write.
 
-Run as ``python fake_vboxmanage.py FILE WORDS…``. FILE is JSON: ``machines`` by UUID, and ``trouble``: what
-goes wrong, by the beginning of the command line. Sentences and codes are VirtualBox 7.2.22's. Stands alone,
-and is quick to start: standard library only, and of that not even pathlib. It may be killed at any moment:
-FILE is whole all the same.
+Run as ``python fake_vboxmanage.py FILE VBoxManage WORDS…``, and with ``ps``, ``cat`` or ``find`` in the place
+of VBoxManage. FILE is JSON: ``machines`` by UUID, what the host tells, and ``trouble``: what goes wrong, by
+the beginning of the command line. Sentences and codes are VirtualBox 7.2.22's. Stands alone, and is quick to
+start: standard library only, and of that not even pathlib. It may be killed at any moment: FILE is whole all
+the same.
 """
 
 # ruff: noqa: PTH105, PTH123
@@ -22,6 +23,9 @@ LIMITED = "E_ACCESSDENIED (0x80070005), component MachineWrap, interface IMachin
 NO_LOG = "VBOX_E_IPRT_ERROR (0x80bb0005), component MachineWrap, interface IMachine"
 CALLS_KEPT = 2000
 ALIVE = ("running", "paused", "gurumeditation")
+FOLDER = "/home/me/VirtualBox VMs"
+ENDS = {"poweroff": "PoweredOff", "saved": "Saved"}
+HOST = ("ps", "cat", "find")
 
 
 class Refusal(Exception):
@@ -39,11 +43,15 @@ def main(path, words):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(path, encoding="utf-8") as file:
             world = json.load(file)
-        world["calls"] = [*world.get("calls", [])[-CALLS_KEPT:], words]
+        calls = "asked" if words[0] in HOST else "calls"
+        world[calls] = [*world.get(calls, [])[-CALLS_KEPT:], words]
         trouble = next((t for t in world["trouble"] if " ".join(words).startswith(t["on"])), None)
         if trouble and "times" in trouble:
             trouble["times"] -= 1
             world["trouble"] = [t for t in world["trouble"] if t.get("times", 1) > 0]
+        for also in trouble.get("also", []) if trouble else []:
+            obey(world, also)
+        world["trouble"][:0] = trouble.get("then", []) if trouble else []
         if trouble and trouble.get("before", True):
             save(path, world)
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -68,7 +76,10 @@ def save(path, world):
 
 
 def suffer(trouble):
-    """Go wrong in the way that was asked for."""
+    """Go wrong in the way that was asked for.
+
+    Before that, `also` are commands that are obeyed, and `then` is further trouble from then on.
+    """
     if "stdout" in trouble:
         sys.stdout.buffer.write(trouble["stdout"].encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
@@ -85,7 +96,41 @@ def suffer(trouble):
     return trouble.get("code", 0)
 
 
+def tell(world, words):
+    """Answer as the host does."""
+    if words[0] == "ps":
+        return processes(world)
+    if words[0] == "cat":
+        return f"cpu  1 2 3\nintr 4 5\nbtime {world['booted_s']}\nprocesses 6\n"
+    paths = words[2 : words.index("-maxdepth")]
+    return "".join(place(world, path) for path in paths)
+
+
+def place(world, path):
+    """Say where a file lies, and when it was written."""
+    machine = next(machine for uuid, machine in world["machines"].items() if f"/{uuid}/" in path)
+    recorded = datetime.fromisoformat(f"{machine['changed'][:26]}+00:00")
+    written_s = machine.get("written_s", recorded.timestamp())
+    kind = machine.get("log_filesystem" if path.endswith("/Logs") else "filesystem", "ext4")
+    return f"{kind},{written_s:.10f},"
+
+
+def processes(world):
+    """List processes: of the host, of each machine that runs, whatever is said of it, and who lists them."""
+    found = [(1, "-", "Ss", "/sbin/init"), (2, world["pidns"], "S", "[kthreadd]")]
+    for number, (uuid, machine) in enumerate(world["machines"].items(), 100):
+        if machine["state"] in ALIVE or machine.get("runs_unknown"):
+            comment = f"--comment {machine['name']} --startvm {uuid}"
+            line = f"/usr/lib/virtualbox/VBoxHeadless {comment} --vrde config".replace("\n", "?")
+            found.append((number, world["pidns"], "Sl", line))
+    found.extend(tuple(process) for process in world["processes"])
+    listed = [f"{pid:>7} {space:>10} {state:<4} {line}\n" for pid, space, state, line in found]
+    return "".join(["    PID      PIDNS STAT COMMAND\n", *listed])
+
+
 def obey(world, words):
+    if words[0] in HOST:
+        return tell(world, words)
     machines = world["machines"]
     if words == ["--version"]:
         return "7.2.22_Debianr175245\n"
@@ -130,6 +175,8 @@ def show(uuid, machine, rest):
         f'name="{escaped}"',
         'groups="/"',
         f'UUID="{uuid}"',
+        f'CfgFile="{machine.get("folder", FOLDER)}/{uuid}/machine.vbox"',
+        f'LogFldr="{machine.get("folder", FOLDER)}/{uuid}/Logs"',
         f'hardwareuuid="{machine["hardware_uuid"]}"',
         "memory=1024",
         f'VMState="{machine["state"]}"',
@@ -151,7 +198,10 @@ def show_log(machine):
     head = "00:00:00.021348 VirtualBox VM 7.2.22_Debian r175245 linux.amd64 release log\n"
     opened = f"00:00:00.021350 Log opened {machine['log_opened']}000000Z\n"
     began = f"00:00:00.024768 Console: Machine state changed to '{machine.get('began', 'Starting')}'\n"
-    return head + opened + began + "00:00:00.031278 Guest architecture: x86\n" * 1000
+    ran = "00:00:00.472628 Console: Machine state changed to 'Running'\n"
+    end = f"00:00:09.091846 Console: Machine state changed to '{machine['log_ended']}'\n"
+    rest = ran + "00:00:00.531278 Guest architecture: x86\n" * 1000
+    return head + opened + began + rest + (end if machine["log_ended"] else "")
 
 
 def control(_uuid, machine, rest):
@@ -194,6 +244,10 @@ def start(_uuid, machine, rest):
 
 
 def become(machine, state):
+    """Go into another state; what VBoxSVC would know of it, were it killed, is the end before this run."""
+    if state in ALIVE and machine["state"] not in ALIVE:
+        machine["recorded"] = {"state": machine["state"], "changed": machine["changed"]}
+    machine["log_ended"] = ENDS.get(state, "")
     machine["state"] = state
     machine["changed"] = f"{now()}000000"
 
@@ -210,4 +264,5 @@ def now():
 VERBS = {"showvminfo": show, "controlvm": control, "startvm": start, "discardstate": discard}
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    # A command that does not end with VBoxManage is one of which nobody knows how to ask its host.
+    sys.exit(main(sys.argv[1], sys.argv[3:] if sys.argv[2] == "VBoxManage" else sys.argv[2:]))

@@ -1,6 +1,7 @@
 """Real VirtualBox machines for tests, made and removed by VBoxManage: empty ones, and ones that boot.
 
-Those that boot have a boot sector for a system; where VirtualBox has no kernel driver they cannot.
+Those that boot have a boot sector for a system; where VirtualBox has no kernel driver they cannot. The
+program may be a script on PATH that enters a chroot, if the tests' folder has its name there, too.
 """
 
 import shutil
@@ -26,7 +27,11 @@ _BOOT_SECTOR = Path(__file__).parents[1] / "guests" / "boot_sector.s"
 _HARDWARE = "--memory 16 --cpus 1 --graphicscontroller vboxvga --nic1 none --audio-driver none"
 _IMAGE_BYTES = 1 << 20
 _PATIENCE_S = 60
+"""For one command: now and then it stands still for 10 s, and then succeeds."""
 _STARTED, _LOCKED = "started", "0x80bb0007"
+_NO_SERVER = "0x80040154"
+"""What a command gets that meets a VBoxSVC about to leave, as it does 5 s after the last one."""
+_TRIES = 3
 
 
 def vboxmanage() -> str:
@@ -41,25 +46,44 @@ def vboxmanage() -> str:
 
 
 class RealVBox:
-    """The registry of the user who runs the tests; it holds other machines, which are left alone.
+    """A registry of the tests' own, with a VBoxSVC of its own: it sees no machine of whoever runs them.
 
     Args:
-        folder: For the machines of the tests.
+        folder: For the registry and for the machines of the tests.
+
+    Source: VirtualBox 7.2.22. The home folder is that of the password database, whatever HOME says.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._program = vboxmanage()
+        self._socket_id = f"fencer-{uuid4().hex[:8]}"
+        self._command = self._asking(self._socket_id)
         self._made: list[str] = []
+        self._refuse_if_wrapped()
+
+    def _asking(self, socket_id: str) -> tuple[str, ...]:
+        own = (f"VBOX_USER_HOME={self._folder / 'registry'}", f"VBOX_IPC_SOCKETID={socket_id}")
+        return ("env", *own, vboxmanage())
+
+    def _refuse_if_wrapped(self) -> None:
+        first, *more = self.run("--version").splitlines()
+        if more:
+            raise pytest.skip.Exception(
+                f"{self._command[-1]} prints words of its own, as Debian's wrapper does: {first}. "
+                f"Put a script on PATH that calls {INSTALLED} itself, in its chroot if it is in one"
+            )
 
     def settings(self, endpoint: str = "lab", **patience: Any) -> VirtualBoxSettings:
         """Return the settings of an endpoint that is this registry."""
-        return VirtualBoxSettings(endpoint, (self._program,), **patience)
+        return VirtualBoxSettings(endpoint, self._command, **patience)
+
+    def settings_of_second_server(self) -> VirtualBoxSettings:
+        """Return the settings of an endpoint that asks another VBoxSVC about this registry."""
+        return VirtualBoxSettings("lab", self._asking(f"{self._socket_id}-2"), look_s=60.0, read_s=60.0)
 
     def run(self, *words: str) -> str:
         """Run a command as an operator would; one that fails is a fault of the test."""
-        command = [self._program, *words]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        done = self._try(*words)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
         return done.stdout
 
@@ -70,6 +94,11 @@ class RealVBox:
         base = ["--basefolder", str(self._folder)]
         self.run("createvm", "--name", name, "--uuid", uuid, "--ostype", "Other", "--register", *base)
         self._made.append(uuid)
+        if not any(self._folder.glob("*/*.vbox")):
+            raise pytest.skip.Exception(
+                f"{self._command[-1]} makes machines in a folder {self._folder} that is another than the one "
+                "here: bind it into the chroot, or name one that both see with --basetemp"
+            )
         self.run("modifyvm", uuid, *_HARDWARE.split())
         return GuestRef("lab", uuid, uuid, name)
 
@@ -99,8 +128,7 @@ class RealVBox:
 
     def _try_to_start(self, guest: GuestRef) -> str:
         """Return how it went; nothing while the process of its last run holds it."""
-        command = [self._program, "startvm", guest.id, "--type", "headless"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        done = self._try("startvm", guest.id, "--type", "headless")
         if done.returncode == 0:
             return _STARTED
         return "" if _LOCKED in done.stderr else done.stderr.splitlines()[0]
@@ -120,8 +148,7 @@ class RealVBox:
 
     def facts(self, guest: GuestRef) -> dict[str, str]:
         """Return what VBoxManage says of a machine, as far as it is plain; empty where there is none."""
-        command = [self._program, "showvminfo", guest.id, "--machinereadable"]
-        shown = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+        shown = self._try("showvminfo", guest.id, "--machinereadable")
         pairs = (line.partition("=") for line in shown.stdout.splitlines())
         return {key: value.strip('"') for key, _, value in pairs}
 
@@ -130,6 +157,11 @@ class RealVBox:
         command = ["pgrep", "-f", f"startvm {guest.id}"]
         found = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
         return int(found[0]) if found else None
+
+    def server(self, guest: GuestRef) -> int:
+        """Return the number of the VBoxSVC that runs a machine."""
+        command = ["ps", "-o", "ppid=", "-p", str(self.pid(guest))]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     def remove(self, guest: GuestRef) -> None:
         """Unregister a machine that is off."""
@@ -145,12 +177,24 @@ class RealVBox:
                 ("unregistervm", uuid),
             ):
                 # Each is refused where there is nothing to end.
-                subprocess.run([self._program, *words], check=False, capture_output=True, timeout=_PATIENCE_S)
+                subprocess.run(
+                    [*self._command, *words], check=False, capture_output=True, timeout=_PATIENCE_S
+                )
+        shutil.rmtree(f"/tmp/.vbox-{self._socket_id}-ipc", ignore_errors=True)  # noqa: S108 - VirtualBox's place
 
     def said(self, guest: GuestRef) -> str:
         """Return what the guest has said on its serial port since its start."""
         serial = self.serial(guest)
         return serial.read_text() if serial.exists() else ""
+
+    def _try(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; again where it met no VBoxSVC."""
+        command = [*self._command, *words]
+        for _ in range(_TRIES):
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_S)
+            if _NO_SERVER not in done.stderr:
+                break
+        return done
 
     def _boot_sector(self) -> bytes:
         if missing := [tool for tool in ("as", "ld") if not shutil.which(tool)]:
@@ -170,7 +214,7 @@ Machines = TypeVar("Machines", bound=RealVBox)
 
 @contextmanager
 def real_vbox(folder: Path, kind: Callable[[Path], Machines]) -> Iterator[Machines]:
-    """Lend the registry of the user who runs the tests, and leave nothing in it."""
+    """Lend a registry of the tests' own, and leave no machine of it running."""
     vbox = kind(folder)
     try:
         yield vbox

@@ -1,0 +1,202 @@
+"""Whether a machine that VirtualBox calls off is off. Pure.
+
+VirtualBox writes state and date down at an *end* that it sees. Of a run that ends with its host, or with a
+VBoxSVC that is killed, it sees none: from then on it tells the end before that run, for good. A second
+VBoxSVC of the same user tells the same of a machine that *runs*: it knows nothing of the first one's. Either
+way the machine's own log, which each run begins anew, is younger than the state. Then only the host can tell:
+whether a process may be that run's, whether the run is older than the host's boot, whether another host may
+have it.
+
+Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of one user over a running
+machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
+settings file was written during the run (a snapshot does), it holds a date of that run: the second server
+calls a machine that runs off since *after* its log was opened. So an off without doubt is one of which the
+log itself tells: it does so of every end but a killed process's, also of a start that failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from fencer.hypervisors.virtualbox.parse import LogHead, Machine, moment_of
+from fencer.hypervisors.virtualbox.processes import Process, Suspects
+
+ABORTED_FOR_S: Final = 20.0
+"""How long ``aborted`` alone is no end yet: a machine's process outlived a killed VBoxSVC by up to 15 s."""
+QUIET_S: Final = 20.0
+"""How long no process may have been seen of a run that began since the host's boot."""
+CLOCK_S: Final = 5.0
+"""By so much a host's boot may be dated too late: its clock is set while it boots."""
+START_WRITES_S: Final = 0.25
+"""So long after the log is opened a start itself may write the settings file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a machine lies.
+
+    Attributes:
+        shared_by: The first file system that other hosts may have as well; empty: there is none.
+        written_s: When its settings file was last written, in seconds since 1970.
+    """
+
+    shared_by: str
+    written_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the host told, after VirtualBox did.
+
+    Attributes:
+        processes: All of the host; None: there is no list that holds all.
+        booted_s: When the host was booted, in seconds since 1970; None: not asked, or not told.
+        place: Where the machine lies; None: not asked, or not told.
+        untold: Why something is missing, for people.
+    """
+
+    processes: tuple[Process, ...] | None = None
+    booted_s: float | None = None
+    place: Place | None = None
+    untold: str = "its host was not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All that is known when a machine reads off.
+
+    Attributes:
+        machine: What VirtualBox says, its state dated as exactly as it ever was.
+        log: The head of its newest log.
+        scene: What the host told.
+        suspects: Processes that may run the machine, from the last list that could be had.
+        lived_here: This process has seen the run of that log alive.
+        seen_for_s: For how long this process has seen the machine in that state.
+        quiet_for_s: For how long no process was seen that may be that run's; None: not once.
+    """
+
+    machine: Machine
+    log: LogHead
+    scene: Scene
+    suspects: Suspects
+    lived_here: bool
+    seen_for_s: float
+    quiet_for_s: float | None
+
+
+class Ending(Enum):
+    """What an off reading is worth."""
+
+    OVER = "it is off"
+    SOON = "it will be, or it will show"
+    OPEN = "it may run"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What comes of a `Look`.
+
+    Attributes:
+        ending: The result.
+        why: For people, to follow VirtualBox's own words; empty: these say it all.
+        way_out: What would change an OPEN one, for people.
+    """
+
+    ending: Ending
+    why: str = ""
+    way_out: str = ""
+
+
+def is_contradicted(machine: Machine, log: LogHead) -> bool:
+    """Whether a machine's log is younger than its state."""
+    return log.opened > machine.changed
+
+
+def needs_place(machine: Machine, log: LogHead) -> bool:
+    """Whether it matters where a machine lies that is called off, and when its host was booted."""
+    return not log.ended or is_contradicted(machine, log)
+
+
+def find(look: Look) -> Finding:
+    """Judge a machine that VirtualBox calls off."""
+    return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
+
+
+def _of_dated_end(look: Look) -> Finding:
+    own, seen_s = look.suspects.own, look.seen_for_s
+    if own and seen_s >= ABORTED_FOR_S:
+        return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {own} is still there", _second_server(own))
+    if own:
+        return Finding(Ending.SOON, f"but {own} is still there")
+    if look.log.ended:
+        return Finding(Ending.OVER)
+    doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
+    if look.machine.state.startswith("aborted"):
+        return _of_aborted(look, doubt)
+    told = "but its log tells of no end"
+    return Finding(Ending.OPEN, f"{told}, and {doubt}", WAY_OUT) if doubt else _by_quiet(look, told)
+
+
+def _of_aborted(look: Look, doubt: str) -> Finding:
+    """Judge an end without a word of the log's: time alone ends a doubt only where no process is there."""
+    seen_s = look.seen_for_s
+    if not doubt or (look.suspects.any is None and seen_s >= ABORTED_FOR_S):
+        return Finding(Ending.OVER)
+    if seen_s < ABORTED_FOR_S:
+        why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
+        return Finding(Ending.SOON, why)
+    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", WAY_OUT)
+
+
+def _of_unknown_run(look: Look) -> Finding:
+    opened, booted_s, place = look.log.opened, look.scene.booted_s, look.scene.place
+    began = f"but a run of it began at {date(opened)}: this VBoxSVC does not know of that one"
+    if suspect := look.suspects.any:
+        return Finding(Ending.OPEN, f"{began}, and {suspect} may be it", _second_server(suspect))
+    if untold := _untold(look):
+        return Finding(Ending.OPEN, f"{began}, and {untold}", WAY_OUT)
+    if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
+        boot = f"its host was booted at {date(moment_of(booted_s))}"
+        return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
+    if place and opened < moment_of(place.written_s - START_WRITES_S):
+        written = f"its settings file was written at {date(moment_of(place.written_s))}"
+        return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
+    return _by_quiet(look, began)
+
+
+def _by_quiet(look: Look, told: str) -> Finding:
+    """Judge by how long no process was seen, where all else is known."""
+    if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
+        seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
+        return Finding(Ending.SOON, f"{told}, but no process of it is there, {seen}")
+    return Finding(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
+
+
+def _untold(look: Look) -> str:
+    """Say what has to be known of the host of a run, and is not; empty: all is known."""
+    scene = look.scene
+    if scene.processes is None or scene.place is None:
+        return f"whether it goes on cannot be told: {scene.untold}"
+    if scene.place.shared_by and not look.lived_here:
+        return f"another host may run it: it lies on {scene.place.shared_by}, which hosts can share"
+    return ""
+
+
+def _second_server(suspect: Process) -> str:
+    return (
+        f"process {suspect.pid} ended, or the VBoxSVC asked that runs it. Has this user a second VBoxSVC? A "
+        "service with a private /tmp starts one, and so does whoever deletes /tmp/.vbox-USER-ipc"
+    )
+
+
+WAY_OUT: Final = (
+    "the machine started and stopped once, which VirtualBox then records, or --confirm-guest-off WHY if you "
+    "know that it is off: it can have ended with its host or with a VBoxSVC that was killed"
+)
+
+
+def date(moment: str) -> str:
+    """Return a moment for people."""
+    return f"{moment[:19]}Z"

@@ -1,0 +1,215 @@
+"""Whether a machine that VirtualBox calls off is off: what proves it, and what the lack of it leaves."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencer.hypervisors.virtualbox.ended import (
+    ABORTED_FOR_S,
+    CLOCK_S,
+    QUIET_S,
+    START_WRITES_S,
+    Ending,
+    Look,
+    Place,
+    Scene,
+    find,
+)
+from fencer.hypervisors.virtualbox.parse import LogHead, Machine, moment_of
+from fencer.hypervisors.virtualbox.processes import Process, Suspects
+
+ME = "47cafe86-104b-457a-b097-1defd7f3d598"
+BEGAN_S = 1_795_000_000.0
+BEFORE_S, AFTER_S = BEGAN_S - 3600, BEGAN_S + 3600
+OWN = Suspects(own=Process(42, f"VBoxHeadless --startvm {ME}"))
+UNCLEAR = Suspects(unclear=Process(43, "VBoxHeadless --startvm m1"))
+INIT = (Process(1, "/sbin/init"),)
+HERE = Place("", BEFORE_S)
+
+
+def look(state="poweroff", changed_s=BEFORE_S, **more) -> Look:
+    """A machine that is called off since before its last run; booted before that run, quiet for long."""
+    told = Look(
+        machine=Machine(ME, ME, "m1", state, moment_of(changed_s)),
+        log=LogHead(moment_of(BEGAN_S), cold_start=True, ended=more.pop("ended", "")),
+        scene=Scene(INIT, BEFORE_S, HERE),
+        suspects=Suspects(),
+        lived_here=False,
+        seen_for_s=1000.0,
+        quiet_for_s=1000.0,
+    )
+    scene = {key: more.pop(key) for key in ("processes", "booted_s", "place", "untold") if key in more}
+    return replace(told, scene=replace(told.scene, **scene), **more)
+
+
+# -- a run of which VirtualBox knows no end -------------------------------------------------------------
+
+REBOOTED = {"booted_s": AFTER_S, "quiet_for_s": 0.0}
+NFS = Place("nfs4", BEFORE_S)
+
+OVER = {
+    "the host was booted since": REBOOTED,
+    "... and its settings file written, by whoever came then": {**REBOOTED, "place": Place("", AFTER_S)},
+    "... with a shared folder, the run seen alive here": {**REBOOTED, "place": NFS, "lived_here": True},
+    "no process for long": {},
+    "no process for just as long": {"quiet_for_s": QUIET_S},
+    "... and the boot not known": {"booted_s": None},
+    "no process for long, on a shared folder, the run seen alive here": {"place": NFS, "lived_here": True},
+    "... its settings written by the start itself": {"place": Place("", BEGAN_S + START_WRITES_S)},
+}
+
+
+@pytest.mark.parametrize("facts", OVER.values(), ids=list(OVER))
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved", "aborted-saved"])
+def test_a_run_that_cannot_go_on_is_over(state, facts):
+    found = find(look(state, **facts))
+    assert (found.ending, found.way_out) == (Ending.OVER, "")
+
+
+SOON = {
+    "seen once": {"quiet_for_s": 0.0},
+    "not seen for long enough": {"quiet_for_s": QUIET_S - 0.1},
+    "booted as it began, by clocks that may differ": {"quiet_for_s": 0.0, "booted_s": BEGAN_S + CLOCK_S},
+}
+
+
+@pytest.mark.parametrize("facts", SOON.values(), ids=list(SOON))
+def test_a_run_without_process_is_watched_for_a_while(facts):
+    assert find(look(**facts)).ending is Ending.SOON
+
+
+OPEN = {
+    "its process is there": ({"suspects": OWN}, "process 42"),
+    "... after a boot as well: the clock was set": ({"suspects": OWN, **REBOOTED}, "second VBoxSVC"),
+    "a process that may be its own": ({"suspects": UNCLEAR}, "process 43"),
+    "... which is there after a boot": ({"suspects": UNCLEAR, **REBOOTED}, "process 43"),
+    "its process is there, and its log tells of an end": (
+        {"suspects": OWN, "ended": "PoweredOff"},
+        "process 42",
+    ),
+    "its log tells of an end, VirtualBox does not": ({"ended": "Saved", "place": NFS}, "nfs4"),
+    "no list": ({"processes": None, "untold": "no ps"}, "no ps"),
+    "no list after a boot": ({"processes": None, "untold": "no ps", **REBOOTED}, "no ps"),
+    "not known where it lies": ({"place": None, "untold": "no find"}, "no find"),
+    "not known where, after a boot": ({"place": None, "untold": "no find", **REBOOTED}, "no find"),
+    "... but seen alive here": ({"place": None, "untold": "no find", "lived_here": True}, "no find"),
+    "on a shared folder": ({"place": NFS}, "nfs4"),
+    "... after a boot of this host": ({"place": NFS, **REBOOTED}, "nfs4"),
+    "its settings written later": ({"place": Place("", BEGAN_S + START_WRITES_S + 0.1)}, "settings file"),
+}
+
+
+@pytest.mark.parametrize(("facts", "told"), OPEN.values(), ids=list(OPEN))
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved", "aborted-saved"])
+def test_a_run_that_may_go_on_is_not_over(state, facts, told):
+    found = find(look(state, **facts))
+    assert found.ending is Ending.OPEN
+    assert told in f"{found.why} {found.way_out}"
+
+
+def test_a_second_server_is_suspected_only_where_a_process_was_seen():
+    for facts, _ in OPEN.values():
+        found = find(look(**facts))
+        assert ("second VBoxSVC" in found.way_out) is ("suspects" in facts)
+        assert ("--confirm-guest-off" in found.way_out) is ("suspects" not in facts)
+
+
+def state_is_aborted(told: Look) -> bool:
+    return told.machine.state == "aborted"
+
+
+places = st.none() | st.builds(Place, st.sampled_from(["", "nfs4"]), st.floats(BEFORE_S, AFTER_S))
+
+
+@given(
+    state=st.sampled_from(["poweroff", "aborted", "saved"]),
+    changed_s=st.floats(BEFORE_S, AFTER_S),
+    processes=st.none() | st.just(INIT),
+    booted_s=st.none() | st.floats(BEFORE_S, AFTER_S),
+    place=places,
+    suspects=st.sampled_from([Suspects(), OWN, UNCLEAR]),
+    lived_here=st.booleans(),
+    ended=st.sampled_from(["", "Saved", "PoweredOff"]),
+    seen_for_s=st.floats(0, 100),
+    quiet_for_s=st.none() | st.floats(0, 100),
+)
+def test_nothing_is_over_while_its_own_process_is_seen_nor_a_run_of_unknown_end_without_a_list(**facts):
+    told = look(**facts)
+    if find(told).ending is Ending.OVER:
+        assert told.suspects.own is None
+        contradicted = told.log.opened > told.machine.changed
+        held = state_is_aborted(told) and told.seen_for_s >= ABORTED_FOR_S and not contradicted
+        if (contradicted or not told.log.ended) and not held:
+            assert told.scene.processes is not None
+            assert told.suspects.any is None
+            assert told.scene.place is not None
+            assert told.lived_here or not told.scene.place.shared_by
+
+
+# -- an end that VirtualBox dated -----------------------------------------------------------------------
+
+DOUBTS = {
+    "no list": {"processes": None},
+    "a process that may be its own": {"suspects": UNCLEAR},
+    "not known where it lies": {"place": None},
+    "on a shared folder": {"place": NFS},
+}
+doubtful = pytest.mark.parametrize("facts", DOUBTS.values(), ids=list(DOUBTS))
+undoubted = pytest.mark.parametrize(
+    "facts", [{}, {"lived_here": True, "place": NFS}], ids=["here", "seen alive here"]
+)
+
+
+@doubtful
+@pytest.mark.parametrize("ended", ["PoweredOff", "Saved"])
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_an_end_of_which_the_log_tells_counts_at_once(state, ended, facts):
+    assert find(look(state, AFTER_S, seen_for_s=0.0, ended=ended, **facts)).ending is Ending.OVER
+
+
+@undoubted
+@pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
+def test_aborted_counts_at_once_where_no_process_is_left(state, facts):
+    told = look(state, AFTER_S, seen_for_s=0.0, quiet_for_s=0.0, **facts)
+    assert find(told).ending is Ending.OVER
+
+
+@undoubted
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_an_end_of_which_the_log_does_not_tell_counts_once_no_process_was_seen_for_a_while(state, facts):
+    """VBoxSVC was killed in a run in which it had written the settings file."""
+    for quiet_for_s in (None, 0.0, QUIET_S - 0.1):
+        assert find(look(state, AFTER_S, quiet_for_s=quiet_for_s, **facts)).ending is Ending.SOON
+    assert find(look(state, AFTER_S, quiet_for_s=QUIET_S, **facts)).ending is Ending.OVER
+
+
+@doubtful
+@pytest.mark.parametrize("state", ["poweroff", "saved"])
+def test_an_end_of_which_the_log_does_not_tell_does_not_count_where_a_process_may_be_left(state, facts):
+    """A second VBoxSVC tells of such an end of a machine that runs, once its settings were written."""
+    found = find(look(state, AFTER_S, **facts))
+    assert found.ending is Ending.OPEN
+    assert "its log tells of no end" in found.why
+    assert "--confirm-guest-off" in found.way_out
+
+
+@doubtful
+@pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
+def test_aborted_is_held_for_a_while_and_then_as_long_as_a_process_is_there_that_may_be_its_own(state, facts):
+    """A process that is killed tells its log of no end; one that hangs outlives even its VBoxSVC's death."""
+    young = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S - 0.1, **facts))
+    old = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S, **facts))
+    may_live = facts.get("suspects", Suspects()).any is not None
+    assert (young.ending, old.ending) == (Ending.SOON, Ending.OPEN if may_live else Ending.OVER)
+
+
+@pytest.mark.parametrize("ended", ["", "PoweredOff"])
+@pytest.mark.parametrize("state", ["poweroff", "saved", "aborted", "aborted-saved"])
+def test_no_end_counts_while_the_machines_own_process_is_there(state, ended):
+    young = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S - 0.1, ended=ended))
+    old = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S, ended=ended))
+    assert (young.ending, old.ending) == (Ending.SOON, Ending.OPEN)
+    assert "process 42" in young.why
+    assert "second VBoxSVC" in old.way_out
