@@ -210,6 +210,23 @@ def migrated_away_and_undefined(stage: Stage) -> None:
     stage.machine.undefine()
 
 
+def return_failed(stage: Stage) -> None:
+    migrated_away(stage)
+    stage.look()
+    stage.machine.fail_to_return(stage.elsewhere)
+
+
+def return_failed_and_agent_restarted(stage: Stage) -> None:
+    return_failed(stage)
+    stage.look()
+    stage.restart_agent()
+
+
+def return_failed_undefined(stage: Stage) -> None:
+    migrated_away_and_undefined(stage)
+    stage.machine.fail_to_return(stage.elsewhere)
+
+
 def undefined_unseen(stage: Stage) -> None:
     stage.machine.destroy()
     stage.machine.undefine()
@@ -292,6 +309,9 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation("a live migration took it away", "migrated-away", migrated_away),
         Situation("… and libvirtd was restarted", "migrated-restarted", migrated_away_and_forgotten),
         Situation("… and it was undefined here", "migrated-undefined", migrated_away_and_undefined),
+        Situation("a migration back failed: it runs on there", "return-failed", return_failed),
+        Situation("… and the agent was restarted", "return-failed-agent", return_failed_and_agent_restarted),
+        Situation("… of one that was undefined here", "return-failed-undefined", return_failed_undefined),
         Situation(
             "`virsh undefine` of one that was seen off", "undefined", of_guest(Guest.destroy, Guest.undefine)
         ),

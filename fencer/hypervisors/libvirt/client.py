@@ -25,6 +25,7 @@ from fencer.errors import (
 )
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE
+from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import Saved, read_power
 from fencer.ports import Deadline, EndpointInfo, StopSettings
@@ -290,21 +291,26 @@ class _Look:
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:
-        """Turn "no such domain" into evidence, where the chronicle holds the guest's end; None otherwise."""
-        uuid = guest.uuid.lower()
-        end = self.link.chronicle.end_of(uuid)
-        if end is None:
+        """Turn "no such domain" into evidence, where the chronicle holds more; None otherwise.
+
+        That is the guest's end, or that it went elsewhere before.
+        """
+        uuid, chronicle = guest.uuid.lower(), self.link.chronicle
+        end, away = chronicle.end_of(uuid), chronicle.left(uuid) is Left.MOVED
+        if end is None and not away:
             return None
+        before = f"; before that it was {end}" if end else MOVED_WORDS
         return Evidence(
             guest=guest,
             power_state=PowerState.ABSENT,
             settled=True,
-            incarnation=self.link.chronicle.incarnation(uuid, _OFF, self.moment),
+            incarnation=chronicle.incarnation(uuid, _OFF, self.moment),
             cold_start=None,
-            raw=f"no such domain (error 42); before that it was {end}",
+            raw=f"no such domain (error 42){before}",
             source="domain lookup",
             observed_at_s=self.began_s,
-            end_recorded=True,
+            away=away,
+            end_recorded=end is not None,
             proof=Proof.ABSENCE,
             witness=self.witness,
         )
