@@ -194,6 +194,24 @@ def discarded_and_both_restarted(stage: Stage) -> None:
     stage.restart_libvirtd()
 
 
+def beside_its_image(stage: Stage) -> None:
+    stage.machine.save()
+    stage.look()
+    stage.machine.start_beside_its_image()
+
+
+def beside_its_image_and_saved(stage: Stage) -> None:
+    beside_its_image(stage)
+    stage.look()
+    stage.machine.save_to_file()
+
+
+def restore_failed(stage: Stage) -> None:
+    stage.machine.save_to_file()
+    stage.look()
+    stage.machine.fail_to_restore()
+
+
 def migrated_away(stage: Stage) -> None:
     stage.machine.migrate(stage.elsewhere)
 
@@ -302,8 +320,13 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation("… and the agent was restarted", "discarded-agent", discarded_and_agent_restarted),
         Situation("… and libvirtd, too", "discarded-both", discarded_and_both_restarted),
         Situation("`virsh managedsave-remove` by a person", "removed", discarded_by_a_person),
+        Situation("`virsh managedsave`, then `virsh create` of its XML", "beside-image", beside_its_image),
+        Situation("… then `virsh save FILE`", "beside-image-saved", beside_its_image_and_saved),
         Situation("`virsh save FILE`", "saved-file", of_guest(Guest.save_to_file)),
         Situation("… and libvirtd was restarted", "saved-file-restarted", forgotten(Guest.save_to_file)),
+        Situation(
+            "`virsh save FILE`, then a `virsh restore FILE` that failed", "restore-failed", restore_failed
+        ),
     ),
     "It went elsewhere, or is gone": (
         Situation("a live migration took it away", "migrated-away", migrated_away),

@@ -344,3 +344,68 @@ def test_a_managed_image_that_is_removed_is_the_end_of_it(chronicle, reason):
     told(chronicle, 5, reason, image=True)
     assert told(chronicle, 5, reason).power_state is PowerState.STOPPED
     assert chronicle.end_of(A) == "read as shut off"
+
+
+# -- an old image beside a run -------------------------------------------------------------------------------
+
+
+def run_beside_an_old_image(chronicle):
+    told(chronicle, 5, 5, image=True)
+    boot(chronicle, A, 4)
+
+
+@pytest.mark.parametrize("read_running", [True, False], ids=["read running", "only heard"])
+def test_an_image_that_lay_beside_a_run_says_nothing_of_its_end(chronicle, read_running):
+    """It was discarded, the guest called off, and its memory restored from a file: two writers."""
+    run_beside_an_old_image(chronicle)
+    if read_running:
+        told(chronicle, 1, 1, domain_id=4, image=True)
+    hear(chronicle, SAVED)
+    reading = told(chronicle, 5, 5, image=True)
+    assert (reading.power_state, reading.saved) == (PowerState.UNKNOWN, Saved.FILE)
+    assert "an old managed save image" in reading.raw
+    assert chronicle.image_is_old(A)
+    assert told(chronicle, 5, 5).power_state is PowerState.UNKNOWN  # nor does its removal
+
+
+def test_an_image_seen_beside_a_run_first_says_nothing_either(chronicle):
+    told(chronicle, 1, 1, domain_id=4, image=True)
+    assert told(chronicle, 5, 5, image=True).power_state is PowerState.UNKNOWN
+
+
+def test_an_image_that_the_run_began_without_is_of_its_end(chronicle):
+    run_beside_an_old_image(chronicle)
+    told(chronicle, 1, 3, domain_id=4)
+    hear(chronicle, SAVED)
+    assert told(chronicle, 5, 5, image=True).power_state is PowerState.SAVED
+    assert not chronicle.image_is_old(A)
+
+
+def test_an_old_image_of_a_guest_that_was_destroyed_may_be_discarded(chronicle):
+    """That the run is over is certain; a start would go on from the image."""
+    run_beside_an_old_image(chronicle)
+    told(chronicle, 1, 1, domain_id=4, image=True)
+    hear(chronicle, (STOPPED, 1))
+    assert told(chronicle, 5, 2, image=True).power_state is PowerState.SAVED
+    assert not chronicle.image_is_old(A)
+    assert told(chronicle, 5, 2).power_state is PowerState.STOPPED
+
+
+# -- a restore that waits to be let go -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suspended", [0, 4])
+def test_a_guest_that_was_restored_paused_is_paused(chronicle, suspended):
+    """Libvirt calls it by the reason of a migration: it read "stopping" for ever."""
+    hear(chronicle, RESTORED, (SUSPENDED, suspended))
+    reading = told(chronicle, 3, 2, domain_id=3)
+    assert (reading.power_state, reading.settled) == (PowerState.PAUSED, True)
+
+
+@pytest.mark.parametrize(
+    "events", [[], [ARRIVES], [RESTORED, (RESUMED, 2)], [RESTORED, LEAVES], [RESTORED, (STOPPED, 5), ARRIVES]]
+)
+def test_all_others_with_that_reason_are_on_their_way(chronicle, events):
+    hear(chronicle, *events)
+    reading = told(chronicle, 3, 2, domain_id=3)
+    assert (reading.power_state, reading.settled) == (PowerState.STOPPING, False)

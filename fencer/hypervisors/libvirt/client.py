@@ -24,7 +24,7 @@ from fencer.errors import (
     HypervisorProtocol,
 )
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
-from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE
+from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE, OLD_IMAGE
 from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import Saved, read_power
@@ -154,13 +154,15 @@ class LibvirtHypervisor:
         """Remove the managed save image. What `virsh save FILE` wrote is unknown to libvirt, and stays.
 
         Raises:
-            HypervisorProtocol: there is no such image; besides as the port.
+            HypervisorProtocol: there is no such image, or not of the run that was saved; besides as the port.
         """
         doing = "discard the saved memory of"
         # Before the last look at run and clock: what hangs in between would carry the order out late.
         with self._look() as look, self._connector.translated(f"cannot {doing} {guest}", guest=guest.uuid):
             if not look.link.connection.lookupByUUIDString(guest.uuid).hasManagedSaveImage():
                 raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {NO_IMAGE}")
+            if look.link.chronicle.image_is_old(guest.uuid.lower()):
+                raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {OLD_IMAGE}")
         with self._power(guest, doing, incarnation, not_after) as domain:
             domain.managedSaveRemove()
 

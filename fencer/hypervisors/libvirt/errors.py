@@ -27,6 +27,11 @@ NO_IMAGE = (
     "named the file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, "
     "and delete the file"
 )
+OLD_IMAGE = (
+    "has a managed save image that lay there while it ran, nothing was discarded: its memory may be in a "
+    "file that `virsh save FILE` wrote since. To give both up, `virsh managedsave-remove`, boot the guest by "
+    "`virsh start`, and delete the file"
+)
 _SYSTEM_ERROR = 38
 _NO_DOMAIN = 42
 
