@@ -16,7 +16,7 @@ from fencer.core.proof import reads_off
 from fencer.core.rung import Objection
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.libvirt.errors import kind_of
-from fencer.hypervisors.libvirt.events import Chronicle
+from fencer.hypervisors.libvirt.events import Chronicle, Left
 from fencer.hypervisors.libvirt.parse import TABLE, Saved, read_power
 from tests.core.build import UUID, evidence, node, observation
 from tests.hypervisors.libvirt_rows import GROUPS, Situation
@@ -126,6 +126,13 @@ class Watcher:
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         raw = f"`{short}` (error {code}, from {origin})"
         kind = kind_of(code, origin, 0, text, opening=opening)
+        if kind is GuestNotFound and self._chronicle.left(UUID) is Left.MOVED:
+            return Told(
+                raw,
+                absent := evidence(PowerState.ABSENT, away=True),
+                "absent, it went elsewhere before",
+                self._so(absent),
+            )
         end = self._chronicle.end_of(UUID)
         if kind is GuestNotFound and end is not None:
             absent = evidence(PowerState.ABSENT, end_recorded=True, proof=Proof.ABSENCE)

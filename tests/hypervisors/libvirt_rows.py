@@ -194,6 +194,24 @@ def discarded_and_both_restarted(stage: Stage) -> None:
     stage.restart_libvirtd()
 
 
+def beside_its_image(stage: Stage) -> None:
+    stage.machine.save()
+    stage.look()
+    stage.machine.start_beside_its_image()
+
+
+def beside_its_image_and_saved(stage: Stage) -> None:
+    beside_its_image(stage)
+    stage.look()
+    stage.machine.save_to_file()
+
+
+def restore_failed(stage: Stage) -> None:
+    stage.machine.save_to_file()
+    stage.look()
+    stage.machine.fail_to_restore()
+
+
 def migrated_away(stage: Stage) -> None:
     stage.machine.migrate(stage.elsewhere)
 
@@ -208,6 +226,23 @@ def migrated_away_and_undefined(stage: Stage) -> None:
     migrated_away(stage)
     stage.look()
     stage.machine.undefine()
+
+
+def return_failed(stage: Stage) -> None:
+    migrated_away(stage)
+    stage.look()
+    stage.machine.fail_to_return(stage.elsewhere)
+
+
+def return_failed_and_agent_restarted(stage: Stage) -> None:
+    return_failed(stage)
+    stage.look()
+    stage.restart_agent()
+
+
+def return_failed_undefined(stage: Stage) -> None:
+    migrated_away_and_undefined(stage)
+    stage.machine.fail_to_return(stage.elsewhere)
 
 
 def undefined_unseen(stage: Stage) -> None:
@@ -285,13 +320,21 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation("… and the agent was restarted", "discarded-agent", discarded_and_agent_restarted),
         Situation("… and libvirtd, too", "discarded-both", discarded_and_both_restarted),
         Situation("`virsh managedsave-remove` by a person", "removed", discarded_by_a_person),
+        Situation("`virsh managedsave`, then `virsh create` of its XML", "beside-image", beside_its_image),
+        Situation("… then `virsh save FILE`", "beside-image-saved", beside_its_image_and_saved),
         Situation("`virsh save FILE`", "saved-file", of_guest(Guest.save_to_file)),
         Situation("… and libvirtd was restarted", "saved-file-restarted", forgotten(Guest.save_to_file)),
+        Situation(
+            "`virsh save FILE`, then a `virsh restore FILE` that failed", "restore-failed", restore_failed
+        ),
     ),
     "It went elsewhere, or is gone": (
         Situation("a live migration took it away", "migrated-away", migrated_away),
         Situation("… and libvirtd was restarted", "migrated-restarted", migrated_away_and_forgotten),
         Situation("… and it was undefined here", "migrated-undefined", migrated_away_and_undefined),
+        Situation("a migration back failed: it runs on there", "return-failed", return_failed),
+        Situation("… and the agent was restarted", "return-failed-agent", return_failed_and_agent_restarted),
+        Situation("… of one that was undefined here", "return-failed-undefined", return_failed_undefined),
         Situation(
             "`virsh undefine` of one that was seen off", "undefined", of_guest(Guest.destroy, Guest.undefine)
         ),

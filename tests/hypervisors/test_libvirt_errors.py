@@ -44,6 +44,22 @@ IN_A_CALL = {
     "keepalive timeout": (HypervisorUnreachable, 1, RPC, "connection closed due to keepalive timeout", -1),
     "daemon died": (HypervisorUnreachable, 1, RPC, "client socket is closed", -1),
     "reset": (HypervisorUnreachable, 38, RPC, "Cannot recv data: Connection reset by peer", errno.ECONNRESET),
+    "cut, after noise at login": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "End of file while reading data: bash: /etc/profile.d/site.sh: line 3: /var/log/logins: "
+        "Permission denied: Input/output error",
+        errno.EIO,
+    ),
+    "cut, after a refused key and a password": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "Cannot recv data: fencer@lab1: Permission denied (publickey): Connection reset by peer",
+        errno.ECONNRESET,
+    ),
+    "cut by a firewall of this host": (HypervisorUnreachable, 38, RPC, "Cannot write data", errno.EPERM),
     "monitor stuck": (HypervisorUnreachable, 68, 0, "cannot acquire state change lock", -1),
     "read-only connection": (HypervisorDenied, 29, DOMAIN, "operation forbidden: read only access", -1),
     "access control": (HypervisorDenied, 88, 55, "access denied", -1),
@@ -93,6 +109,38 @@ AT_OPENING = {
         "End of file while reading data: virt-ssh-helper: cannot connect to '/run/libvirt-sock-ro': "
         "Failed to connect socket to '/run/libvirt-sock-ro': Connection refused: Input/output error",
         errno.EIO,
+    ),
+    "no host, and a control socket that is not ours": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "Cannot recv data: Control socket connect(/run/x): Permission denied ssh: connect to host lab1 "
+        "port 22: No route to host: Connection reset by peer",
+        errno.ECONNRESET,
+    ),
+    "no host, and a jump host that refuses": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "Cannot recv data: jump: Permission denied (publickey). ssh: connect to host lab1 port 22: "
+        "Connection timed out: Connection reset by peer",
+        errno.ECONNRESET,
+    ),
+    "no libvirtd at the other end, after noise at login": (
+        HypervisorUnreachable,
+        38,
+        RPC,
+        "End of file while reading data: /etc/profile.d/site.sh: line 3: /var/log/logins: Permission denied "
+        "virt-ssh-helper: cannot connect to '/run/libvirt-sock-ro': Failed to connect socket to "
+        "'/run/libvirt-sock-ro': Connection refused: Input/output error",
+        errno.EIO,
+    ),
+    "ssh refuses the key, as of old": (
+        HypervisorDenied,
+        38,
+        RPC,
+        "Cannot recv data: Permission denied (publickey,gssapi-keyex,password).: Connection reset by peer",
+        errno.ECONNRESET,
     ),
     "no such host": (HypervisorUnreachable, 38, RPC, "Unable to resolve address", -1),
     "no such host, ESX": (HypervisorUnreachable, 1, ESX, "IP address lookup failed", -1),

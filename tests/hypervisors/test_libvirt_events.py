@@ -3,8 +3,8 @@
 import pytest
 
 from fencer.core.model import PowerState
-from fencer.hypervisors.libvirt.events import Chronicle
-from fencer.hypervisors.libvirt.parse import read_power
+from fencer.hypervisors.libvirt.events import Chronicle, Left
+from fencer.hypervisors.libvirt.parse import Saved, read_power
 
 A, B = "aaaa", "bbbb"
 OFF = -1
@@ -209,3 +209,203 @@ def test_of_a_guest_read_running_after_its_image_was_seen_it_is_unknown_where_it
 def test_a_guest_that_moved_away_is_not_off_because_an_image_is_gone(chronicle):
     judged(chronicle, 5, 5, image=True)
     assert judged(chronicle, 5, 4, image=False) is PowerState.UNKNOWN
+
+
+# -- memory that went elsewhere ------------------------------------------------------------------------------
+
+ARRIVES, RESTORED, ARRIVED = (STARTED, 1), (STARTED, 2), (RESUMED, 1)
+LEAVES, LEFT, SAVED = (SUSPENDED, 1), (STOPPED, 3), (STOPPED, 4)
+ENDS = [(STOPPED, detail) for detail in (0, 1, 2, 5)]
+MOVED_FIRST = {
+    "moved away": [LEAVES, LEFT],
+    "moved away, and did not come back": [LEAVES, LEFT, ARRIVES, (STOPPED, 5)],
+    "moved away, and was destroyed as it came back": [LEAVES, LEFT, ARRIVES, (STOPPED, 1)],
+    "did not arrive": [ARRIVES, (STOPPED, 5)],
+    "killed as it handed over": [LEAVES, (STOPPED, 5)],
+    "killed as it handed over by post-copy": [(SUSPENDED, 7), (STOPPED, 1)],
+    "killed after a post-copy that failed": [(SUSPENDED, 8), (STOPPED, 1)],
+    "moved away, and started here without being let go": [LEFT, (STARTED, 0), (SUSPENDED, 0), (STOPPED, 1)],
+}
+
+
+def hear(chronicle, *events, domain_id=3):
+    for event, detail in events:
+        chronicle.heard(A, domain_id, event, detail)
+
+
+def told(chronicle, state, reason, *, domain_id=OFF, image=False, moment=None):
+    moment = chronicle.moment() if moment is None else moment
+    return chronicle.read(A, domain_id, read_power(state, reason, has_saved_image=image), moment)
+
+
+@pytest.mark.parametrize("image", [False, True], ids=["", "with an image"])
+@pytest.mark.parametrize("reason", range(9))
+@pytest.mark.parametrize("events", MOVED_FIRST.values(), ids=MOVED_FIRST.keys())
+def test_where_its_memory_went_elsewhere_nothing_is_an_end(chronicle, events, reason, image):
+    """A guest that ran elsewhere was fenced here: its way back had been cancelled."""
+    boot(chronicle, A, 3)
+    hear(chronicle, *events)
+    assert chronicle.end_of(A) is None
+    reading = told(chronicle, 5, reason, image=image)
+    assert (reading.power_state, reading.away, reading.settled) == (PowerState.UNKNOWN, True, False)
+    assert chronicle.left(A) is Left.MOVED
+    assert chronicle.end_of(A) is None
+
+
+def test_a_guest_read_as_migrated_has_no_end_after_its_way_back_failed(chronicle):
+    """It had left before this subscription began."""
+    told(chronicle, 5, 4)
+    hear(chronicle, ARRIVES, (STOPPED, 5))
+    assert told(chronicle, 5, 6).away
+
+
+@pytest.mark.parametrize("numbers", [(3, 2), (3, 12), (3, 13)])
+def test_what_was_read_amid_a_migration_has_no_end_either(chronicle, numbers):
+    """The subscription began amid it."""
+    told(chronicle, *numbers, domain_id=3)
+    hear(chronicle, (STOPPED, 5))
+    assert told(chronicle, 5, 3).away
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    "back", [[ARRIVES, ARRIVED], [(RESUMED, 0), (STARTED, 0)], [RESTORED, (RESUMED, 2)]], ids=str
+)
+@pytest.mark.parametrize("first", [LEFT, SAVED], ids=str)
+def test_a_guest_that_ran_here_again_has_an_end(chronicle, first, back, end):
+    hear(chronicle, first)
+    hear(chronicle, *back, end, domain_id=4)
+    assert chronicle.left(A) is None
+    assert chronicle.end_of(A) is not None
+    assert told(chronicle, 5, 1).power_state is PowerState.STOPPED
+
+
+def test_so_has_one_that_was_read_running(chronicle):
+    hear(chronicle, LEFT, ARRIVES)
+    told(chronicle, 1, 2, domain_id=3)
+    hear(chronicle, (STOPPED, 1))
+    assert chronicle.end_of(A) == "destroyed"
+
+
+def test_so_has_one_that_left_as_it_was_paused_and_arrived_so(chronicle):
+    hear(chronicle, LEFT, ARRIVES)
+    told(chronicle, 3, 1, domain_id=3)
+    hear(chronicle, (STOPPED, 1))
+    assert chronicle.end_of(A) == "destroyed"
+
+
+def test_so_has_one_whose_leaving_was_called_off(chronicle):
+    hear(chronicle, LEAVES, (RESUMED, 0), (STOPPED, 1))
+    assert chronicle.end_of(A) == "destroyed"
+
+
+def test_an_answer_from_before_does_not_bring_a_guest_back(chronicle):
+    """An event comes by another thread than an answer: the answer from before may be taken in after it."""
+    boot(chronicle, A, 3)
+    moment = chronicle.moment()
+    hear(chronicle, LEAVES)
+    told(chronicle, 1, 1, domain_id=3, moment=moment)
+    hear(chronicle, (STOPPED, 5))
+    told(chronicle, 1, 1, domain_id=3, moment=moment)
+    assert told(chronicle, 5, 3).away
+
+
+def test_nor_does_one_from_before_send_it_away_again(chronicle):
+    moment = chronicle.moment()
+    boot(chronicle, A, 3)
+    told(chronicle, 5, 4, moment=moment)
+    told(chronicle, 3, 2, domain_id=2, moment=moment)
+    hear(chronicle, (STOPPED, 1))
+    assert chronicle.end_of(A) == "destroyed"
+
+
+@pytest.mark.parametrize("reason", [0, 1, 2, 3, 5, 6, 7])
+@pytest.mark.parametrize(
+    "then", [[], [RESTORED, (STOPPED, 5)], [RESTORED, (SUSPENDED, 4), (STOPPED, 1)]], ids=str
+)
+def test_a_saved_guest_that_was_not_let_go_again_has_no_end(chronicle, then, reason):
+    """A restore that failed left "failed", and the guest was fenced; the next restore wrote on."""
+    hear(chronicle, SAVED, *then)
+    assert chronicle.end_of(A) is None
+    reading = told(chronicle, 5, reason)
+    assert (reading.power_state, reading.saved) == (PowerState.UNKNOWN, Saved.FILE)
+    assert "virsh restore FILE" in reading.raw
+
+
+def test_one_that_was_only_read_saved_has_none_either(chronicle):
+    told(chronicle, 5, 5)
+    assert told(chronicle, 5, 6).saved is Saved.FILE
+
+
+@pytest.mark.parametrize("reason", [0, 5, 6])
+def test_a_managed_image_that_is_removed_is_the_end_of_it(chronicle, reason):
+    """Not if the guest has moved away since, see above."""
+    hear(chronicle, SAVED)
+    told(chronicle, 5, reason, image=True)
+    assert told(chronicle, 5, reason).power_state is PowerState.STOPPED
+    assert chronicle.end_of(A) == "read as shut off"
+
+
+# -- an old image beside a run -------------------------------------------------------------------------------
+
+
+def run_beside_an_old_image(chronicle):
+    told(chronicle, 5, 5, image=True)
+    boot(chronicle, A, 4)
+
+
+@pytest.mark.parametrize("read_running", [True, False], ids=["read running", "only heard"])
+def test_an_image_that_lay_beside_a_run_says_nothing_of_its_end(chronicle, read_running):
+    """It was discarded, the guest called off, and its memory restored from a file: two writers."""
+    run_beside_an_old_image(chronicle)
+    if read_running:
+        told(chronicle, 1, 1, domain_id=4, image=True)
+    hear(chronicle, SAVED)
+    reading = told(chronicle, 5, 5, image=True)
+    assert (reading.power_state, reading.saved) == (PowerState.UNKNOWN, Saved.FILE)
+    assert "an old managed save image" in reading.raw
+    assert chronicle.image_is_old(A)
+    assert told(chronicle, 5, 5).power_state is PowerState.UNKNOWN  # nor does its removal
+
+
+def test_an_image_seen_beside_a_run_first_says_nothing_either(chronicle):
+    told(chronicle, 1, 1, domain_id=4, image=True)
+    assert told(chronicle, 5, 5, image=True).power_state is PowerState.UNKNOWN
+
+
+def test_an_image_that_the_run_began_without_is_of_its_end(chronicle):
+    run_beside_an_old_image(chronicle)
+    told(chronicle, 1, 3, domain_id=4)
+    hear(chronicle, SAVED)
+    assert told(chronicle, 5, 5, image=True).power_state is PowerState.SAVED
+    assert not chronicle.image_is_old(A)
+
+
+def test_an_old_image_of_a_guest_that_was_destroyed_may_be_discarded(chronicle):
+    """That the run is over is certain; a start would go on from the image."""
+    run_beside_an_old_image(chronicle)
+    told(chronicle, 1, 1, domain_id=4, image=True)
+    hear(chronicle, (STOPPED, 1))
+    assert told(chronicle, 5, 2, image=True).power_state is PowerState.SAVED
+    assert not chronicle.image_is_old(A)
+    assert told(chronicle, 5, 2).power_state is PowerState.STOPPED
+
+
+# -- a restore that waits to be let go -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suspended", [0, 4])
+def test_a_guest_that_was_restored_paused_is_paused(chronicle, suspended):
+    """Libvirt calls it by the reason of a migration: it read "stopping" for ever."""
+    hear(chronicle, RESTORED, (SUSPENDED, suspended))
+    reading = told(chronicle, 3, 2, domain_id=3)
+    assert (reading.power_state, reading.settled) == (PowerState.PAUSED, True)
+
+
+@pytest.mark.parametrize(
+    "events", [[], [ARRIVES], [RESTORED, (RESUMED, 2)], [RESTORED, LEAVES], [RESTORED, (STOPPED, 5), ARRIVES]]
+)
+def test_all_others_with_that_reason_are_on_their_way(chronicle, events):
+    hear(chronicle, *events)
+    reading = told(chronicle, 3, 2, domain_id=3)
+    assert (reading.power_state, reading.settled) == (PowerState.STOPPING, False)

@@ -273,6 +273,21 @@ def test_an_image_seen_before_says_nothing_of_a_file_that_was_saved_since(hyperv
     assert "virsh save FILE" in saved.raw
 
 
+def test_an_image_that_lay_beside_a_run_is_not_discarded(hypervisor, machine, guest):
+    """The run's memory is in the file; the image is of the run before, and says nothing of this one's end."""
+    machine.save()
+    reads(hypervisor, guest, PowerState.SAVED)
+    machine.start_beside_its_image()
+    reads(hypervisor, guest, PowerState.RUNNING)
+    machine.save_to_file()
+    saved = reads(hypervisor, guest, PowerState.UNKNOWN)
+    assert saved.filed
+    with pytest.raises(HypervisorProtocol, match=f"{machine.name}.*lay there while it ran.*virsh save FILE"):
+        order(hypervisor.discard, guest, saved.incarnation)
+    machine.discard_saved()
+    assert hypervisor.read(guest).filed
+
+
 @pytest.mark.parametrize("agent", ["the same agent", "another agent"])
 def test_a_file_that_libvirtd_has_forgotten_is_still_doubted_by_the_nodes_note(
     hypervisor, guest_host, machine, guest, agent

@@ -101,6 +101,19 @@ class Guest:
         if not paused:
             self.wait_for_beat(beats)
 
+    def fail_to_restore(self) -> None:
+        """Have a restore from that file fail, as its disk is not there; then the disk is there again."""
+        disk = self._host.folder / f"{self.name}.qcow2"
+        away = disk.rename(f"{disk}.away")
+        self._host.virsh("restore", str(self._file), check=False)
+        away.rename(disk)
+
+    def start_beside_its_image(self) -> None:
+        """Start it as if it were new, with its managed save image left as it is; return when it beats."""
+        beats = self.beats
+        self._host.virsh("create", str(self._host.folder / f"{self.name}.xml"))
+        self.wait_for_beat(beats)
+
     def discard_saved(self) -> None:
         """Throw its saved memory away."""
         self._virsh("managedsave-remove")
@@ -120,6 +133,12 @@ class Guest:
         """
         way = ("--live", "--persistent", "--unsafe", "--migrateuri", "tcp:127.0.0.1")
         self._host.virsh("migrate", *way, self.uuid, to.uri)
+
+    def fail_to_return(self, whence: "GuestHost") -> None:
+        """Have a migration back from there fail: it runs on there, as nobody listens where it is sent to."""
+        way = ("--live", "--persistent", "--unsafe")
+        nowhere = ("--listen-address", "127.0.0.1", "--migrateuri", "tcp:127.0.0.2")
+        whence.virsh("migrate", *way, *nowhere, self.uuid, self._host.uri, check=False)
 
     def undefine(self) -> None:
         """Take its definition away; a running guest runs on and is gone when it ends."""

@@ -24,7 +24,8 @@ from fencer.errors import (
     HypervisorProtocol,
 )
 from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
-from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE
+from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE, OLD_IMAGE
+from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import Saved, read_power
 from fencer.ports import Deadline, EndpointInfo, StopSettings
@@ -153,13 +154,15 @@ class LibvirtHypervisor:
         """Remove the managed save image. What `virsh save FILE` wrote is unknown to libvirt, and stays.
 
         Raises:
-            HypervisorProtocol: there is no such image; besides as the port.
+            HypervisorProtocol: there is no such image, or not of the run that was saved; besides as the port.
         """
         doing = "discard the saved memory of"
         # Before the last look at run and clock: what hangs in between would carry the order out late.
         with self._look() as look, self._connector.translated(f"cannot {doing} {guest}", guest=guest.uuid):
             if not look.link.connection.lookupByUUIDString(guest.uuid).hasManagedSaveImage():
                 raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {NO_IMAGE}")
+            if look.link.chronicle.image_is_old(guest.uuid.lower()):
+                raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {OLD_IMAGE}")
         with self._power(guest, doing, incarnation, not_after) as domain:
             domain.managedSaveRemove()
 
@@ -290,21 +293,26 @@ class _Look:
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:
-        """Turn "no such domain" into evidence, where the chronicle holds the guest's end; None otherwise."""
-        uuid = guest.uuid.lower()
-        end = self.link.chronicle.end_of(uuid)
-        if end is None:
+        """Turn "no such domain" into evidence, where the chronicle holds more; None otherwise.
+
+        That is the guest's end, or that it went elsewhere before.
+        """
+        uuid, chronicle = guest.uuid.lower(), self.link.chronicle
+        end, away = chronicle.end_of(uuid), chronicle.left(uuid) is Left.MOVED
+        if end is None and not away:
             return None
+        before = f"; before that it was {end}" if end else MOVED_WORDS
         return Evidence(
             guest=guest,
             power_state=PowerState.ABSENT,
             settled=True,
-            incarnation=self.link.chronicle.incarnation(uuid, _OFF, self.moment),
+            incarnation=chronicle.incarnation(uuid, _OFF, self.moment),
             cold_start=None,
-            raw=f"no such domain (error 42); before that it was {end}",
+            raw=f"no such domain (error 42){before}",
             source="domain lookup",
             observed_at_s=self.began_s,
-            end_recorded=True,
+            away=away,
+            end_recorded=end is not None,
             proof=Proof.ABSENCE,
             witness=self.witness,
         )

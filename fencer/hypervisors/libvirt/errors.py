@@ -9,6 +9,7 @@ Source: libvirt, include/libvirt/virterror.h, virErrorNumber and virErrorDomain.
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
 
 from fencer.core.text import printable
@@ -26,6 +27,11 @@ NO_IMAGE = (
     "has no managed save image, nothing was discarded. What `virsh save FILE` wrote is known to whoever "
     "named the file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, "
     "and delete the file"
+)
+OLD_IMAGE = (
+    "has a managed save image that lay there while it ran, nothing was discarded: its memory may be in a "
+    "file that `virsh save FILE` wrote since. To give both up, `virsh managedsave-remove`, boot the guest by "
+    "`virsh start`, and delete the file"
 )
 _SYSTEM_ERROR = 38
 _NO_DOMAIN = 42
@@ -58,8 +64,14 @@ _TRANSPORT = {
 }
 _URI = 45
 _STRANGER = "Host key verification failed"
-_REFUSALS = ("Permission denied", _STRANGER)
-"""Of ssh, and of what libvirt starts at its other end: all that comes of them is text."""
+_REFUSALS = re.compile(
+    r"Permission denied \([a-z-]+(,[a-z-]+)*\)"  # ssh, with the ways that were tried
+    r"|Failed to connect socket to '[^']*': Permission denied"  # what libvirt starts at the other end
+    f"|{_STRANGER}"
+)
+"""All that comes of them is text, with whatever else ssh and the shells at both ends say."""
+_NOT_REACHED = "ssh: connect to host"
+"""Whatever else was refused: what does not answer refuses nothing, and its host may be off."""
 _SAID_CHARS = 600
 _TO_KNOW_A_HOST = (
     "ssh knows no host key, or another one, of what answers there. Compare its fingerprint with the host's "
@@ -82,8 +94,10 @@ def kind_of(code: int, origin: int, system_errno: int, text: str, *, opening: bo
     """
     if code == _NO_DOMAIN:
         return GuestNotFound
-    refused = code == _SYSTEM_ERROR and (system_errno in _NO_RIGHT or any(it in text for it in _REFUSALS))
-    if code in _DENIED or (refused and (opening or origin in _TRANSPORT)):
+    told = _NOT_REACHED not in text and _REFUSALS.search(text) is not None
+    refused = code == _SYSTEM_ERROR and (system_errno in _NO_RIGHT or told)
+    # Later on, a loss of the connection only repeats what was said at its beginning.
+    if code in _DENIED or (refused and opening):
         return HypervisorDenied
     if code in _LATE or (code in _BROKEN and (origin in _TRANSPORT or (opening and origin != _URI))):
         return HypervisorUnreachable

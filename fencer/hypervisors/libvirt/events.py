@@ -1,39 +1,77 @@
 """What one unbroken subscription to an endpoint's lifecycle events has shown of its guests. No I/O.
 
-Two questions need more than one reading: was a guest started in between, and was its end seen before it was
-gone? Both are answered only within one subscription. A lost connection begins a new chronicle that knows
-nothing, which delays a fence and never hastens one.
+Three questions need more than one reading: was a guest started in between, was its end seen before it was
+gone, and did its memory go elsewhere before that? They are answered only within one subscription. A lost
+connection begins a new chronicle that knows nothing.
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from fencer.core.model import PowerState
 from fencer.hypervisors.libvirt.parse import PowerReading, Saved
 
 # Source: libvirt, include/libvirt/libvirt-domain.h, virDomainEventType and virDomainEvent*DetailType.
-_STARTED, _RESUMED, _STOPPED = 2, 4, 5
-_OLD_MEMORY = {(_STARTED, 2), (_STARTED, 3), (_RESUMED, 2)}  # restored, from snapshot
+_STARTED, _SUSPENDED, _RESUMED, _STOPPED = 2, 3, 4, 5
+_ARRIVES, _RESTORED = (_STARTED, 1), (_STARTED, 2)
+_OLD_MEMORY = {_RESTORED, (_STARTED, 3), (_RESUMED, 2)}  # restored, from snapshot
+_HANDED_OVER = {
+    _ARRIVES,
+    (_SUSPENDED, 1),
+    (_SUSPENDED, 7),
+    (_SUSPENDED, 8),
+}  # migrated, post-copy, its failure
+_MIGRATED, _SAVED = 3, 4
 _ENDS = {0: "shut down", 1: "destroyed", 2: "crashed", 5: "failed"}
 """Details of STOPPED after which no memory is left: not migrated (3), saved (4), from snapshot (6)."""
 
 _OFF = -1  # the domain id of a guest that is off
+MOVED_WORDS = (
+    ", after it was migrated away, or while a migration here was under way: it may run on at the other end"
+)
+_OLD_IMAGE_WORDS = (
+    ", in a file of `virsh save FILE`, which `virsh restore FILE` goes on from; an old managed save image "
+    "lies there, too, or was written over since, and `virsh start` would go on from that"
+)
+
+
+class Left(Enum):
+    """Where a guest's memory went, which its end here therefore does not end."""
+
+    MOVED = auto()
+    SAVED = auto()
+
+
+class _Midway(Enum):
+    """What a run that stands still is on its way from, or to."""
+
+    MIGRATION = auto()
+    RESTORE = auto()
 
 
 @dataclass(slots=True)
 class _Record:
     """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory.
 
-    `image_after` is the start after which it was seen off with a managed save image.
+    `left` stands until the guest is seen to run here, as a process that only waits to be let go is no sign
+    that the memory is back: an arrival or a restore may fail yet. `image_after` is the start after which it
+    was seen off with a managed save image that may be of its last run. `has_old_image` says that one is none
+    of the present or last run: it lay there beside it.
     """
 
     last_start: int = 0
     last_stop: int = 0
     end: str | None = None
     restored_id: int | None = None
+    left: Left | None = None
+    midway: _Midway | None = None
+    midway_since: int = 0
     image_after: int | None = None
+    has_image: bool = False
+    has_old_image: bool = False
 
 
 class Chronicle:
@@ -45,7 +83,7 @@ class Chronicle:
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
-        self._turns_count = 0  # starts and stops, of whomever
+        self._turns_count = 0  # starts, stops and handings over, of whomever
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()
 
@@ -67,14 +105,35 @@ class Chronicle:
             record = self._records.setdefault(uuid, _Record())
             if event in {_STARTED, _RESUMED}:
                 self._turns_count += 1
-                record.last_start = self._turns_count
-                record.end = None
-                if (event, detail) in _OLD_MEMORY:
-                    record.restored_id = domain_id
+                self._heard_start(record, domain_id, event, detail)
             elif event == _STOPPED:
                 self._turns_count += 1
-                record.last_stop = self._turns_count
-                record.end = _ENDS.get(detail)
+                self._heard_stop(record, detail)
+            elif (event, detail) in _HANDED_OVER:
+                self._turns_count += 1
+                record.midway, record.midway_since = _Midway.MIGRATION, self._turns_count
+
+    def _heard_start(self, record: _Record, domain_id: int, event: int, detail: int) -> None:
+        record.last_start = self._turns_count
+        record.end = None
+        if (event, detail) in _OLD_MEMORY:
+            record.restored_id = domain_id
+        if event == _RESUMED:
+            record.left = record.midway = None
+            return
+        record.midway = {_ARRIVES: _Midway.MIGRATION, _RESTORED: _Midway.RESTORE}.get((event, detail))
+        record.midway_since = self._turns_count
+        # Whether this start used the image up, only a reading of the run will tell.
+        record.has_old_image = record.has_old_image or record.has_image
+
+    def _heard_stop(self, record: _Record, detail: int) -> None:
+        record.last_stop = self._turns_count
+        if detail == _MIGRATED or record.midway is _Midway.MIGRATION:
+            record.left = Left.MOVED
+        elif detail == _SAVED:
+            record.left = Left.SAVED
+        record.midway = None
+        record.end = None if record.left else _ENDS.get(detail)
 
     def read(self, uuid: str, domain_id: int, reading: PowerReading, moment: int) -> PowerReading:
         """Take in what a call has answered.
@@ -86,12 +145,18 @@ class Chronicle:
             moment: When the call began. A guest started or stopped since then may have been read before that.
 
         Returns:
-            The same; but STOPPED for a guest that is still called saved after its managed save image, which
-            was seen since it stopped, is gone. libvirt forgets that word only when it restarts.
+            The same; but UNKNOWN for a guest that is off and whose memory went elsewhere before; STOPPED for
+            one that is still called saved after its managed save image, which was seen since it stopped, is
+            gone (libvirt forgets that word only when it restarts); and PAUSED for one that was restored and
+            not let go yet, which libvirt calls by the reason of a migration.
         """
         with self._lock:
             record = self._records.setdefault(uuid, _Record())
-            reading = _judged(record, reading, min(record.last_start, moment))
+            _note_image(record, reading)
+            if reading.off:
+                reading = _off(record, reading, moment)
+            elif record.last_stop <= moment:
+                reading = _on(record, reading, moment)
             if reading.power_state is not PowerState.STOPPED:
                 if record.last_stop <= moment:
                     record.end = None
@@ -126,25 +191,83 @@ class Chronicle:
             return record is not None and domain_id != _OFF and record.restored_id == domain_id
 
     def end_of(self, uuid: str) -> str | None:
-        """Tell how the guest's last run ended, if that was seen and no start since; None otherwise."""
+        """Tell how the guest's last run ended, if that was seen and no start since; None otherwise.
+
+        Nor is there an end where its memory went elsewhere before.
+        """
         with self._lock:
             record = self._records.get(uuid)
-            return record.end if record else None
+            return record.end if record and record.left is None else None
+
+    def left(self, uuid: str) -> Left | None:
+        """Tell where the guest's memory went, if that was seen and the guest not seen to run here since."""
+        with self._lock:
+            record = self._records.get(uuid)
+            return record.left if record else None
+
+    def image_is_old(self, uuid: str) -> bool:
+        """Tell whether a guest's managed save image may be another one's than of the run that was saved."""
+        with self._lock:
+            record = self._records.get(uuid)
+            return record is not None and record.left is Left.SAVED and record.has_old_image
 
 
-def _judged(record: _Record, reading: PowerReading, last_start: int) -> PowerReading:
-    """Tell saved memory that was thrown away from memory in a file, of which libvirt keeps no track."""
-    if reading.saved is Saved.MANAGED:
-        record.image_after = last_start
-    elif reading.saved is not Saved.FILE:
-        record.image_after = None
-    elif record.image_after == last_start:
-        words = "off, its managed save image was removed"
+def _note_image(record: _Record, reading: PowerReading) -> None:
+    """Remember whether an image is there, and whether it was there beside a run."""
+    record.has_image = bool(reading.image)
+    if not record.has_image:
+        record.has_old_image = False
+    elif not reading.off:
+        record.has_old_image = True
+
+
+def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
+    """Judge a guest that has a process."""
+    record.image_after = None
+    if reading.handed_over and record.midway is _Midway.RESTORE:
         return replace(
             reading,
-            power_state=PowerState.STOPPED,
+            power_state=PowerState.PAUSED,
             settled=True,
-            saved=None,
-            raw=f"{reading.numbers}: {words}",
+            raw=f"{reading.raw}, restored, and not let go on since",
+            handed_over=False,
         )
+    if reading.handed_over and record.last_start <= moment:
+        record.midway = _Midway.MIGRATION
+    # A guest that was paused when it left arrives without ever being resumed.
+    arrived = reading.power_state is PowerState.PAUSED and record.midway is _Midway.MIGRATION
+    if (reading.power_state is PowerState.RUNNING or arrived) and record.midway_since <= moment:
+        record.left = record.midway = None
     return reading
+
+
+def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
+    """Judge a guest that has no process by where its memory went before that.
+
+    Tells, too, saved memory that was thrown away from memory in a file, of which libvirt keeps no track.
+    """
+    last_start = min(record.last_start, moment)
+    left = Left.MOVED if reading.away else record.left or (Left.SAVED if reading.was_saved else None)
+    if record.last_start <= moment:
+        record.left = left
+    if left is Left.MOVED:
+        words = reading.raw if reading.away else f"{reading.numbers}{MOVED_WORDS}"
+        return replace(_unknown(reading, words), saved=None, away=True)
+    if reading.saved is Saved.MANAGED:
+        if left is Left.SAVED and record.has_old_image:
+            return replace(_unknown(reading, f"{reading.numbers}{_OLD_IMAGE_WORDS}"), saved=Saved.FILE)
+        record.image_after = last_start
+        return reading
+    ended = reading.power_state is PowerState.STOPPED or reading.saved is Saved.FILE
+    if left is Left.SAVED and ended and record.image_after == last_start:
+        record.left = None
+        words = f"{reading.numbers}: off, its managed save image was removed"
+        return replace(reading, power_state=PowerState.STOPPED, settled=True, saved=None, raw=words)
+    if left is Left.SAVED and reading.saved is None:
+        words = f"{reading.numbers}, after it was saved{Saved.FILE.value}"
+        return replace(_unknown(reading, words), saved=Saved.FILE)
+    return reading
+
+
+def _unknown(reading: PowerReading, raw: str) -> PowerReading:
+    return replace(reading, power_state=PowerState.UNKNOWN, settled=False, raw=raw)

@@ -105,6 +105,9 @@ _COLD_START = {
 }
 """Reasons that tell how the run began. All others came later in the run and say nothing about it."""
 
+_HANDED_OVER = {(PAUSED, 2), (PAUSED, 12), (PAUSED, 13)}
+"""Paused for a migration; for post-copy; after a post-copy that failed."""
+
 
 class Saved(Enum):
     """Where the memory of a saved guest is; the value says so to people, with the way out."""
@@ -128,7 +131,11 @@ class PowerReading:
         numbers: Of them the part without what is said of a saved image.
         io_error: Paused because its storage failed.
         away: It says that the guest was migrated away: it runs on elsewhere.
-        saved: Where its memory is, of a guest that reads SAVED.
+        saved: Where its memory is, of a guest that was saved.
+        was_saved: It says that the last that happened to the guest here was a save.
+        off: There is no process, whatever became of its memory.
+        image: libvirt holds a managed save image of it, running or not; None: could not be asked.
+        handed_over: Paused for a migration, here or from here: another process may go on with its memory.
     """
 
     power_state: PowerState
@@ -139,6 +146,10 @@ class PowerReading:
     io_error: bool = False
     away: bool = False
     saved: Saved | None = None
+    was_saved: bool = False
+    off: bool = False
+    image: bool | None = None
+    handed_over: bool = False
 
 
 def host_uuid(capabilities: str, sysinfo: str) -> str | None:
@@ -198,6 +209,10 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
         io_error=(state, reason) == (PAUSED, 5),
         away=(state, reason) == (SHUTOFF, 4),
         saved=saved,
+        was_saved=(state, reason) == (SHUTOFF, 5),
+        off=state == SHUTOFF,
+        image=has_saved_image,
+        handed_over=(state, reason) in _HANDED_OVER,
     )
 
 
