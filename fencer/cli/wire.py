@@ -174,7 +174,7 @@ class Wiring:
                 told = AdapterSettings(
                     endpoint.name, endpoint.settings, endpoint.secret_files, now_s=clock.now_s
                 )
-                return connect(endpoint.type, told)
+                return connect(endpoint.type, told, one_host=endpoint.one_host)
             case _:
                 assert_never(endpoint)
 

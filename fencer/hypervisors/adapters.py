@@ -19,6 +19,7 @@ from fencer.hypervisors.guarded import Guarded
 from fencer.ports import Hypervisor
 
 GROUP = "fencer.hypervisors"
+_METHODS = ("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start", "close")
 API = 1
 """Of what adapters and fencer ask of each other; it grows with what an adapter has to know of."""
 
@@ -58,17 +59,19 @@ def installed() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
-def connect(kind: str, settings: AdapterSettings) -> Hypervisor:
+def connect(kind: str, settings: AdapterSettings, *, one_host: bool = False) -> Hypervisor:
     """Make the port of an endpoint whose adapter is of others, with a guard before it.
 
     Args:
         kind: The `type` that the configuration names.
         settings: The endpoint's.
+        one_host: Whether the configuration says that it is one host.
 
     Raises:
         ConfigError: there is no such adapter, or it cannot be used, or refuses its settings.
     """
-    return Guarded(settings.endpoint, unguarded(kind, settings), settings.now_s)
+    adapter = unguarded(kind, settings)
+    return Guarded(settings.endpoint, adapter, settings.now_s, one_host=one_host)
 
 
 def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
@@ -79,14 +82,23 @@ def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
     """
     adapter = load(settings.endpoint, kind)
     try:
-        return adapter.connect(settings)
+        hypervisor = adapter.connect(settings)
     except ConfigError as error:
         raise ConfigError(f"{settings.endpoint}: {printable(str(error))}") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         # Whatever somebody else's code does with a setting: it is named, and shown without a traceback.
         raise ConfigError(
             f"{settings.endpoint}: the adapter of type {kind} cannot be made of its settings: {_told(error)}"
         ) from error
+    missing = [name for name in _METHODS if not callable(getattr(hypervisor, name, None))]
+    if missing:
+        raise ConfigError(
+            f"{settings.endpoint}: the adapter of type {kind} made a {type(hypervisor).__name__}, which is "
+            f"no hypervisor: it has no {', '.join(missing)}"
+        )
+    return hypervisor
 
 
 def load(endpoint: str, kind: str) -> Adapter:
@@ -103,7 +115,9 @@ def load(endpoint: str, kind: str) -> Adapter:
     by = f"{endpoint}: the adapter of type {kind} by {_package(point)}"
     try:
         adapter = point.load()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise ConfigError(f"{by} cannot be loaded from {point.value}: {_told(error)}") from error
     if not isinstance(adapter, Adapter):
         raise ConfigError(

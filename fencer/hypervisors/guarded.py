@@ -46,10 +46,14 @@ class Guarded:
         endpoint: The endpoint's name in the configuration, whatever the adapter calls it.
         adapter: What is guarded.
         now_s: The agent's monotonic clock.
+        one_host: Whether the configuration says that the endpoint is one host.
     """
 
-    def __init__(self, endpoint: str, adapter: Hypervisor, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self, endpoint: str, adapter: Hypervisor, now_s: Callable[[], float], *, one_host: bool = False
+    ) -> None:
         self._endpoint = endpoint
+        self._one_host = one_host
         self._adapter = adapter
         self._now_s = now_s
 
@@ -85,7 +89,7 @@ class Guarded:
         began_s = self._now_s()
         with self._translated("read"):
             statement: object = self._adapter.read(guest)
-            evidence = plausible.evidence(statement, self._endpoint)
+            evidence = plausible.evidence(statement, self._endpoint, one_host=self._one_host)
             if evidence.guest.key != guest.key:
                 raise Implausible(f"asked for {guest.key}, it told of {evidence.guest.key}")
         return _dated(evidence, began_s)
@@ -141,7 +145,9 @@ class Guarded:
             said = printable(str(error))
             kind = next(kind for kind in ERRORS if isinstance(error, kind))
             raise kind(said if self._endpoint in said else f"{self._endpoint}: {said}") from error
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an async client's CancelledError is no Exception
             said = str(error) if isinstance(error, Implausible) else _with_place(error)
             raise HypervisorProtocol(
                 f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): "
@@ -157,7 +163,7 @@ class Guarded:
 
     def _taken_from_sweep(self, statement: object, began_s: float) -> Evidence:
         try:
-            return _dated(plausible.evidence(statement, self._endpoint), began_s)
+            return _dated(plausible.evidence(statement, self._endpoint, one_host=self._one_host), began_s)
         except Implausible as error:
             guest = plausible.named(statement, self._endpoint)
             if guest is None:
@@ -173,7 +179,7 @@ class Guarded:
         def run() -> None:
             try:
                 call()
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - nothing depends on it
+            except BaseException as error:  # noqa: BLE001 - nothing depends on it
                 said = printable(_with_place(error))
                 log.warning("endpoint=%s the adapter's %s failed: %s", self._endpoint, name, said)
 

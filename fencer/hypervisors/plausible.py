@@ -70,8 +70,13 @@ class Implausible(Exception):
     """Something that an adapter cannot have meant to say, with why."""
 
 
-def evidence(statement: object, endpoint: str) -> Evidence:
+def evidence(statement: object, endpoint: str, *, one_host: bool) -> Evidence:
     """Return a statement about a guest of an endpoint, if it can be one.
+
+    Args:
+        statement: What an adapter said.
+        endpoint: The endpoint's name.
+        one_host: Whether the configuration says that it is one host.
 
     Raises:
         Implausible: it cannot, with why.
@@ -82,7 +87,7 @@ def evidence(statement: object, endpoint: str) -> Evidence:
     _check_guest(statement.guest, endpoint)
     if not -LARGEST <= statement.observed_at_s <= inf:
         raise Implausible(f"observed_at_s is {_seen(statement.observed_at_s)}")
-    if wrong := [words for words, is_so in _contradictions(statement).items() if is_so]:
+    if wrong := [words for words, is_so in _contradictions(statement, one_host=one_host).items() if is_so]:
         raise Implausible("; ".join(wrong))
     return statement
 
@@ -124,15 +129,21 @@ def stop_settings(answer: object) -> StopSettings | None:
     return answer
 
 
-def _contradictions(said: Evidence) -> dict[str, bool]:
-    state = said.power_state
-    moving = state in {PowerState.RUNNING, PowerState.PAUSED}
+def _contradictions(said: Evidence, *, one_host: bool) -> dict[str, bool]:
+    state, host = said.power_state, said.guest.host or said.guest.host_uuid
+    alive = state in {PowerState.RUNNING, PowerState.PAUSED}
+    off = state is PowerState.STOPPED
     return {
         f"its proof is {said.proof}, which no adapter of others may give": said.proof not in ITS_PROOFS,
         f"the record of an end, of a guest that reads {state}": said.end_recorded
         and state is not PowerState.ABSENT,
         f"a silent host, of a guest that reads {state}": said.host_silent and state is not PowerState.UNKNOWN,
-        f"its memory is elsewhere, and it reads {state}": said.away and moving,
+        f"its memory is elsewhere, and it reads {state}": said.away and (alive or off),
+        f"an absence, of a guest that reads {state}": said.proof is Proof.ABSENCE
+        and state is not PowerState.ABSENT,
+        f"{state}, and no host: it may run on another (`one_host` is not set)": off
+        and not host
+        and not one_host,
         f"its memory is in a file, and it reads {state}": said.filed and state is not PowerState.UNKNOWN,
         f"{state}, and no incarnation: a start in between would not show": said.gone and not said.incarnation,
         f"{state}, and no witness who says so": said.gone and not said.witness,

@@ -113,6 +113,7 @@ def test_one_that_cannot_be_used_is_refused_with_why(package, source, said):
             "ValueError('a\\nb')",
             "farm: the adapter of type vm cannot be made of its settings: ValueError: a\\nb",
         ),
+        ("SystemExit(0)", "farm: the adapter of type vm cannot be made of its settings: SystemExit: 0"),
     ],
 )
 def test_what_it_says_of_its_settings_is_said(package, raised, said):
@@ -126,6 +127,15 @@ ADAPTER = Adapter(connect=connect, api=1)
     with package(source), pytest.raises(ConfigError) as caught:
         connect("vm", settings())
     assert str(caught.value) == said
+
+
+def test_what_is_no_hypervisor_is_refused(package):
+    source = GOOD.replace("lambda settings: settings", "lambda settings: None")
+    with (
+        package(source),
+        pytest.raises(ConfigError, match=r"^farm: .*made a NoneType, .* it has no describe"),
+    ):
+        connect("vm", settings())
 
 
 @pytest.mark.parametrize("farm", [None, 7, "relative/path"])

@@ -4,6 +4,7 @@ import logging
 import math
 import re
 import threading
+from asyncio import CancelledError
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -100,6 +101,8 @@ WRONG = {
     "a record of the end of a running guest": replace(OFF, power_state=PowerState.RUNNING, end_recorded=True),
     "a silent host that tells": replace(OFF, host_silent=True),
     "a running guest whose memory is elsewhere": replace(OFF, power_state=PowerState.RUNNING, away=True),
+    "a guest that is off, and whose memory is elsewhere": replace(OFF, away=True),
+    "an absence of a guest that is off": replace(OFF, proof=Proof.ABSENCE),
     "a doubt": replace(OFF, doubt=Doubt(Doubted.SAVED, GUEST, "", "me", "")),
     "another endpoint": replace(OFF, guest=replace(GUEST, endpoint="lab")),
     "no guest": replace(OFF, guest=None),
@@ -123,9 +126,9 @@ every_wrong_statement = pytest.mark.parametrize("wrong", WRONG.values(), ids=lis
         ABSENT,
         replace(OFF, power_state=PowerState.RUNNING, incarnation=None, witness=""),
         replace(OFF, power_state=PowerState.UNKNOWN, host_silent=True, incarnation=None),
-        replace(OFF, power_state=PowerState.SAVED, away=True),
+        replace(OFF, power_state=PowerState.UNKNOWN, away=True),
         replace(OFF, observed_at_s=NOW_S - 7, conclusive=False, moved_from=("farm2",)),
-        replace(OFF, observed_at_s=99, guest=replace(GUEST, host=None)),
+        replace(OFF, observed_at_s=99, guest=replace(GUEST, host=None, host_uuid=GUEST.uuid)),
     ],
 )
 def test_what_can_be_is_taken_as_it_is(right):
@@ -194,6 +197,15 @@ def test_a_wrong_statement_in_a_sweep_blinds_its_own_guest_alone(wrong):
 def test_a_statement_about_nobody_blinds_the_sweep(wrong):
     with pytest.raises(HypervisorProtocol, match=PROTOCOL):
         guarded(sweep=lambda: [replace(OFF, guest=OTHER), wrong]).sweep()
+
+
+def test_a_guest_that_is_off_nobody_knows_where_is_off_only_if_its_endpoint_is_one_host():
+    """Managers name no host of a guest that was halted; it may run on another by now."""
+    nowhere = replace(OFF, guest=replace(GUEST, host=None))
+    adapter = SimpleNamespace(read=lambda _guest: nowhere)
+    with pytest.raises(HypervisorProtocol, match="no host"):
+        Guarded("farm", adapter, lambda: NOW_S).read(GUEST)
+    assert Guarded("farm", adapter, lambda: NOW_S, one_host=True).read(GUEST) == nowhere
 
 
 @pytest.mark.parametrize("second", [OFF, replace(OFF, power_state=PowerState.RUNNING)])
@@ -300,6 +312,7 @@ def test_the_ports_errors_pass_and_name_the_endpoint(raised, kind):
         NotImplementedError(),
         AttributeError("x"),
         SystemExit(1),
+        CancelledError(),
         ConfigError("x"),
         ClusterUnreachable("x"),
         RecursionError(),
