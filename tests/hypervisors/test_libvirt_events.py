@@ -409,3 +409,44 @@ def test_all_others_with_that_reason_are_on_their_way(chronicle, events):
     hear(chronicle, *events)
     reading = told(chronicle, 3, 2, domain_id=3)
     assert (reading.power_state, reading.settled) == (PowerState.STOPPING, False)
+
+
+# -- a session daemon that lost sight of its guests ----------------------------------------------------------
+
+ALIVE = [(1, 1), (3, 1), (4, 0)]
+
+
+@pytest.mark.parametrize("numbers", ALIVE)
+def test_a_guest_that_was_read_alive_is_not_off_because_its_daemon_has_forgotten_it(numbers):
+    """Its runtime folder had gone with the last logout, and QEMU ran on."""
+    alive = set()
+    told(Chronicle(1, alive), *numbers, domain_id=3)
+    later = Chronicle(2, alive)
+    reading = told(later, 5, 0)
+    assert (reading.power_state, reading.settled) == (PowerState.UNKNOWN, False)
+    assert "loginctl enable-linger" in reading.raw
+    assert later.end_of(A) is None
+
+
+def test_the_systems_daemon_may_forget(chronicle):
+    told(chronicle, 1, 1, domain_id=3)
+    assert told(chronicle, 5, 0).power_state is PowerState.STOPPED
+
+
+@pytest.mark.parametrize("reason", [1, 2, 3, 6])
+def test_a_daemon_that_knows_of_the_end_is_believed(reason):
+    alive = set()
+    told(Chronicle(1, alive), 1, 1, domain_id=3)
+    assert told(Chronicle(2, alive), 5, reason).power_state is PowerState.STOPPED
+    assert told(Chronicle(3, alive), 5, 0).power_state is PowerState.STOPPED
+
+
+def test_so_is_one_whose_guest_was_heard_to_end():
+    """Even where an answer from before the end is taken in after it."""
+    alive = set()
+    chronicle = Chronicle(1, alive)
+    moment = chronicle.moment()
+    told(chronicle, 1, 1, domain_id=3)
+    hear(chronicle, (STOPPED, 1))
+    told(chronicle, 1, 1, domain_id=3, moment=moment)
+    assert told(Chronicle(2, alive), 5, 0).power_state is PowerState.STOPPED

@@ -1,5 +1,7 @@
 """Session daemons: they end by themselves when nobody needs them, and have no identity that lasts."""
 
+import shutil
+
 import pytest
 
 from fencer.core.model import GuestRef, PowerState
@@ -60,3 +62,24 @@ def test_a_session_daemons_invented_uuid_is_no_hosts_identity(guest_host):
     assert after.guest.shares_host(before.guest)
     hypervisor.close()
     machine.remove()
+
+
+def test_a_guest_that_a_session_daemon_lost_sight_of_is_not_off(guest_host):
+    """As logind takes the runtime folder away at a user's last logout: QEMU runs on."""
+    with running_guest_host() as host:
+        machine = host.define()
+        machine.start()
+        guest = GuestRef("lab", machine.uuid, machine.uuid, machine.name)
+        hypervisor = LibvirtHypervisor(LibvirtSettings("lab", host.uri))
+        assert hypervisor.read(guest).power_state is PowerState.RUNNING
+        host.kill_libvirtd()
+        shutil.rmtree(host.folder / "r" / "libvirt" / "qemu")
+        host.start_libvirtd()
+        beats = machine.beats
+        evidence = hypervisor.read(guest)
+        assert "reason 0 unknown" in evidence.raw
+        assert "loginctl enable-linger" in evidence.raw
+        assert evidence.power_state is PowerState.UNKNOWN
+        machine.wait_for_beat(beats)
+        assert any("loginctl enable-linger" in remark for remark in hypervisor.describe().remarks)
+        hypervisor.close()

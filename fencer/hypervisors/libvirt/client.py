@@ -32,6 +32,10 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
+_OF_SESSION = (
+    "A session daemon needs `loginctl enable-linger USER`, or it loses sight of its guests at a logout, and "
+    "calls them off while they run on; rather use qemu:///system"
+)
 
 
 class LibvirtHypervisor:
@@ -80,7 +84,7 @@ class LibvirtHypervisor:
             version=f"{driver} {version}, libvirt {library}",
             detail=f"{self._settings.uri} on {host}",
             can_power=can_power,
-            remarks=remarks,
+            remarks=(*remarks, *([_OF_SESSION] if self._settings.of_session else [])),
         )
 
     def sweep(self) -> Sequence[Evidence]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from fencer.errors import ConfigError, HypervisorError
 from fencer.hypervisors.libvirt.errors import NO_SUPPORT, translate
@@ -41,6 +42,11 @@ class LibvirtSettings:
     uri: str
     keepalive_s: int = 2
     keepalive_count: int = 3
+
+    @property
+    def of_session(self) -> bool:
+        """Whether it is a user's own libvirtd, whose runtime folder goes with the user's last session."""
+        return urlsplit(self.uri).path == "/session"
 
 
 class _EventLoop:

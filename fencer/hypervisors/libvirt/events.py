@@ -36,6 +36,10 @@ _OLD_IMAGE_WORDS = (
     ", in a file of `virsh save FILE`, which `virsh restore FILE` goes on from; an old managed save image "
     "lies there, too, or was written over since, and `virsh start` would go on from that"
 )
+_LOST_WORDS = (
+    ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
+    "away (a logout without `loginctl enable-linger`) calls a guest off that runs on"
+)
 
 
 class Left(Enum):
@@ -79,10 +83,14 @@ class Chronicle:
 
     Args:
         epoch: Which subscription of this process this is; tells the incarnations of two of them apart.
+        alive: UUIDs of guests that were last read alive, over this subscription or an earlier one of the
+            process, and none of whose ends was heard. None: the daemon is the system's, whose runtime folder
+            is there for as long as the host is up.
     """
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, alive: set[str] | None = None) -> None:
         self._epoch = epoch
+        self._alive = alive
         self._turns_count = 0  # starts, stops and handings over, of whomever
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()
@@ -109,6 +117,8 @@ class Chronicle:
             elif event == _STOPPED:
                 self._turns_count += 1
                 self._heard_stop(record, detail)
+                if self._alive is not None:
+                    self._alive.discard(uuid)
             elif (event, detail) in _HANDED_OVER:
                 self._turns_count += 1
                 record.midway, record.midway_since = _Midway.MIGRATION, self._turns_count
@@ -157,6 +167,8 @@ class Chronicle:
                 reading = _off(record, reading, moment)
             elif record.last_stop <= moment:
                 reading = _on(record, reading, moment)
+            if self._alive is not None:
+                reading = _not_lost(self._alive, uuid, reading, is_late=record.last_stop > moment)
             if reading.power_state is not PowerState.STOPPED:
                 if record.last_stop <= moment:
                     record.end = None
@@ -266,6 +278,25 @@ def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     if left is Left.SAVED and reading.saved is None:
         words = f"{reading.numbers}, after it was saved{Saved.FILE.value}"
         return replace(_unknown(reading, words), saved=Saved.FILE)
+    return reading
+
+
+def _not_lost(alive: set[str], uuid: str, reading: PowerReading, *, is_late: bool) -> PowerReading:
+    """Judge a guest of a session daemon, which may have lost sight of what it had started.
+
+    Args:
+        alive: As `Chronicle` has it.
+        uuid: Whose reading it is.
+        reading: What was read.
+        is_late: The guest was heard to stop since the call began.
+    """
+    if not reading.off:
+        if not is_late:
+            alive.add(uuid)
+    elif not reading.forgotten:
+        alive.discard(uuid)
+    elif uuid in alive and reading.power_state is PowerState.STOPPED:
+        return _unknown(reading, f"{reading.raw}{_LOST_WORDS}")
     return reading
 
 

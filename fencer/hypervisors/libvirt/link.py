@@ -24,6 +24,7 @@ class Link:
         connector: Opens it; may hang for ever.
         epoch: Number of this attempt, unique within its keeper.
         wake: Called after each event and when the connection is lost, from libvirt's thread.
+        alive: As `Chronicle` has it.
 
     Attributes:
         connection: libvirt's connection; to be used between `begin` and `end`.
@@ -35,8 +36,10 @@ class Link:
         HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
     """
 
-    def __init__(self, connector: Connector, epoch: int, wake: Callable[[], None]) -> None:
-        self.chronicle = Chronicle(epoch)
+    def __init__(
+        self, connector: Connector, epoch: int, wake: Callable[[], None], alive: set[str] | None
+    ) -> None:
+        self.chronicle = Chronicle(epoch, alive)
         self._connector = connector
         self._wake = wake
         self._broken = threading.Event()
@@ -136,6 +139,7 @@ class LinkKeeper:
         self._lock = threading.Lock()
         self._link: Link | None = None
         self._attempts_count = 0
+        self._alive = set[str]() if connector.settings.of_session else None
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._closed = False
 
@@ -192,7 +196,7 @@ class LinkKeeper:
         with self._lock:
             self._attempts_count += 1
             attempt = self._attempts_count
-        fresh = Link(self._connector, attempt, self._wake_all)
+        fresh = Link(self._connector, attempt, self._wake_all, self._alive)
         with self._lock:
             present = self._link
             if self._closed or (present is not None and not present.lost):

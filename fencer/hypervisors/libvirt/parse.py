@@ -135,6 +135,7 @@ class PowerReading:
         was_saved: It says that the last that happened to the guest here was a save.
         off: There is no process, whatever became of its memory.
         image: libvirt holds a managed save image of it, running or not; None: could not be asked.
+        forgotten: Off, and libvirt does not know why: its host or daemon has restarted since.
         handed_over: Paused for a migration, here or from here: another process may go on with its memory.
     """
 
@@ -149,6 +150,7 @@ class PowerReading:
     was_saved: bool = False
     off: bool = False
     image: bool | None = None
+    forgotten: bool = False
     handed_over: bool = False
 
 
@@ -212,6 +214,7 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
         was_saved=(state, reason) == (SHUTOFF, 5),
         off=state == SHUTOFF,
         image=has_saved_image,
+        forgotten=(state, reason) == (SHUTOFF, 0),
         handed_over=(state, reason) in _HANDED_OVER,
     )
 
