@@ -51,6 +51,11 @@ class Cell:
         return _PAUSED if self._farm.state(self.ref) == "T" else _RUNNING
 
     @property
+    def saved(self) -> bool:
+        """Whether it is off with its memory on disk: cells have none there."""
+        return False
+
+    @property
     def pid(self) -> int | None:
         """Number of its process; None: there is none."""
         return self._farm.pid(self.ref) if self._farm.lives(self.ref) else None
