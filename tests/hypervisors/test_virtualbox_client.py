@@ -194,6 +194,8 @@ ON_THE_WAY = {
     "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
     "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
     "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
+    "is saved": ("The saved state file '' is invalid", "VBOX_E_FILE_ERROR (0x80bb0004)", "to disk"),
+    "ends its session": ("was unlocked", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session was closed"),
 }
 
 
@@ -211,6 +213,20 @@ def test_a_machine_on_the_way_to_another_state_is_asked_again_and_then_said_to_b
         assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
         assert told in evidence.raw
         assert "inaccessible" not in evidence.raw
+
+
+def test_a_machine_whose_process_ends_during_the_answer_is_asked_again_and_then_said_to_stop(
+    vbox, hypervisor
+):
+    """VBoxManage alone tells of that, as it does of an endpoint without a server."""
+    machine = vbox.add("k8s-1")
+    said = "VBoxManage: error: Code NS_ERROR_ABORT (0x80004004) - Operation aborted\n"
+    vbox.trouble("showvminfo", stderr=said, code=1, times=2)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+    vbox.trouble("showvminfo", stderr=said, code=1)
+    evidence = hypervisor.read(machine)
+    assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
+    assert "its process ended" in evidence.raw
 
 
 def test_a_machine_that_the_list_calls_inaccessible_is_asked_once_in_a_sweep(vbox, hypervisor):
@@ -563,6 +579,22 @@ def test_a_machine_that_was_started_again_is_not_absent(vbox, hypervisor):
 
 
 # -- VBoxManage -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", ["--version", "list vms", "showvminfo"])
+def test_who_meets_a_server_that_leaves_asks_once_more(vbox, hypervisor, on):
+    """VBoxSVC leaves 5 s after its last client, and a sweep may come every 5 s."""
+    vbox.add("k8s-1")
+    vbox.trouble(on, stderr=NO_SERVER, code=1, times=1)
+    assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
+    assert hypervisor.describe().version == "VirtualBox 7.2.22_Debianr175245"
+
+
+def test_an_endpoint_without_a_server_is_not_asked_for_ever(vbox, hypervisor):
+    vbox.trouble("list", stderr=NO_SERVER, code=1)
+    with pytest.raises(HypervisorUnreachable, match="0x80040154"):
+        hypervisor.sweep()
+    assert vbox.calls() == [["list", "vms"]] * 2
 
 
 def all_readings(hypervisor, machine):
