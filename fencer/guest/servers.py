@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -88,15 +89,15 @@ def another(own: Access, entry: str) -> Access | None:
 
 
 def on_this_machine(host: str) -> bool:
-    """Whether an address is this machine's own; of a name that is not asked."""
-    try:
-        at = ip_address(host)
-        kind = socket.AF_INET if at.version == 4 else socket.AF_INET6  # noqa: PLR2004
-        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, 9))  # sends nothing: the kernel only chooses from where it would
-            return at.is_loopback or probe.getsockname()[0] == host
-    except (OSError, ValueError):
-        return host in ("localhost", "::1")
+    """Whether all that is behind an address, or a name, is this machine."""
+    owns = []
+    with suppress(OSError, ValueError):  # a name that nobody has, or that is none
+        for family, kind, _, _, at in socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM):
+            with suppress(OSError), socket.socket(family, kind) as probe:
+                probe.connect(at)  # sends nothing: the kernel only chooses from where it would
+                to = probe.getpeername()[0]
+                owns.append(to == probe.getsockname()[0] or ip_address(to).is_loopback)
+    return bool(owns) and all(owns)
 
 
 def _listed(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -745,10 +746,34 @@ def test_a_kubeconfig_from_elsewhere_has_no_others(machine: Machine, authority: 
         ("127.0.0.1", True),
         ("127.0.1.1", True),
         ("localhost", True),
+        ("LocalHost", True),
         ("::1", True),
-        ("api", False),
-        ("192.0.2.1", False),
+        ("0.0.0.0", True),  # noqa: S104 - nothing is bound there
+        ("::", True),
+        ("::ffff:127.0.0.1", True),
+        ("127.1", True),
+        ("api.invalid", False),
+        ("x" * 300, False),
+        ("198.51.100.1", False),
+        ("::ffff:198.51.100.1", False),
     ],
 )
 def test_whose_address_it_is(host: str, here: bool) -> None:
+    """An API server is asked by whatever a person wrote: this machine has many names."""
     assert servers.on_this_machine(host) is here
+
+
+@pytest.mark.parametrize(
+    ("behind", "here"), [(["127.0.1.1"], True), (["127.0.0.1", "198.51.100.1"], False)], ids=["own", "robin"]
+)
+def test_a_name_is_whatever_is_behind_it(
+    monkeypatch: pytest.MonkeyPatch, behind: list[str], here: bool
+) -> None:
+    """This machine's own, as Debian's /etc/hosts has it; or a round robin: who asks goes on with the next."""
+    resolve = socket.getaddrinfo
+
+    def name(_: str, *more: Any, **other: Any) -> list[Any]:
+        return [it for host in behind for it in resolve(host, *more, **other)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", name)
+    assert servers.on_this_machine("k8s-1") is here
