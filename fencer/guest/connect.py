@@ -60,7 +60,7 @@ def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Othe
 
     @lru_cache(maxsize=None)
     def command() -> str:
-        show = ["systemctl", "show", *place.units, "--property=ExecStart"]
+        show = ["systemctl", "show", *place.units, "--property=ExecStart,Environment,EnvironmentFiles"]
         return run(show).text if place.settings else ""
 
     return lambda: servers.others(root, place, access, command())

@@ -193,6 +193,42 @@ def test_what_a_server_joined_by_stands_on_its_command_line(machine: Machine, wo
     assert _others(machine, "k3s", "argv[]=/usr/local/bin/k3s server --cluster-init ;") == ([], [])
 
 
+ENV_FILES = {
+    "k3s, as its installation writes it": ("K3S_TOKEN='t'\nK3S_URL='https://10.0.0.2:6443'\n", 1),
+    "RKE2, as a person does": ('# RKE2_URL=https://10.0.0.9:9345\nRKE2_URL="https://10.0.0.2:9345"\n', 1),
+    "bare": ("K3S_URL=https://10.0.0.2:6443\n", 1),
+    "of another program": (
+        "MY_K3S_URL=https://10.0.0.2:6443\nK3S_DATASTORE_ENDPOINT=https://10.0.0.3:2379\n",
+        0,
+    ),
+    "empty": ("K3S_URL=\n", 0),
+}
+
+
+@pytest.mark.parametrize("case", ENV_FILES)
+@pytest.mark.parametrize("property_", ["EnvironmentFiles", "EnvironmentFile"])
+def test_what_a_server_joined_by_stands_in_its_units_files_of_variables(
+    machine: Machine, case: str, property_: str
+) -> None:
+    """One of which an installation leaves out is no trouble: all are `-`, to be there or not."""
+    text, listed = ENV_FILES[case]
+    machine.write("etc/systemd/system/k3s.service.env", text).chmod(0o600)
+    names = ("/etc/default/k3s", "/etc/sysconfig/k3s", "/etc/systemd/system/k3s.service.env")
+    command = "".join(f"{property_}={name} (ignore_errors=yes)\n" for name in names)
+    assert _others(machine, "k3s", command) == (LISTED[:listed], [])
+
+
+def test_what_a_server_joined_by_stands_among_its_units_variables(machine: Machine) -> None:
+    command = "ExecStart={ k3s server ; }\nEnvironment=HOME=/root K3S_URL=https://10.0.0.2:6443 K3S_TOKEN=t\n"
+    assert _others(machine, "k3s", command) == (LISTED[:1], [])
+
+
+def test_a_file_of_variables_that_others_may_write_is_not_believed(machine: Machine) -> None:
+    machine.write("etc/default/k3s", "K3S_URL=https://10.0.0.2:6443\n").chmod(0o666)
+    found, (trouble,) = _others(machine, "k3s", "EnvironmentFiles=/etc/default/k3s (ignore_errors=yes)\n")
+    assert (found, trouble.split(":")[0]) == ([], "/etc/default/k3s")
+
+
 @pytest.mark.parametrize("name", [place.name for place in PLACES])
 def test_nothing_listed_is_nothing(machine: Machine, name: str) -> None:
     assert _others(machine, name) == ([], [])
