@@ -7,11 +7,12 @@ from enum import Enum
 from typing import Iterator
 
 from fencer.guest.facts import Connection, Facts, Kubelet, Setting, Unit
-from fencer.guest.places import PLACES
+from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
 
 _INSTALL = "fencer-guest install"
+_LOGIND = "install and start systemd-logind (libpam-systemd, dbus)"
 _MASK = "/etc/systemd/logind.conf.d"
 _MARGIN_S = 15.0
 """Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
@@ -63,8 +64,7 @@ def judge(facts: Facts) -> list[Finding]:
 def _kubelet(facts: Facts) -> Iterator[Finding]:
     kubelet, connection = facts.kubelet, facts.connection
     if not kubelet.unit:
-        names = ", ".join(unit for place in PLACES for unit in place.units)
-        yield Finding("kubelet", FAIL, "none runs here", f"start it (looked for {names})")
+        yield Finding("kubelet", FAIL, "none runs here", f"start it (looked for {', '.join(UNITS)})")
     elif kubelet.doubt:
         yield Finding("kubelet", WARN, kubelet.doubt)
     else:
@@ -179,12 +179,7 @@ def _no_lock(facts: Facts, name: str) -> Finding:
     logind, grace_s = facts.logind, facts.kubelet.grace_s
     text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
     if not logind.running:
-        return Finding(
-            name,
-            FAIL,
-            f"{text}; no logind runs",
-            "install and start systemd-logind (libpam-systemd, dbus)",
-        )
+        return Finding(name, FAIL, f"{text}; no logind runs", _LOGIND)
     if logind.delay_s is not None and logind.delay_s < grace_s:
         text += f"; logind grants {told(logind.delay_s)}{_set_in(logind.delay_set)}"
         return Finding(name, FAIL, text, _raise_delay(logind.delay_set, grace_s))
@@ -195,7 +190,7 @@ def _logind(facts: Facts) -> Iterator[Finding]:
     logind = facts.logind
     if not logind.running:
         text = "does not run: no power button is heard, and no lock is granted"
-        yield Finding("logind", WARN, text, "install and start systemd-logind (libpam-systemd, dbus)")
+        yield Finding("logind", WARN, text, _LOGIND)
         return
     winner = logind.delay_set[-1] if logind.delay_set else None
     set_s = seconds(winner.value) if winner else None

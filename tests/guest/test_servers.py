@@ -23,7 +23,7 @@ from fencer.guest import servers
 from fencer.guest.api import Api
 from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
-from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Unreachable
+from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Unreachable, Unusable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, DRAIN, Cordon, write_cordon
@@ -761,6 +761,77 @@ def test_a_k3s_server_whose_own_api_server_is_gone(
     machine.k3s_command = f"argv[]=/usr/local/bin/k3s server --server https://localhost:{port}"
     assert connect(machine.root, machine.run, say=said.append).read(WITHIN_S).name == "k8s-1"
     assert len(said) == 1
+
+
+class Knowing(Server):
+    """An API server that tells who asks it.
+
+    Args:
+        user: Their name.
+        reviews: The status of that answer.
+    """
+
+    def __init__(self, user: str = "system:node:k8s-1", reviews: int = 201) -> None:
+        super().__init__()
+        self.evicts = reviews
+        self.body["status"] = {"userInfo": {"username": user}, "nodeInfo": {"bootID": BOOT}}
+
+
+REVIEW = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def _with_token(machine: Machine, authority: Authority, own: int, *others: int) -> Machine:
+    """Lay out a k3s server whose kubelet has a token, and no certificate that names it."""
+    cluster = {"server": f"https://127.0.0.1:{own}", "certificate-authority": "ca"}
+    content = {
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    agent = "var/lib/rancher/k3s/agent"
+    machine.write(f"{agent}/ca", authority.ca_file.read_text())
+    machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
+    machine.k3s_command = "".join(f" --server https://127.0.0.1:{port}" for port in others)
+    return machine
+
+
+@pytest.mark.parametrize("first", ["closed", "down"])
+def test_who_has_a_token_is_told_their_name_by_whoever_is_there(
+    machine: Machine, authority: Authority, running: Callable[..., int], closed: int, first: str
+) -> None:
+    """One that knows nobody by this token is no answer, however fast it is."""
+    stranger, other = Knowing(reviews=401), Knowing()
+    stranger.body["status"] = "Failure"
+    own = closed if first == "closed" else running(Knowing(reviews=503))
+    _with_token(machine, authority, own, running(stranger), running(other))
+    client = connect(machine.root, machine.run)
+    assert client.name == "k8s-1"
+    assert REVIEW in other.asked
+    assert client.read(WITHIN_S).boot_id == BOOT
+
+
+@pytest.mark.parametrize(("status", "user"), [(401, ""), (404, ""), (201, "system:serviceaccount:a:b")])
+def test_whom_the_first_server_knows_as_no_kubelet_has_to_name_the_node(
+    machine: Machine, authority: Authority, running: Callable[..., int], status: int, user: str
+) -> None:
+    """It has answered. Without such reviews (Kubernetes before 1.28) that is all it can say."""
+    other = Knowing()
+    _with_token(machine, authority, running(Knowing(user, status)), running(other))
+    with pytest.raises(Unusable, match="name the node: --node NAME"):
+        connect(machine.root, machine.run)
+    assert other.asked == []
+
+
+def test_where_nobody_tells_a_name_it_is_said_of_each(
+    machine: Machine, authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """Not that its user is no kubelet: that is not known."""
+    down = running(Knowing(reviews=503))
+    _with_token(machine, authority, closed, down)
+    with pytest.raises(Unreachable) as told:
+        connect(machine.root, machine.run)
+    refused = f"https://127.0.0.1:{closed}: Connection refused"
+    assert str(told.value) == f"{refused}; https://127.0.0.1:{down}: so it is"
 
 
 def test_a_kubeconfig_from_elsewhere_has_no_others(machine: Machine, authority: Authority) -> None:
