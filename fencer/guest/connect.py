@@ -71,7 +71,8 @@ def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Othe
 def _seen_by(api: Api) -> str | None:
     """Ask the API server who we are; where it is gone, all others; who answers first counts."""
     troubles = []
-    for asked in ([api.first], api.rest(api.first)[0]):
+    for gone in (False, True):
+        asked = api.rest(api.first)[0] if gone else [api.first]
         for access, answer, trouble in api.each(asked, _WHO_AM_I, ASK_WITHIN_S, _lasts, _REVIEW):
             user = mapping(mapping(answer.body.get("status")).get("userInfo")).get("username")
             matched = _USER.fullmatch(str(user))

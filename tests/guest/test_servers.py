@@ -815,11 +815,17 @@ def test_whom_the_first_server_knows_as_no_kubelet_has_to_name_the_node(
     machine: Machine, authority: Authority, running: Callable[..., int], status: int, user: str
 ) -> None:
     """It has answered. Without such reviews (Kubernetes before 1.28) that is all it can say."""
-    other = Knowing()
+    other, ran = Knowing(), list[Sequence[str]]()
     _with_token(machine, authority, running(Knowing(user, status)), running(other))
+
+    def run(command: Sequence[str]) -> Ran:
+        ran.append(command)
+        return machine.run(command)
+
     with pytest.raises(Unusable, match="name the node: --node NAME"):
-        connect(machine.root, machine.run)
+        connect(machine.root, run)
     assert other.asked == []
+    assert not [command for command in ran if "--property=ExecStart" in command[-1]], "a list is not needed"
 
 
 def test_where_nobody_tells_a_name_it_is_said_of_each(
