@@ -14,6 +14,12 @@ from fencer.guest.ways import drain_works, lock_held
 _INSTALL = "fencer-guest install"
 _LOGIND = "install and start systemd-logind (libpam-systemd, dbus)"
 _MASK = "/etc/systemd/logind.conf.d"
+_BALANCED = ("-agent.service", "worker.service")
+"""Units that run no API server: what their kubelet asks on this machine is a load balancer of their own.
+
+Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. Of others it cannot be told: the
+proxies of kubespray (docs/operations/ha-mode.md) and MicroK8s (default-args/traefik) have the port of an
+API server."""
 _MARGIN_S = 15.0
 """Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
 
@@ -75,23 +81,21 @@ def _kubelet(facts: Facts) -> Iterator[Finding]:
         text = f"{connection.server} answers {connection.node} (by {connection.source})"
         nexts = ", ".join(connection.others)
         yield Finding("api", OK, text + (f"; if it does not: {nexts}" if nexts else ""))
-    yield from _servers(connection)
+    yield from _servers(connection, kubelet.unit)
 
 
-def _servers(connection: Connection) -> Iterator[Finding]:
+def _servers(connection: Connection, unit: str) -> Iterator[Finding]:
     if connection.lost:
         yield Finding("api", WARN, f"the server that the kubeconfig names does not answer: {connection.lost}")
     for trouble in connection.useless:
         yield Finding("api", WARN, f"listed, but of no help: {trouble}")
     if connection.unread:
         yield Finding("api", WARN, f"who else may be asked is not known: {connection.unread}")
-    elif connection.alone:
-        yield Finding(
-            "api",
-            WARN,
-            "it is on this machine, and nothing lists another: where it is gone first, nothing is drained",
-            "one server: graceful node shutdown does more; several: `server:` of k3s and RKE2 (config.yaml)",
-        )
+    elif connection.alone and not unit.endswith(_BALANCED):
+        text = "it is on this machine, and nothing lists another: where it is gone first, nothing is drained"
+        joined = unit.startswith(("k3s", "rke2"))
+        several = "several: `server:` in config.yaml" if joined else "a load balancer goes on by itself"
+        yield Finding("api", WARN, text, f"one server: graceful node shutdown does more; {several}")
 
 
 def _drain(facts: Facts) -> Iterator[Finding]:
