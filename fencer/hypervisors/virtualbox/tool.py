@@ -14,10 +14,10 @@ from fencer.hypervisors.virtualbox.errors import (
     IN_BETWEEN,
     INACCESSIBLE,
     PASSING,
-    SERVER_LEAVES,
     code_of,
     failure,
     kind_of,
+    meets_leaving_server,
 )
 from fencer.hypervisors.virtualbox.parse import (
     NAME_OF_INACCESSIBLE,
@@ -221,7 +221,7 @@ class Tool:
     ) -> Output:
         run = partial(self._runner.run, *words, enough_bytes=enough_bytes, again_s=self._settings.again_s)
         output = run(deadline_s=budget.next_s(most_s))
-        if output.code != 0 and code_of(output) == SERVER_LEAVES and budget.left_s() > 0:
+        if meets_leaving_server(output) and budget.left_s() > 0:
             return run(deadline_s=budget.next_s(most_s))
         return output
 
