@@ -1,4 +1,4 @@
-"""`Hints`: wake-ups of somebody else's adapter; none is lost, and they come so seldom that fencer can rest."""
+"""`Hints`: wake-ups of somebody else's adapter; none is lost, and they come so seldom that fencer rests."""
 
 from __future__ import annotations
 
