@@ -91,10 +91,25 @@ def test_what_is_wrong_is_said_with_its_place(cells, problems_of, written, said)
 
 @pytest.mark.parametrize(
     "name",
-    (
-        "api_key apikey pass db_pass passwd pwd user_pwd auth basic_auth private_key credential credentials "
-        "access_key secret_key tokens apitoken rootpassword"
-    ).split(),
+    [
+        "api_key",
+        "apikey",
+        "pass",
+        "db_pass",
+        "passwd",
+        "pwd",
+        "user_pwd",
+        "auth",
+        "basic_auth",
+        "private_key",
+        "credential",
+        "credentials",
+        "access_key",
+        "secret_key",
+        "tokens",
+        "apitoken",
+        "rootpassword",
+    ],
 )
 def test_a_secret_among_the_settings_is_refused_and_not_shown(cells, problems_of, name):
     (problem,) = problems_of(f"{CELLS}    settings: {{{name}: t0psecret}}\n")
