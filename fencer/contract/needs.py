@@ -25,4 +25,4 @@ def needs(ability: str) -> pytest.MarkDecorator:
         KeyError: there is no such ability.
     """
     ABILITIES[ability]
-    return pytest.mark.needs(ability)
+    return pytest.mark.fencer_needs(ability)

@@ -21,6 +21,8 @@ from fencer.ports import Hypervisor
 
 GROUP = "fencer.hypervisors"
 _METHODS = ("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start", "close")
+OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
+"""The types that fencer has an adapter for itself. One of others that is called so is never found."""
 API = 1
 """Of what adapters and fencer ask of each other; it grows with what an adapter has to know of."""
 

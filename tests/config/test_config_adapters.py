@@ -16,6 +16,12 @@ from tests.support.adapters import install, on_path
 CELLS = VALID.replace("type: libvirt", "type: cells").replace("    uri: qemu:///system\n", "")
 
 
+REFUSED = (
+    "api_key apikey pass db_pass passwd pwd user_pwd auth basic_auth private_key "
+    "credential credentials access_key secret_key tokens apitoken rootpassword"
+)
+
+
 def test_everything_written_arrives(cells, load_text):
     config = load_text(WITH_OTHERS)
     assert config.endpoints[-1] == AdapterEndpoint(
@@ -89,28 +95,7 @@ def test_what_is_wrong_is_said_with_its_place(cells, problems_of, written, said)
     assert problem.startswith(f"config.yaml:7: hypervisors[0]{said}")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "api_key",
-        "apikey",
-        "pass",
-        "db_pass",
-        "passwd",
-        "pwd",
-        "user_pwd",
-        "auth",
-        "basic_auth",
-        "private_key",
-        "credential",
-        "credentials",
-        "access_key",
-        "secret_key",
-        "tokens",
-        "apitoken",
-        "rootpassword",
-    ],
-)
+@pytest.mark.parametrize("name", REFUSED.split())
 def test_a_secret_among_the_settings_is_refused_and_not_shown(cells, problems_of, name):
     (problem,) = problems_of(f"{CELLS}    settings: {{{name}: t0psecret}}\n")
     assert f".settings.{name}: {name} is not to be written here: write it into a file, and " in problem
