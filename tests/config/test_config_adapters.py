@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from fencer.config.keys import OWN_TYPES
 from fencer.config.schema import json_schema, sections_at
 from fencer.config.settings import AdapterEndpoint, LibvirtEndpoint, PowerWitness
 from fencer.core.identity import Admission
+from fencer.hypervisors.adapters import AdapterSettings, connect
 from tests.config.samples import VALID, WITH_OTHERS
-from tests.support.adapters import install, on_path
+from tests.support.adapters import EXAMPLE, install, on_path
 
 CELLS = VALID.replace("type: libvirt", "type: cells").replace("    uri: qemu:///system\n", "")
 
@@ -93,6 +95,18 @@ def test_a_type_that_nobody_brings_is_told_with_those_that_there_are(cells, prob
 def test_what_is_wrong_is_said_with_its_place(cells, problems_of, written, said):
     (problem,) = problems_of(f"{CELLS}    {written}\n")
     assert problem.startswith(f"config.yaml:7: hypervisors[0]{said}")
+
+
+def test_the_configuration_of_the_guide_is_taken_by_fencer_and_by_the_example(cells, load_text):
+    section = (EXAMPLE.parent / "adapters.md").read_text().partition("## For its users\n\n")[2]
+    block = re.match(r"(?:(?:    .*)?\n)+", section)
+    config = load_text(textwrap.dedent(block[0]))
+    assert config.nodes
+    (endpoint,) = config.endpoints
+    assert endpoint == AdapterEndpoint(
+        "farm", "cells", {"farm": "/srv/farm"}, power=Admission(mapped=True), one_host=True
+    )
+    connect("cells", AdapterSettings("farm", endpoint.settings, endpoint.secret_files, now_s=lambda: 0.0))
 
 
 @pytest.mark.parametrize("name", REFUSED.split())

@@ -54,6 +54,13 @@ def test_the_guide_names_all_that_a_lab_may_lack():
     assert set(ABILITIES) - named == set()
 
 
+def test_the_guide_has_the_words_that_the_contract_looks_for_in_errors():
+    sources = "".join(path.read_text() for path in SUITE.parent.glob("*.py"))
+    looked_for = re.findall(r'match="([^"]+)"', sources)
+    assert looked_for
+    assert [words for words in looked_for if f'"{words}"' not in GUIDE.read_text()] == []
+
+
 def test_a_test_can_be_named(tmp_path):
     done = pytest_on("cells", tmp_path / "here", install_example(tmp_path), "-k", "shuts_down", "-v")
     assert "1 passed" in done.stdout, done.stdout + done.stderr
