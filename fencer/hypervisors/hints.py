@@ -42,14 +42,13 @@ class Hints:
         with self._lock:
             if self._waiting:
                 return
-            rest_s = self._again_at_s - self._now_s()
-            self._waiting = rest_s > 0
-            if not self._waiting:
-                self._again_at_s = self._now_s() + REST_S
-        if rest_s > 0:
-            self._later(rest_s, self._wake_for_all)
-        else:
-            self._wake()
+            now_s = self._now_s()
+            if now_s < self._again_at_s:
+                self._later(self._again_at_s - now_s, self._wake_for_all)
+                self._waiting = True
+                return
+            self._again_at_s = now_s + REST_S
+        self._wake()
 
     def _wake_for_all(self) -> None:
         with self._lock:
