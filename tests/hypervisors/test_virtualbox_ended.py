@@ -148,6 +148,18 @@ def test_nothing_is_over_while_its_own_process_is_seen_nor_a_run_of_unknown_end_
             assert told.lived_here or not told.scene.place.shared_by
 
 
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["told before it", "told after it"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved"])
+def test_a_run_whose_guest_was_teleported_is_never_over_here(state, changed_s):
+    """Once VBoxSVC has gone, the next one calls ``teleported`` ``poweroff``, of the same date."""
+    teleported = LogHead(moment_of(BEGAN_S), cold_start=True, away=True)
+    for facts in ({}, REBOOTED, {"lived_here": True}, {"seen_for_s": 0.0}):
+        found = find(replace(look(state, changed_s, **facts), log=teleported))
+        assert found.ending is Ending.OPEN
+        assert "teleport" in found.why
+        assert "--confirm-guest-off" in found.way_out
+
+
 # -- an end that VirtualBox dated -----------------------------------------------------------------------
 
 DOUBTS = {

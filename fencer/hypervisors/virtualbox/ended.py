@@ -11,7 +11,9 @@ Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of o
 machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
 settings file was written during the run (a snapshot does), it holds a date of that run: the second server
 calls a machine that runs off since *after* its log was opened. So an off without doubt is one of which the
-log itself tells: it does so of every end but a killed process's, also of a start that failed.
+log itself tells: it does so of every end but a killed process's, also of a start that failed. And of a
+machine that was teleported, which runs on elsewhere, only its log tells for long: once VBoxSVC has gone, 5 s
+after its last client, the next one calls it ``poweroff``.
 """
 
 from __future__ import annotations
@@ -121,6 +123,8 @@ def needs_place(machine: Machine, log: LogHead) -> bool:
 
 def find(look: Look) -> Finding:
     """Judge a machine that VirtualBox calls off."""
+    if look.log.away:
+        return Finding(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 
@@ -194,6 +198,10 @@ def _second_server(suspect: Process) -> str:
 WAY_OUT: Final = (
     "the machine started and stopped once, which VirtualBox then records, or --confirm-guest-off WHY if you "
     "know that it is off: it can have ended with its host or with a VBoxSVC that was killed"
+)
+WAY_BACK: Final = (
+    "the machine started and stopped once here, when it runs nowhere else, or --confirm-guest-off WHY if you "
+    "know that it is off there, too"
 )
 
 
