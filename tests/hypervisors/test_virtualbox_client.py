@@ -442,6 +442,7 @@ def test_aborted_is_held_where_the_host_cannot_be_asked(vbox, clock):
     machine = runs(vbox)
     settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
     hypervisor = VirtualBoxHypervisor(settings, clock.now_s)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
     vbox.run("startvm", machine.id, "--type", "emergencystop")
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 20

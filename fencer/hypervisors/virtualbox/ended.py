@@ -144,9 +144,15 @@ def _of_dated_end(look: Look) -> Finding:
 
 
 def _of_aborted(look: Look, doubt: str) -> Finding:
-    """Judge an end without a word of the log's: time alone ends a doubt only where no process is there."""
+    """Judge an end without a word of the log's.
+
+    Time alone ends a doubt only where no process is there, and only of a run that this VBoxSVC was heard to
+    run: of another one's it may tell an end before that run, with a date after the log if a clock was set
+    back in between, or is another host's.
+    """
     seen_s = look.seen_for_s
-    if not doubt or (look.suspects.any is None and seen_s >= ABORTED_FOR_S):
+    by_time = look.lived_here and look.suspects.any is None and seen_s >= ABORTED_FOR_S
+    if not doubt or by_time:
         return Finding(Ending.OVER)
     if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
