@@ -524,6 +524,14 @@ def test_a_machine_removed_after_its_end_is_absent_beside_its_neighbours(vbox, h
     assert "poweroff since" in absent.raw
 
 
+def test_a_machine_that_another_user_runs_now_is_not_absent(vbox, hypervisor):
+    machine = stopped_and_gone(vbox, hypervisor, "neighbour")
+    line = f"/usr/lib/virtualbox/VBoxHeadless --comment k8s-1 --startvm {machine.id} --vrde config"
+    vbox.host(processes=[[4242, "-", "Sl", line]])
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
+
+
 def test_a_registry_that_became_empty_proves_no_absence(vbox, hypervisor):
     machine = stopped_and_gone(vbox, hypervisor)
     with pytest.raises(GuestNotFound):
