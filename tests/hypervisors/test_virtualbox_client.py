@@ -438,6 +438,17 @@ def test_aborted_counts_at_once_where_the_host_has_no_process_of_it(vbox, hyperv
     assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, True)
 
 
+def test_a_copy_that_is_off_proves_nothing_while_another_users_machine_runs_under_its_name(
+    vbox, hypervisor, clock
+):
+    """Both have its UUID; the log of the copy, which ends as it should, is not that run's."""
+    machine = vbox.add("k8s-1", "poweroff")
+    vbox.host(processes=[[4242, "-", "Sl", "/usr/lib/virtualbox/VBoxHeadless --startvm k8s-1"]])
+    for expected in (PowerState.STOPPING, PowerState.UNKNOWN):
+        assert hypervisor.read(machine).power_state is expected
+        clock.ahead_s += 20
+
+
 def test_aborted_is_held_where_the_host_cannot_be_asked(vbox, clock):
     machine = runs(vbox)
     settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
