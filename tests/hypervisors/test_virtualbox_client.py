@@ -178,7 +178,10 @@ def test_a_machine_never_read_that_is_inaccessible_goes_by_its_uuid(vbox, hyperv
     assert swept.guest.key == ("lab", machine.id, machine.id)
 
 
-@pytest.mark.parametrize("code", ["E_UNEXPECTED (0x8000ffff)", "NS_ERROR_CALL_FAILED (0x800706be)"])
+@pytest.mark.parametrize(
+    "code",
+    ["E_UNEXPECTED (0x8000ffff)", "NS_ERROR_CALL_FAILED (0x800706be)", "NS_ERROR_ABORT (0x80004004)"],
+)
 def test_a_machine_between_two_states_is_unknown(vbox, hypervisor, code):
     machine = vbox.add("k8s-1")
     sentence = "VBoxManage: error: The object is not ready\nVBoxManage: error: Details: code"
@@ -194,6 +197,8 @@ ON_THE_WAY = {
     "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
     "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
     "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
+    "is saved": ("Could not open the file", "VBOX_E_FILE_ERROR (0x80bb0004)", "memory is being saved"),
+    "ends": ("Wrong state", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session is about to end"),
 }
 
 

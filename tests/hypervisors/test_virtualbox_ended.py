@@ -224,8 +224,7 @@ def test_aborted_is_held_for_a_while_and_then_as_long_as_a_process_is_there_that
 @doubtful
 @pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
 def test_no_time_ends_a_doubt_about_a_run_that_was_never_seen_alive_here(state, facts):
-    """A second VBoxSVC, or another host's, tells ``aborted`` of before that run: with a date after its log,
-    where a clock was set back in between. Of a machine that runs."""
+    """Another VBoxSVC tells ``aborted`` of before that run, dated after its log where a clock was set back."""
     found = find(look(state, AFTER_S, **facts))
     assert found.ending is Ending.OPEN
     assert "--confirm-guest-off" in found.way_out
