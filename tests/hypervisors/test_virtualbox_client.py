@@ -415,6 +415,19 @@ def test_a_machine_that_died_with_its_server_stays_unknown_with_a_reason(
     assert why in problem
 
 
+def test_a_machine_that_was_restored_and_seen_alive_is_off_once_it_died_with_its_server(
+    vbox, hypervisor, clock
+):
+    """A restore writes the settings file after the log was opened, as whoever changes a setting does."""
+    machine = runs(vbox)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+    vbox.change(machine, written_s=4_000_000_000)
+    vbox.forget_runs()
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
 def test_a_machine_on_a_shared_folder_is_off_if_its_run_was_seen_alive_here(vbox, hypervisor, clock):
     machine = runs(vbox)
     vbox.change(machine, filesystem="nfs4")

@@ -58,6 +58,7 @@ OVER = {
     "... and the boot not known": {"booted_s": None},
     "no process for long, on a shared folder, the run seen alive here": {"place": NFS, "lived_here": True},
     "... its settings written by the start itself": {"place": Place("", BEGAN_S + START_WRITES_S)},
+    "... or later, the run seen alive here": {"place": Place("", AFTER_S), "lived_here": True},
 }
 
 
@@ -98,6 +99,10 @@ OPEN = {
     "on a shared folder": ({"place": NFS}, "nfs4"),
     "... after a boot of this host": ({"place": NFS, **REBOOTED}, "nfs4"),
     "its settings written later": ({"place": Place("", BEGAN_S + START_WRITES_S + 0.1)}, "settings file"),
+    "... the run seen alive here, and its memory saved then": (
+        {"place": Place("", AFTER_S), "lived_here": True, "ended": "Saved"},
+        "settings file",
+    ),
 }
 
 
@@ -224,7 +229,7 @@ def test_aborted_is_held_for_a_while_and_then_as_long_as_a_process_is_there_that
 @doubtful
 @pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
 def test_no_time_ends_a_doubt_about_a_run_that_was_never_seen_alive_here(state, facts):
-    """Another VBoxSVC tells ``aborted`` of before that run, dated after its log where a clock was set back."""
+    """Another VBoxSVC tells ``aborted`` of before that run, dated after its log if a clock was set back."""
     found = find(look(state, AFTER_S, **facts))
     assert found.ending is Ending.OPEN
     assert "--confirm-guest-off" in found.way_out

@@ -170,10 +170,19 @@ def _of_unknown_run(look: Look) -> Finding:
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
         return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
-    if place and opened < moment_of(place.written_s - START_WRITES_S):
+    if place and opened < moment_of(place.written_s - START_WRITES_S) and not _is_read_since(look):
         written = f"its settings file was written at {date(moment_of(place.written_s))}"
         return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
     return _by_quiet(look, began)
+
+
+def _is_read_since(look: Look) -> bool:
+    """Whether what the settings file tells is known to the VBoxSVC that is asked, and no saved memory.
+
+    Another one was asked before, and ran it: so this one began later, and read what each restored run, and a
+    `setextradata`, writes there.
+    """
+    return look.lived_here and look.log.ended != "Saved"
 
 
 def _by_quiet(look: Look, told: str) -> Finding:
