@@ -5,11 +5,12 @@ from typing import Annotated
 
 from pydantic import WithJsonSchema
 
+from fencer.config.adapter_texts import OpenSettingName, SecretFile, Setting, SettingName
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, key
 from fencer.config.power_section import PowerSection
 from fencer.config.settings import AdapterEndpoint
-from fencer.config.texts import AbsolutePath, EndpointName, OpenSettingName, Setting, SettingName, Word
+from fencer.config.texts import EndpointName, Word
 
 OtherType = Annotated[Word, WithJsonSchema({"type": "string", "not": {"enum": list(OWN_TYPES)}})]
 """Not one of fencer's own: else an editor could not tell which section is meant."""
@@ -33,7 +34,7 @@ class AdapterSection(Section):
         ),
     ] = None
     secret_files: Annotated[
-        dict[SettingName, AbsolutePath] | None,
+        dict[SettingName, SecretFile] | None,
         key(
             "Files with credentials, by the names that the adapter gives them. For fencer alone: mode 0600.",
             example={"token": "/etc/fencer/farm-token"},

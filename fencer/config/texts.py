@@ -3,10 +3,10 @@
 import re
 import uuid
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator
 
 from fencer.config.document import quoted
 from fencer.core.identity import MEANINGLESS
@@ -29,7 +29,6 @@ OURS = {
     "missing_as_off": "an outlet that is not found is not off",
 }
 """Options of fence agents that only fencer sets, each with why."""
-_SECRET = re.compile(r"(^|_)(password|passwd|passphrase|secret|token|credentials?)$")
 _PASSWORD = re.compile(r"(?<=//)([^/?#@:]*):[^/?#]*@")
 
 
@@ -159,32 +158,6 @@ def _option(text: str) -> str:
     return text
 
 
-def _setting_name(text: str) -> str:
-    if not _OPTION.fullmatch(text):
-        raise ValueError(f"must be a setting of the adapter, like server_url, not {quoted(text)}")
-    return text
-
-
-def _open_setting_name(text: str) -> str:
-    if _SECRET.search(_setting_name(text)):
-        raise ValueError(
-            f"{text} is not to be written here: write it into a file, and name that in secret_files"
-        )
-    return text
-
-
-def _setting(value: Any) -> Any:
-    """Take what an adapter may be told; it checks the rest by itself."""
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, str | int | float):
-            raise ValueError("must be text, a number, true or false, or a list of these")  # noqa: TRY004 - pydantic's
-        if isinstance(one, str) and not one.isprintable():
-            raise ValueError(f"must be one line, not {quoted(one)}")
-        if isinstance(one, str) and _PASSWORD.search(one):
-            raise ValueError("must not carry a password: write it into a file, and name that in secret_files")
-    return value
-
-
 def _promise(given: bool) -> bool:  # noqa: FBT001 - pydantic hands it over so
     if not given:
         raise ValueError("must be true, or the whole entry left out: asleep looks like off")
@@ -204,11 +177,4 @@ NodeName: TypeAlias = Annotated[str, AfterValidator(_node_name)]
 Guest: TypeAlias = Annotated[str, AfterValidator(_guest)]
 OptionName: TypeAlias = Annotated[str, AfterValidator(_option_name)]
 Promise: TypeAlias = Annotated[bool, AfterValidator(_promise)]
-SettingName: TypeAlias = Annotated[str, AfterValidator(_setting_name)]
-OpenSettingName: TypeAlias = Annotated[str, AfterValidator(_open_setting_name)]
-Setting: TypeAlias = Annotated[
-    Any,
-    AfterValidator(_setting),
-    WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
-]
 Option: TypeAlias = Annotated[str, AfterValidator(_option)]

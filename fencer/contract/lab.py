@@ -111,6 +111,18 @@ class Lab(ABC):
         """Make the state of this one guest unreadable, as a broken configuration would, and leave it so."""
         raise NotImplementedError(self._missing("spoil"))
 
+    def hold(self, guest: GuestRef) -> None:
+        """Hold a running guest, so that whatever kills it takes no effect until it is released.
+
+        So a disk that hangs holds a process that was killed: its memory is still there, and once the disk
+        answers, so are its last writes. A guest's disk that is suspended does the same.
+        """
+        raise NotImplementedError(self._missing("hold"))
+
+    def release(self, guest: GuestRef) -> None:
+        """Let a guest go that was held, to its end if it was killed meanwhile."""
+        raise NotImplementedError(self._missing("hold"))
+
     def _missing(self, ability: str) -> str:
         return f"the lab does not {ABILITIES[ability]}: write it, or say why not in cannot[{ability!r}]"
 

@@ -13,6 +13,7 @@ ABILITIES = {
     "events": "have `subscribe` tell of a guest's end",
     "records": "keep a record of the end of a guest that is deleted afterwards",
     "spoil": "make the state of one guest unreadable",
+    "hold": "hold a guest so that it outlives its kill until it is released",
 }
 """Each with what it is; `fencer.contract.lab.Lab.cannot` names those that there are not."""
 
@@ -24,4 +25,4 @@ def needs(ability: str) -> pytest.MarkDecorator:
         KeyError: there is no such ability.
     """
     ABILITIES[ability]
-    return pytest.mark.needs(ability)
+    return pytest.mark.fencer_needs(ability)

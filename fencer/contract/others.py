@@ -7,11 +7,13 @@ that tells when it was asked, and connects a second agent.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 import pytest
 
@@ -20,7 +22,13 @@ from fencer.contract.deadlines import order
 from fencer.contract.lab import Lab
 from fencer.contract.needs import needs
 from fencer.core.model import Evidence, GuestRef, PowerState
-from fencer.errors import ConfigError, GuestNotFound, HypervisorError
+from fencer.errors import (
+    ConfigError,
+    GuestNotFound,
+    HypervisorError,
+    HypervisorProtocol,
+    HypervisorUnreachable,
+)
 from fencer.hypervisors.adapters import AdapterSettings, unguarded
 from fencer.hypervisors.guarded import Guarded
 from fencer.ports import Hypervisor
@@ -28,6 +36,21 @@ from fencer.ports import Hypervisor
 NO_SUCH_SETTING = "no_such_setting"
 AT_ONCE = 4
 """So many threads ask: an answer that hangs is left behind, and the next one is asked for beside it."""
+ROUNDS = 16
+"""So often they ask at once, so that what is mixed up shows."""
+RUNS = 3
+"""What tells two runs apart by turns calls the third one as the first."""
+OTHERWISE = "lab-otherwise"
+"""What somebody else calls the endpoint."""
+
+Asking: TypeAlias = Callable[[Hypervisor, GuestRef], list[Evidence]]
+
+
+def _read(hypervisor: Hypervisor, guest: GuestRef) -> list[Evidence]:
+    return [hypervisor.read(guest)]
+
+
+by_each_way = pytest.mark.parametrize("ask", [_read, swept], ids=["read", "sweep"])
 
 
 class Bench:
@@ -43,16 +66,20 @@ class Bench:
         self._connected: list[Hypervisor] = []
 
     def connect(
-        self, now_s: Callable[[], float] | None = None, more: Mapping[str, object] = MappingProxyType({})
+        self,
+        now_s: Callable[[], float] | None = None,
+        more: Mapping[str, object] = MappingProxyType({}),
+        endpoint: str | None = None,
     ) -> Hypervisor:
         """Connect one more agent.
 
         Args:
             now_s: Its clock; None: the lab's.
             more: Settings beside those of the lab.
+            endpoint: What it calls the endpoint; None: as the lab.
         """
         settings = AdapterSettings(
-            self._lab.endpoint,
+            endpoint or self._lab.endpoint,
             {**self._lab.settings, **more},
             self._lab.secret_files,
             now_s=now_s or self._lab.now_s,
@@ -116,6 +143,41 @@ class OthersContract:
             assert (after.power_state, after.incarnation) == (PowerState.PAUSED, run)
         assert lab.lives(guest)
 
+    @needs("hold")
+    def test_a_guest_that_outlives_its_stop_is_not_off(
+        self, bench: Bench, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
+    ) -> None:
+        """That an order was sent, or answered with success, says nothing: its process may hang."""
+        run = hypervisor.read(guest).incarnation
+        lab.hold(guest)
+        try:
+            with suppress(HypervisorError):
+                order(hypervisor.stop, guest, run)
+            for reader in (hypervisor, bench.connect()):
+                assert _OFF.isdisjoint(_states(reader, guest)), f"{guest} lives, and reads off"
+            assert lab.lives(guest), "else the lab did not hold it, and nothing was shown"
+        finally:
+            lab.release(guest)
+        eventually_reads(hypervisor, lab, guest, PowerState.STOPPED)
+        assert not lab.lives(guest)
+
+    @by_each_way
+    def test_an_end_is_not_told_any_more_once_the_guest_was_started(
+        self, hypervisor: Hypervisor, lab: Lab, guest: GuestRef, ask: Asking
+    ) -> None:
+        """Nobody waits here: an end that is kept for a moment, and dated afresh, is a living guest's."""
+        lab.destroy(guest)
+        lab.eventually(
+            lambda: (
+                {one.power_state for way in (_read, swept) for one in way(hypervisor, guest)}
+                == {PowerState.STOPPED}
+            ),
+            f"{guest} told as off both ways",
+        )
+        lab.start(guest)
+        assert lab.lives(guest)
+        assert _OFF.isdisjoint(told.power_state for told in ask(hypervisor, guest))
+
     # -- who is who ---------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("kept", ["id", "name"])
@@ -131,6 +193,33 @@ class OthersContract:
             order(hypervisor.stop, stranger)
         assert hypervisor.read(guest).power_state is PowerState.RUNNING
 
+    @pytest.mark.parametrize("uuid", ["same", "other"])
+    @pytest.mark.parametrize("altered", ["shorter", "longer"])
+    def test_a_guest_of_a_similar_id_is_another_guest(
+        self, hypervisor: Hypervisor, guest: GuestRef, altered: str, uuid: str
+    ) -> None:
+        """What is found by the beginning of its id is somebody else: 10 and 101, web and web2."""
+        similar = {"shorter": guest.id[:-1], "longer": f"{guest.id}0"}[altered]
+        stranger = replace(guest, id=similar, uuid={"same": guest.uuid, "other": NOBODY}[uuid])
+        with pytest.raises(GuestNotFound):
+            hypervisor.read(stranger)
+        with pytest.raises(GuestNotFound):
+            order(hypervisor.stop, stranger)
+        assert hypervisor.read(guest).power_state is PowerState.RUNNING
+
+    def test_no_two_of_its_runs_are_called_alike(
+        self, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
+    ) -> None:
+        running, ended = [hypervisor.read(guest).incarnation], []
+        for _ in range(RUNS - 1):
+            lab.destroy(guest)
+            ended.append(eventually_reads(hypervisor, lab, guest, PowerState.STOPPED).incarnation)
+            lab.start(guest)
+            running.append(eventually_reads(hypervisor, lab, guest, PowerState.RUNNING).incarnation)
+        lab.destroy(guest)
+        ended.append(eventually_reads(hypervisor, lab, guest, PowerState.STOPPED).incarnation)
+        assert (len(set(running)), len(set(ended))) == (RUNS, RUNS)
+
     # -- several agents, and the next one -------------------------------------------------------------------
 
     def test_every_agent_calls_the_run_and_the_witness_alike(
@@ -141,6 +230,15 @@ class OthersContract:
         assert second.incarnation == first.incarnation
         assert second.witness == first.witness
         assert second.guest == first.guest
+
+    def test_the_witness_and_the_host_are_the_same_whatever_the_endpoint_is_called(
+        self, bench: Bench, hypervisor: Hypervisor, guest: GuestRef
+    ) -> None:
+        """What they are called by is the hypervisor's own: two names of one endpoint are one witness."""
+        first = hypervisor.read(guest)
+        second = bench.connect(endpoint=OTHERWISE).read(replace(guest, endpoint=OTHERWISE))
+        assert second.guest == replace(first.guest, endpoint=OTHERWISE)
+        assert second.witness == first.witness
 
     def test_an_agent_that_comes_later_reads_off_as_well(
         self, bench: Bench, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
@@ -204,6 +302,24 @@ class OthersContract:
         assert {one.power_state for one in readings} == {PowerState.RUNNING}
         assert {one.power_state for (one,) in sweeps} == {PowerState.RUNNING}
 
+    def test_each_thread_is_answered_about_the_guest_that_it_asked_for(
+        self, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
+    ) -> None:
+        other = lab.make_guest()
+        lab.destroy(other)
+        eventually_reads(hypervisor, lab, other, PowerState.STOPPED)
+        at_once = threading.Barrier(AT_ONCE)
+
+        def ask(thread: int) -> list[Evidence]:
+            at_once.wait(lab.patience_s)
+            return [hypervisor.read((guest, other)[thread % 2]) for _ in range(ROUNDS)]
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(ask, range(AT_ONCE)))
+        told = [{(one.guest.key, one.power_state) for one in answer} for answer in answers]
+        right = [{(guest.key, PowerState.RUNNING)}, {(other.key, PowerState.STOPPED)}]
+        assert told == right * (AT_ONCE // 2)
+
     def test_it_refuses_a_setting_that_it_does_not_know(self, bench: Bench) -> None:
         """A key with a typing error in it would else mean nothing, in silence."""
         with pytest.raises(ConfigError, match=NO_SUCH_SETTING):
@@ -214,6 +330,18 @@ class OthersContract:
         hypervisor = bench.connect()
         hypervisor.subscribe(lambda: None)
         hypervisor.nudge("anybody")
+
+
+_OFF = frozenset({PowerState.STOPPED, PowerState.ABSENT})
+
+
+def _states(hypervisor: Hypervisor, guest: GuestRef) -> set[PowerState]:
+    """Return what is told of a guest both ways; an error tells nothing."""
+    told = set()
+    for ask in (_read, swept):
+        with suppress(HypervisorUnreachable, HypervisorProtocol):
+            told |= {one.power_state for one in ask(hypervisor, guest)}
+    return told
 
 
 def _essence(evidence: Evidence) -> tuple[object, ...]:

@@ -1,7 +1,8 @@
 """When a hypervisor's "off" is not believed: it was proven wrong, or said just before that memory is left.
 
 A doubt stands on the Node, so that neither a restart nor another agent forgets it, until that hypervisor
-reads the guest RUNNING on that host again, or the node is bound to another guest. It makes the off readings
+reads the guest RUNNING on that host again (one about saved memory: restored), or the node is bound to another
+guest. It makes the off readings
 of that one witness UNKNOWN: an operator's word still proves. That its host has no power, or was fenced by HA,
 ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
 """
@@ -39,9 +40,13 @@ LOOK_EVERY_S = 4.0
 DOUBTFUL = WITNESSED | {Proof.HOST_POWER, Proof.HA_RECOVERY}
 """Kinds of proof that a doubt may be about. An operator's word knows more than it does."""
 
+ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
+"""Doubts about memory that does no harm to a guest that starts cold."""
+
 WORDS = {
     Doubted.CONTRADICTED: "its node was heard after it had been called off",
     Doubted.SAVED: "its memory was on disk before, and it was not started since",
+    Doubted.FILED: "its memory was saved to a file before, and it was not seen running since",
     Doubted.MIGRATED: "it had moved away before, and was not started here since",
 }
 
@@ -62,7 +67,7 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
     if not doubts:
         return evidence
     # One that says that it lives elsewhere goes before one that a cold start would end.
-    doubt = min(doubts, key=lambda doubt: doubt.kind is Doubted.SAVED)
+    doubt = min(doubts, key=lambda doubt: doubt.kind in ON_DISK)
     since = f" (noted at {doubt.since_utc})" if doubt.by else ""
     return replace(
         evidence,
@@ -158,15 +163,23 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
-    """Return what stands once fencer itself has thrown a guest's saved memory away."""
+    """Return what stands once fencer itself has thrown a guest's saved memory away. A file it cannot."""
     standing = _standing(node)
     return tuple(doubt for doubt in standing if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
+
+
+def in_the_way(node: NodeView, evidence: Evidence) -> Doubt | None:
+    """Return a doubt that would still stand once fencer had ended a guest that is paused or saved."""
+    left = without_saved(node, evidence) if evidence.power_state is PowerState.SAVED else _standing(node)
+    return next((doubt for doubt in left if doubt.means(evidence) and not doubt.lifted_by(evidence)), None)
 
 
 def _kind(evidence: Evidence) -> Doubted | None:
     if evidence.away:
         return Doubted.MIGRATED
-    if evidence.filed or evidence.power_state is PowerState.SAVED:
+    if evidence.filed:
+        return Doubted.FILED
+    if evidence.power_state is PowerState.SAVED:
         return Doubted.SAVED
     if evidence.doubt is not None and evidence.doubt.kind is Doubted.CONTRADICTED:
         return Doubted.CONTRADICTED

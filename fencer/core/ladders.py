@@ -75,6 +75,9 @@ MAY_POWER: Rungs = (
 POWER: Rungs = (("settled", proof.settled), ("power window", consent.in_window))
 """From a guest that could write on to its power-off; the fence follows from what is read then."""
 
+NOT_IN_VAIN = ("not in vain", stop.not_in_vain)
+"""Before a guest is ended that neither runs nor is off. Running lifts every doubt."""
+
 CLOSELY = ("looked closely", proof.looked_closely)
 """Before what takes time: sweeps may show a guest too seldom for its readings to add up."""
 
@@ -88,13 +91,13 @@ GONE: Rungs = (*SEEN, ("fall seen", fence.fall_seen), *WORTH_IT, *SHOWN)
 FENCE = acting((*APPROACH, *GONE), fence.taint)
 FENCE_TRUSTING = acting((*APPROACH, ("no stall", stop.no_stall), *GONE), fence.taint)
 STOP_PAUSED = acting(
-    (*APPROACH, *MAY_POWER, *WORTH_IT, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop
+    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop
 )
 STOP_RUNNING = acting(
     (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER), stop.stop
 )
 DISCARD_SAVED = acting(
-    (*APPROACH, *MAY_POWER, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER), stop.discard
+    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER), stop.discard
 )
 SOUND = acting((("heard", fence.heard_of),), fence.sound)
 

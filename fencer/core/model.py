@@ -294,7 +294,9 @@ class Doubted(StrEnum):
     CONTRADICTED = auto()
     """Its node was heard, twice, after this hypervisor had called it off."""
     SAVED = auto()
-    """The last word before was that its memory is on disk."""
+    """The last word before was that its memory is on disk, where its hypervisor keeps track of it."""
+    FILED = auto()
+    """The last word before was that its memory was saved to a file, of which nobody keeps track."""
     MIGRATED = auto()
     """The last word before was that its memory went elsewhere."""
 
@@ -332,13 +334,15 @@ class Doubt:
         return same and evidence.guest.shares_host(self.guest)
 
     def lifted_by(self, evidence: Evidence) -> bool:
-        """Whether this reading ends it: the guest runs there again.
+        """Whether this reading ends it: the guest runs there again, or was restored and waits to be let go.
 
-        This very guest, on a host of that name: copies share UUIDs, as boards do; and another host's word is
-        none.
+        The latter uses up saved memory that its hypervisor keeps track of, and no file. This very guest, on a
+        host of that name: copies share UUIDs, as boards do; and another host's word is none.
         """
         same = evidence.guest.key == self.guest.key and evidence.guest.host == self.guest.host
-        return evidence.power_state is PowerState.RUNNING and same and self.means(evidence)
+        restored = evidence.power_state is PowerState.PAUSED and evidence.cold_start is False
+        back = evidence.power_state is PowerState.RUNNING or (restored and self.kind is Doubted.SAVED)
+        return back and same and self.means(evidence)
 
 
 @dataclass(frozen=True, slots=True)

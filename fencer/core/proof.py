@@ -58,6 +58,10 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
     ),
     Doubted.SAVED: (
         Reason.GUEST_SAVED,
+        "the guest started or restored, or --confirm-guest-off WHY: its memory may lie on disk",
+    ),
+    Doubted.FILED: (
+        Reason.GUEST_SAVED,
         "the guest started or restored, or --confirm-guest-off WHY: its memory may lie in a file",
     ),
     Doubted.MIGRATED: (
@@ -114,7 +118,7 @@ def not_believed(evidence: Evidence) -> Objection | None:
     """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
     doubted = evidence.doubt.kind if evidence.doubt else None
     if evidence.away or evidence.filed:
-        doubted = Doubted.MIGRATED if evidence.away else Doubted.SAVED
+        doubted = Doubted.MIGRATED if evidence.away else Doubted.FILED
     if doubted is None:
         return None
     reason, needs = DOUBTED[doubted]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fencer.core.doubt import ON_DISK
 from fencer.core.drain import cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S
-from fencer.core.model import Cordon, Doubted, PowerState, Reason, StartGuest, Uncordon, Verdict
+from fencer.core.model import Cordon, PowerState, Reason, StartGuest, Uncordon, Verdict
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 from fencer.core.proof import not_believed
@@ -29,7 +30,7 @@ NOT_STARTABLE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
 def startable(subject: Subject, policy: Policy) -> Answer:
     """The guest is off, and can only start cold: then a copy of its memory in a file does no harm."""
     state, raw, doubt = subject.power_state, subject.evidence.raw, subject.evidence.doubt
-    if state is PowerState.STOPPED or (doubt is not None and doubt.kind is Doubted.SAVED):
+    if state is PowerState.STOPPED or (doubt is not None and doubt.kind in ON_DISK):
         return Passed(raw)
     doubted = not_believed(subject.evidence)
     if doubted is not None:

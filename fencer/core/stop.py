@@ -5,9 +5,11 @@ The fence itself follows from what is read afterwards.
 
 from __future__ import annotations
 
+from fencer.core.doubt import WORDS, in_the_way
 from fencer.core.history import chance_s
 from fencer.core.model import DiscardSaved, Intent, PowerState, Reason, StopGuest, Verdict
 from fencer.core.policy import Policy
+from fencer.core.proof import DOUBTED
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
 
@@ -28,6 +30,20 @@ def paused_long(subject: Subject, policy: Policy) -> Answer:
         seen = f"{raw} for {age(lasted_s)}"
         return Objection(Verdict.WAIT, Reason.PAUSE_TOO_SHORT, seen, needs, limit_s - lasted_s)
     return Passed(f"{raw} for {age(lasted_s)}", needs)
+
+
+def not_in_vain(subject: Subject, _policy: Policy) -> Answer:
+    """Its end would be believed. A guest is not cut off for a fence that is refused then."""
+    doubt = in_the_way(subject.node, subject.evidence)
+    if doubt is None:
+        return Passed("its end would be believed")
+    noted = f"{WORDS[doubt.kind]} (noted at {doubt.since_utc})"
+    return Objection(
+        Verdict.REFUSE,
+        DOUBTED[doubt.kind][0],
+        f"{subject.evidence.raw}; {noted}: its end would not be believed",
+        "the guest seen running there again; or ended by hand, and then --confirm-guest-off WHY",
+    )
 
 
 def saved(subject: Subject, policy: Policy) -> Answer:

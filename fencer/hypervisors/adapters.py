@@ -16,10 +16,13 @@ from typing import Any
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 from fencer.hypervisors.guarded import Guarded
+from fencer.hypervisors.plausible import words
 from fencer.ports import Hypervisor
 
 GROUP = "fencer.hypervisors"
 _METHODS = ("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start", "close")
+OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
+"""The types that fencer has an adapter for itself. One of others that is called so is never found."""
 API = 1
 """Of what adapters and fencer ask of each other; it grows with what an adapter has to know of."""
 
@@ -84,7 +87,7 @@ def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
     try:
         hypervisor = adapter.connect(settings)
     except ConfigError as error:
-        raise ConfigError(f"{settings.endpoint}: {printable(str(error))}") from error
+        raise ConfigError(f"{settings.endpoint}: {words(error)}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -92,7 +95,7 @@ def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
         raise ConfigError(
             f"{settings.endpoint}: the adapter of type {kind} cannot be made of its settings: {_told(error)}"
         ) from error
-    missing = [name for name in _METHODS if not callable(getattr(hypervisor, name, None))]
+    missing = [name for name in _METHODS if not _has(hypervisor, name)]
     if missing:
         raise ConfigError(
             f"{settings.endpoint}: the adapter of type {kind} made a {type(hypervisor).__name__}, which is "
@@ -123,9 +126,12 @@ def load(endpoint: str, kind: str) -> Adapter:
         raise ConfigError(
             f"{by}: {point.value} is a {type(adapter).__name__}, not a fencer.hypervisors.adapters.Adapter"
         )
-    if adapter.api != API:
+    if type(adapter.api) is not int or adapter.api != API:
+        written = (
+            f"{adapter.api}" if type(adapter.api) is int else f"{type(adapter.api).__name__}, no number,"
+        )
         raise ConfigError(
-            f"{by} was written for API {adapter.api!r} of adapters, this fencer has {API}: install the "
+            f"{by} was written for API {written} of adapters, this fencer has {API}: install the "
             "release of either that fits the other"
         )
     if not callable(adapter.connect):
@@ -156,5 +162,13 @@ def _package(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
 
 
+def _has(hypervisor: object, method: str) -> bool:
+    """Whether it has a method; one that cannot even be looked for is none."""
+    try:
+        return callable(getattr(hypervisor, method, None))
+    except Exception:  # noqa: BLE001 - a property of somebody else's
+        return False
+
+
 def _told(error: BaseException) -> str:
-    return printable(f"{type(error).__name__}: {error}")
+    return f"{type(error).__name__}: {words(error)}"

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from fencer.core.model import Evidence, GuestRef, PowerState
@@ -27,7 +28,8 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors import plausible
-from fencer.hypervisors.plausible import Implausible
+from fencer.hypervisors.hints import Hints
+from fencer.hypervisors.plausible import Implausible, words
 from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
 
 ERRORS = (HypervisorUnreachable, HypervisorDenied, GuestNotFound, GuestChanged, HypervisorProtocol)
@@ -35,6 +37,9 @@ ASIDE_S = 2.0
 """For so long fencer waits for a call that nothing depends on."""
 NUDGE_S = 0.2
 """And so long where a hypervisor's hook waits for fencer."""
+
+MOST_GUESTS = 100_000
+"""More than any endpoint has: a list that is longer has no end."""
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +82,10 @@ class Guarded:
         began_s = self._now_s()
         with self._translated("sweep"):
             answer: Iterable[object] = self._adapter.sweep()
-            taken = [self._taken_from_sweep(one, began_s) for one in list(answer)]
+            told = list(islice(answer, MOST_GUESTS + 1))
+            if len(told) > MOST_GUESTS:
+                raise Implausible(f"it tells of more than {MOST_GUESTS} guests, and may never end")
+            taken = [self._taken_from_sweep(one, began_s) for one in told]
         times = Counter(one.guest.key for one in taken)
         return [
             one if times[one.guest.key] == 1 else _unknown(one.guest, "told more than once", began_s)
@@ -121,8 +129,9 @@ class Guarded:
             self._adapter.start(guest, incarnation, not_after)
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """Offer the adapter to tell of events: a hint, so that one that has none does no harm."""
-        self._aside("subscribe", lambda: self._adapter.subscribe(wake))
+        """Offer the adapter to tell of events: hints, so that none does no harm, and neither do too many."""
+        hints = Hints(wake, self._now_s)
+        self._aside("subscribe", lambda: self._adapter.subscribe(hints))
 
     def nudge(self, guest: str) -> None:
         """Hand a hook's hint on."""
@@ -142,16 +151,15 @@ class Guarded:
         try:
             yield
         except ERRORS as error:
-            said = printable(str(error))
+            said = words(error)
             kind = next(kind for kind in ERRORS if isinstance(error, kind))
             raise kind(said if self._endpoint in said else f"{self._endpoint}: {said}") from error
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an async client's CancelledError is no Exception
-            said = str(error) if isinstance(error, Implausible) else _with_place(error)
+            said = words(error) if isinstance(error, Implausible) else _with_place(error)
             raise HypervisorProtocol(
-                f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): "
-                f"{printable(said)}"
+                f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): {said}"
             ) from error
 
     @contextmanager
@@ -180,7 +188,7 @@ class Guarded:
             try:
                 call()
             except BaseException as error:  # noqa: BLE001 - nothing depends on it
-                said = printable(_with_place(error))
+                said = _with_place(error)
                 log.warning("endpoint=%s the adapter's %s failed: %s", self._endpoint, name, said)
 
         thread = threading.Thread(target=run, name=f"fencer-{self._endpoint}-{name}", daemon=True)
@@ -190,9 +198,9 @@ class Guarded:
 
 def _with_place(error: BaseException) -> str:
     """Say what was raised, and where: the line in which its author has to look."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
     where = f" ({'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {words(error)}{printable(where)}"
 
 
 def _dated(evidence: Evidence, began_s: float) -> Evidence:

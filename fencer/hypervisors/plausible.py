@@ -8,6 +8,7 @@ from types import NoneType
 
 from fencer.core.identity import canonical
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.core.text import printable
 from fencer.ports import EndpointInfo, StopSettings
 
 LONGEST_TEXT = 2000
@@ -161,17 +162,41 @@ def _check_guest(guest: object, endpoint: str) -> GuestRef:
     return guest
 
 
+def words(error: BaseException) -> str:
+    """Return what an exception says, on one line that ends: it may have no end, or raise when it is asked."""
+    try:
+        said = str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as another:  # noqa: BLE001 - whatever it is, what is known is said
+        return f"(what it says cannot be told: {type(another).__name__})"
+    shown = printable(str.__getitem__(said, slice(LONGEST_TEXT)))
+    return shown if len(said) <= LONGEST_TEXT else f"{shown}… ({len(said)} characters)"
+
+
 def _check(value: object, types: Mapping[str, Types]) -> None:
+    """Look at exact types alone: a value of another type may run its own code whatever is asked of it."""
     for name, allowed in types.items():
         seen: object = getattr(value, name)
-        if type(seen) not in allowed:
+        if not _is_of(seen, allowed):
             raise Implausible(f"{name} is {_seen(seen)}")
-        texts = seen if isinstance(seen, tuple | frozenset) else (seen,) if isinstance(seen, str) else ()
+        texts = seen if isinstance(seen, tuple | frozenset) else (seen,) if _is_of(seen, (str,)) else ()
         for text in texts:
-            if type(text) not in {str, *allowed} or len(text) > LONGEST_TEXT:
+            if type(text) is not str or len(text) > LONGEST_TEXT:
                 raise Implausible(f"in {name}: {_seen(text)}")
 
 
+def _is_of(value: object, allowed: Types) -> bool:
+    """Whether it is of one of these very types. Not by ``in``: a class can call itself equal to any."""
+    return any(type(value) is one for one in allowed)
+
+
 def _seen(value: object) -> str:
-    shown = f"{value!r}"[:80] if isinstance(value, str | int | float | NoneType) else "one"
+    shown = "one"
+    if type(value) is str:
+        shown = f"{value[:80]!r}"
+    elif type(value) is int and abs(value) > LARGEST:
+        shown = f"a number of {value.bit_length()} bits"
+    elif _is_of(value, (int, float, bool, NoneType)):
+        shown = f"{value!r}"
     return f"{shown} (of type {type(value).__name__})"

@@ -137,6 +137,21 @@ class OneRunForEver(Misread):
         return replace(evidence, incarnation="1")
 
 
+@caught_by("test_no_two_of_its_runs_are_called_alike")
+class NamesRunsByTurns(Misread):
+    """Tells a run from the one before it, and calls the one after it as that again."""
+
+    _runs: ClassVar[dict[Any, list[str]]] = {}
+
+    def says(self, evidence):
+        runs = self._runs.setdefault(evidence.guest.uuid, [])
+        if evidence.incarnation is None:
+            return evidence
+        if evidence.incarnation not in runs:
+            runs.append(evidence.incarnation)
+        return replace(evidence, incarnation=("odd", "even")[runs.index(evidence.incarnation) % 2])
+
+
 @caught_by("test_a_paused_guest_is_paused_in_the_same_incarnation")
 class APauseIsAnotherRun(Misread):
     def says(self, evidence):
@@ -190,6 +205,18 @@ class NamesNoWitness(Misread):
 class CallsItselfAsTheConfigurationDoes(Misread):
     def says(self, evidence):
         return replace(evidence, witness=self.endpoint)
+
+
+@caught_by("test_the_witness_and_the_host_are_the_same_whatever_the_endpoint_is_called")
+class CallsItselfAlmostAsTheConfigurationDoes(Misread):
+    def says(self, evidence):
+        return replace(evidence, witness=f"farm {self.endpoint}")
+
+
+@caught_by("test_the_witness_and_the_host_are_the_same_whatever_the_endpoint_is_called")
+class CallsItsHostAsTheConfigurationDoes(Misread):
+    def says(self, evidence):
+        return replace(evidence, guest=replace(evidence.guest, host=self.endpoint))
 
 
 @caught_by("test_every_agent_calls_the_run_and_the_witness_alike")
@@ -247,6 +274,32 @@ class FindsById(CellHypervisor):
         return super()._found(next((one for one in self._listed()[0] if one.id == guest.id), guest))
 
 
+class FindsAsWritten(CellHypervisor):
+    """Finds somebody, and says of them what was asked for: whoever it was."""
+
+    def meant(self, listed, asked):
+        raise NotImplementedError
+
+    def _found(self, guest):
+        found = next((one for one in self._listed()[0] if self.meant(one, guest)), None)
+        return super()._found(found or guest)
+
+    def read(self, guest):
+        return replace(super().read(guest), guest=guest)
+
+
+@caught_by("test_a_guest_of_a_similar_id_is_another_guest[shorter-other]")
+class FindsByTheBeginningOfItsId(FindsAsWritten):
+    def meant(self, listed, asked):
+        return listed.id.startswith(asked.id) and (listed.uuid == asked.uuid or listed.id != asked.id)
+
+
+@caught_by("test_a_guest_of_a_similar_id_is_another_guest[longer-same]")
+class FindsWhoseIdBeginsSo(FindsAsWritten):
+    def meant(self, listed, asked):
+        return asked.id.startswith(listed.id) and listed.uuid == asked.uuid
+
+
 # -- memory -------------------------------------------------------------------------------------------------
 
 
@@ -268,6 +321,32 @@ class KeepsItsFirstSweep(CellHypervisor):
         if self._kept is None:
             self._kept = super().sweep()
         return self._kept
+
+
+class KeepsAnEndForOneMoreAnswer(CellHypervisor):
+    """Whoever was off is told so once more, dated afresh, as by a cache that is soon refreshed."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._kept = {}
+
+    def again(self, told):
+        kept = self._kept.pop(told.guest.key, None)
+        if kept is None and told.power_state is OFF:
+            self._kept[told.guest.key] = told
+        return told if kept is None else replace(kept, observed_at_s=told.observed_at_s)
+
+
+@caught_by("test_an_end_is_not_told_any_more_once_the_guest_was_started[read]")
+class ReadsAnEndOnceMore(KeepsAnEndForOneMoreAnswer):
+    def read(self, guest):
+        return self.again(super().read(guest))
+
+
+@caught_by("test_an_end_is_not_told_any_more_once_the_guest_was_started[sweep]")
+class SweepsAnEndOnceMore(KeepsAnEndForOneMoreAnswer):
+    def sweep(self):
+        return [self.again(told) for told in super().sweep()]
 
 
 # -- sweeps -------------------------------------------------------------------------------------------------
@@ -397,6 +476,32 @@ class OffAfterAStopForEver(Believes):
         self._off.add(guest.key)
 
 
+@caught_by("test_a_guest_that_outlives_its_stop_is_not_off")
+class TheRunThatWasStoppedIsOff(CellHypervisor):
+    """Takes the answer to an order for what became of it, though of this run alone."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._stopped = set()
+
+    def stop(self, guest, incarnation, not_after):
+        run = self._look_again(guest, incarnation, not_after).incarnation
+        super().stop(guest, incarnation, not_after)
+        self._stopped.add(run)
+
+    def read(self, guest):
+        found = super().read(guest)
+        return replace(found, power_state=OFF) if found.incarnation in self._stopped else found
+
+
+@caught_by("test_a_guest_that_outlives_its_stop_is_not_off")
+class WhoIsTracedIsOff(Misread):
+    """Takes whoever is about to end for ended."""
+
+    def says(self, evidence):
+        return replace(evidence, power_state=OFF) if "state t" in evidence.raw else evidence
+
+
 @caught_by("test_a_guest_that_cannot_obey_is_not_off")
 class OffOnceAShutdownIsAskedFor(Believes):
     def shutdown(self, guest, incarnation, not_after):
@@ -495,6 +600,22 @@ class BelongsToOneThread(CellHypervisor):
         if self._thread != threading.get_ident():
             raise RuntimeError("made in another thread")
         return super()._listed()
+
+
+@caught_by("test_each_thread_is_answered_about_the_guest_that_it_asked_for")
+class HasOnePlaceForItsAnswers(CellHypervisor):
+    def _look(self, guest, witness, began_s):
+        self._answer = super()._look(guest, witness, began_s)
+        time.sleep(0.001)
+        return replace(self._answer, guest=guest)
+
+
+@caught_by("test_each_thread_is_answered_about_the_guest_that_it_asked_for")
+class HasOnePlaceForItsQuestions(CellHypervisor):
+    def read(self, guest):
+        self._meant = guest
+        time.sleep(0.001)
+        return super().read(self._meant)
 
 
 @caught_by("test_fencers_guard_takes_every_answer")

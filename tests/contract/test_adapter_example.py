@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from fencer.config.keys import OWN_TYPES
 from fencer.contract import lab
 from fencer.contract.needs import ABILITIES
+from fencer.contract.plugin import SUITE
 from fencer.hypervisors import adapters
 from tests.contract.strangers import pytest_on
 from tests.support.adapters import EXAMPLE, install, install_example
@@ -41,9 +43,22 @@ def test_the_example_keeps_the_contract(tmp_path):
     assert "\n".join(f"    {line}" for line in ending) in GUIDE.read_text(), "as docs/adapters.md shows it"
 
 
+def test_what_is_left_out_is_said_by_several_processes_too(tmp_path):
+    words = ("-n", "2", "-k", "saved_guest")
+    done = pytest_on("cells", tmp_path / "here", install_example(tmp_path), *words)
+    assert done.stdout.count("not shown of cells: save: cells have no memory on disk") == 1, done.stdout
+
+
 def test_the_guide_names_all_that_a_lab_may_lack():
     named = set(re.findall(r"`(\w+)`", GUIDE.read_text()))
     assert set(ABILITIES) - named == set()
+
+
+def test_the_guide_has_the_words_that_the_contract_looks_for_in_errors():
+    sources = "".join(path.read_text() for path in SUITE.parent.glob("*.py"))
+    looked_for = re.findall(r'match="([^"]+)"', sources)
+    assert looked_for
+    assert [words for words in looked_for if f'"{words}"' not in GUIDE.read_text()] == []
 
 
 def test_a_test_can_be_named(tmp_path):
@@ -51,12 +66,83 @@ def test_a_test_can_be_named(tmp_path):
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_path_that_is_typed_beside_it_is_taken_instead(tmp_path):
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "test_own.py").write_text("def test_own(): pass\n")
-    done = pytest_on("cells", here, install_example(tmp_path), "test_own.py")
+@pytest.fixture
+def here(tmp_path):
+    """A folder with a test of somebody's own."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "test_own.py").write_text("def test_own_description(): pass\n")
+    return folder
+
+
+WHO_IT_IS = "test_it_says_who_it_is"
+OWN_AND_OURS = ("-k", f"{WHO_IT_IS} or own_description", "-v")
+
+
+def test_the_contract_is_run_beside_a_path_that_is_typed(tmp_path, here):
+    done = pytest_on("cells", here, install_example(tmp_path), "test_own.py", *OWN_AND_OURS)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert f"{WHO_IT_IS} PASSED" in done.stdout
+
+
+@pytest.mark.parametrize("named", ["path", "module"])
+def test_a_test_of_the_contract_that_is_named_is_run_alone(tmp_path, here, named):
+    place = {"path": str(SUITE), "module": "fencer.contract.suite"}[named]
+    words = ("--pyargs", f"{place}::TestAdapter::{WHO_IT_IS}", "test_own.py")
+    done = pytest_on("cells", here, install_example(tmp_path), *words)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_name_may_follow_the_option_and_be_that_of_a_folder(tmp_path, here):
+    (here / "cells").mkdir()
+    done = pytest_on(None, here, install_example(tmp_path), "--adapter", "cells", "-k", WHO_IT_IS)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+THEIRS = "def pytest_addoption(parser): parser.addoption('--adapter', {})\n"
+
+
+@pytest.mark.parametrize("kind", ["default=None", "dest='theirs'", "type=int", "action='store_true'"])
+@pytest.mark.parametrize("by", ["conftest", "plugin"])
+def test_somebody_elses_option_of_that_name_is_left_to_them(tmp_path, here, kind, by):
+    path = [here, *install_example(tmp_path)]
+    (here / f"{by}.py").write_text(THEIRS.format(kind))
+    plugins = ("-p", "plugin") if by == "plugin" else ()
+    done = pytest_on(None, here, path, *plugins, "test_own.py")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    done = pytest_on(None, here, path, *plugins, "--fencer-adapter=cells", "test_own.py", *OWN_AND_OURS)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_whoever_means_ours_is_told_how_to_say_so(tmp_path, here):
+    (here / "conftest.py").write_text(THEIRS.format("default=None"))
+    path = install_example(tmp_path)
+    done = pytest_on("cells", here, path, "-q")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "fencer's contract was not run on cells: --adapter is an option of another" in done.stdout
+    assert "Type --fencer-adapter=cells" in done.stdout
+    done = pytest_on("theirs", here, path, "-q")
+    assert "fencer" not in done.stdout
+
+
+def test_a_marker_of_somebody_elses_is_none_of_ours(tmp_path, here):
+    marked = "import pytest\n@pytest.mark.needs('more')\ndef test_own_description(): pass\n"
+    (here / "test_own.py").write_text(marked)
+    done = pytest_on(None, here, install_example(tmp_path), "--strict-markers")
+    assert "'needs' not found in `markers`" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", OWN_TYPES)
+def test_a_name_that_no_configuration_finds_is_refused(tmp_path, package, name):
+    done = pytest_on(
+        name, tmp_path / "here", package({lab.GROUP: {name: LAB}, adapters.GROUP: {name: CELLS}})
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
+    assert f"{name} is a type of fencer's own" in done.stdout + done.stderr
+
+
+def test_fencers_own_types_are_those_of_the_configuration():
+    assert adapters.OWN_TYPES == OWN_TYPES
 
 
 def test_without_the_option_nothing_of_it_is_run(tmp_path):

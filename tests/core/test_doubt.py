@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.doubt import LOOK_EVERY_S, believe, recorded
+from fencer.core.doubt import LOOK_EVERY_S, ON_DISK, WORDS, believe, recorded
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
     Candidate,
+    DiscardSaved,
     Doubted,
     GuestHistory,
     Heard,
@@ -18,13 +19,14 @@ from fencer.core.model import (
     Proof,
     Reason,
     RecordDoubts,
+    StopGuest,
     TaintNode,
     Unreadable,
     Verdict,
     Via,
     Word,
 )
-from fencer.core.policy import Policy
+from fencer.core.policy import Policy, SavedGuest
 from tests.core.build import (
     ARMED,
     GUEST,
@@ -109,7 +111,7 @@ class TestBelief:
         dark = by_host_power(lost, HostReading(off=True, words="off", observed_at_s=NOW_S), doubted, ran)
         assert believe(dark, doubted, ran).gone
 
-    @pytest.mark.parametrize("kind", [Doubted.SAVED, Doubted.MIGRATED])
+    @pytest.mark.parametrize("kind", [Doubted.SAVED, Doubted.FILED, Doubted.MIGRATED])
     def test_but_power_says_nothing_of_memory_that_is_on_disk_or_elsewhere(self, kind):
         dark = evidence(guest=HERE, proof=Proof.HOST_POWER, witness="")
         assert believe(dark, node(doubts=(doubt(kind, guest=HERE),)), NOTHING).doubt.kind is kind
@@ -203,7 +205,7 @@ class TestRecording:
         ("reading", "kind"),
         [
             (evidence(PowerState.SAVED), Doubted.SAVED),
-            (evidence(PowerState.UNKNOWN, filed=True), Doubted.SAVED),
+            (evidence(PowerState.UNKNOWN, filed=True), Doubted.FILED),
             (evidence(PowerState.STOPPED, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, doubt=doubt(by="", since_utc="")), Doubted.CONTRADICTED),
@@ -234,6 +236,16 @@ class TestRecording:
     def test_nothing_but_running_lifts_it(self, state):
         standing = node(doubts=(doubt(),))
         assert written(in_state(state, node=standing)) in (None, (doubt(), doubt(Doubted.SAVED)))
+
+    @pytest.mark.parametrize("kind", list(Doubted))
+    @pytest.mark.parametrize("cold", [True, False, None])
+    def test_a_guest_that_was_restored_and_waits_ends_only_what_it_used_up(self, kind, cold):
+        standing = node(doubts=(doubt(kind),))
+        paused = in_state(
+            PowerState.PAUSED, node=standing, evidence=evidence(PowerState.PAUSED, cold_start=cold)
+        )
+        lifted = kind is Doubted.SAVED and cold is False
+        assert written(paused) == (() if lifted else None)
 
     def test_running_there_lifts_it_and_running_elsewhere_does_not(self):
         standing = replace(healthy().node, doubts=(doubt(guest=HERE),))
@@ -298,6 +310,7 @@ class TestRecording:
     [
         (Doubted.CONTRADICTED, Reason.WITNESS_CONTRADICTED),
         (Doubted.SAVED, Reason.GUEST_SAVED),
+        (Doubted.FILED, Reason.GUEST_SAVED),
         (Doubted.MIGRATED, Reason.GUEST_LEFT),
     ],
 )
@@ -306,8 +319,23 @@ def test_every_way_of_asking_refuses_with_the_reason_and_a_way_out(intent, kind,
         intent=intent, evidence=believe(OFF, node(doubts=(doubt(kind),)), NOTHING), asked_s=5.0
     )
     decision = decide(seen, ARMED)
-    if intent is Intent.START and kind is Doubted.SAVED:  # a cold start is what ends that doubt
+    if intent is Intent.START and kind in ON_DISK:  # a cold start is what ends that doubt
         assert decision.reason is Reason.AWAITING_BOOT
         return
     assert (decision.verdict, decision.reason) == (Verdict.REFUSE, reason)
     assert "--confirm-guest-off" in decision.objection.needs
+
+
+@pytest.mark.parametrize("kind", list(Doubted))
+@pytest.mark.parametrize("state", [PowerState.PAUSED, PowerState.SAVED])
+def test_a_guest_is_not_ended_for_a_fence_that_would_be_refused_then(state, kind):
+    """One restored from a file, paused, was cut off and then refused; an image beside a file discarded."""
+    seen = in_state(state, node=node(doubts=(doubt(kind),)))
+    decision = decide(seen, replace(ARMED, saved_guest=SavedGuest.DISCARD))
+    if (state, kind) == (PowerState.SAVED, Doubted.SAVED):  # discarding is what ends that doubt
+        assert decision.verdict is Verdict.DISCARD_FIRST
+        return
+    assert decision.verdict is Verdict.REFUSE
+    assert not any(isinstance(action, StopGuest | DiscardSaved) for action in decision.actions)
+    assert WORDS[kind] in decision.objection.seen
+    assert "ended by hand" in decision.objection.needs

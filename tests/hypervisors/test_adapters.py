@@ -6,6 +6,7 @@ from fencer.errors import ConfigError
 from fencer.hypervisors import adapters
 from fencer.hypervisors.adapters import API, GROUP, Adapter, AdapterSettings, connect, installed, load
 from fencer.hypervisors.guarded import Guarded
+from fencer.hypervisors.plausible import LONGEST_TEXT
 from tests.support.adapters import install, install_example, on_path
 
 MODULE = "somebodys_adapter"
@@ -91,6 +92,10 @@ def test_two_packages_with_one_name_are_refused_by_their_names(package):
             f"was written for API 2 of adapters, this fencer has {API}: install",
         ),
         (
+            GOOD.replace("api=1", "api=type('Odd', (), {'__ne__': lambda *_: False})()"),
+            f"was written for API Odd, no number, of adapters, this fencer has {API}: install",
+        ),
+        (
             GOOD.replace("lambda settings: settings", "None"),
             "its `connect` cannot be called, it is of type NoneType",
         ),
@@ -114,6 +119,12 @@ def test_one_that_cannot_be_used_is_refused_with_why(package, source, said):
             "farm: the adapter of type vm cannot be made of its settings: ValueError: a\\nb",
         ),
         ("SystemExit(0)", "farm: the adapter of type vm cannot be made of its settings: SystemExit: 0"),
+        (
+            "type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})()",
+            "farm: the adapter of type vm cannot be made of its settings: Odd: (what it says cannot be told: "
+            "ZeroDivisionError)",
+        ),
+        ("ConfigError('x' * 10**7)", f"farm: {'x' * LONGEST_TEXT}… (10000000 characters)"),
     ],
 )
 def test_what_it_says_of_its_settings_is_said(package, raised, said):
@@ -134,6 +145,18 @@ def test_what_is_no_hypervisor_is_refused(package):
     with (
         package(source),
         pytest.raises(ConfigError, match=r"^farm: .*made a NoneType, .* it has no describe"),
+    ):
+        connect("vm", settings())
+
+
+def test_what_cannot_even_be_looked_at_is_no_hypervisor(package):
+    source = GOOD.replace(
+        "lambda settings: settings",
+        "lambda settings: type('Odd', (), {'sweep': property(lambda _: 1 / 0)})()",
+    )
+    with (
+        package(source),
+        pytest.raises(ConfigError, match=r"^farm: .*made a Odd, .* no describe, sweep, read"),
     ):
         connect("vm", settings())
 

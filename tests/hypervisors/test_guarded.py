@@ -1,5 +1,6 @@
 """The guard before adapters of others: what cannot be understood is never taken for an answer."""
 
+import itertools
 import logging
 import math
 import re
@@ -24,6 +25,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.guarded import Guarded
+from fencer.hypervisors.plausible import LONGEST_TEXT
 from fencer.ports import EndpointInfo, StopSettings
 
 NOW_S = 100.0
@@ -93,6 +95,7 @@ WRONG = {
     "no words": replace(OFF, raw=None),
     "endless words": replace(OFF, raw="x" * 2001),
     "hosts that are no texts": replace(OFF, moved_from=(1,)),
+    "hosts in hosts": replace(OFF, moved_from=(("farm2",),)),
     "hosts as a list": replace(OFF, moved_from=["farm2"]),
     "groups as a set": replace(OFF, groups={"tag:fencer"}),
     "the word of a person": replace(OFF, proof=Proof.OPERATOR),
@@ -175,11 +178,7 @@ def test_words_for_people_are_made_fit_for_a_line():
 # -- sweeps -------------------------------------------------------------------------------------------------
 
 
-NAMED = {
-    name: wrong
-    for name, wrong in WRONG.items()
-    if type(wrong) is Evidence and wrong.guest == GUEST and "5000" not in name
-}
+NAMED = {name: wrong for name, wrong in WRONG.items() if type(wrong) is Evidence and wrong.guest == GUEST}
 NAMELESS = {name: wrong for name, wrong in WRONG.items() if name not in NAMED}
 
 
@@ -227,6 +226,59 @@ def test_a_list_that_breaks_amid_is_an_error():
 
     with pytest.raises(HypervisorProtocol, match=r"cannot be understood \(sweep\): KeyError: 'state'"):
         guarded(sweep=half).sweep()
+
+
+class HostileType(type):
+    """A class of it is any other, as a comparison of types tells; and none that could be looked up."""
+
+    def __eq__(cls, other):
+        return True
+
+    def __hash__(cls):
+        raise RuntimeError("hashed")
+
+
+class EqualsAnything(metaclass=HostileType):
+    """Of no type that is taken."""
+
+
+class NoWord(str):
+    """A text that cannot be shown."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        raise RuntimeError("shown")
+
+    __str__ = __repr__
+    __len__ = __repr__
+
+
+ODD = {
+    "equal to anything": EqualsAnything(),
+    "no word": NoWord("x"),
+    "no words": (NoWord("x"),),
+    "a number of 5000 digits": -(10**5000),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("name", ["power_state", "raw", "moved_from", "cold_start", "observed_at_s", "doubt"])
+def test_a_value_that_cannot_even_be_shown_blinds_its_own_guest_alone(name, odd):
+    said = replace(OFF, **{name: odd})
+    found = guarded(sweep=lambda: [replace(OFF, guest=OTHER), said]).sweep()
+    assert [(one.guest, one.power_state) for one in found] == [
+        (OTHER, PowerState.STOPPED),
+        (GUEST, PowerState.UNKNOWN),
+    ]
+
+
+@pytest.mark.parametrize("told", [OFF, None])
+def test_a_sweep_that_never_ends_is_an_error(told):
+    with pytest.raises(
+        HypervisorProtocol, match=r"\(sweep\): it tells of more than .* guests, and may never"
+    ):
+        guarded(sweep=lambda: itertools.repeat(told)).sweep()
 
 
 class Hostile:
@@ -331,6 +383,37 @@ def test_any_other_error_is_an_answer_that_cannot_be_understood(raised, method):
     assert str(caught.value).isprintable()
 
 
+class Speechless(HypervisorUnreachable):
+    def __str__(self):
+        raise RuntimeError("said")
+
+
+class SpeechlessAndForeign(Exception):
+    def __str__(self):
+        raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "said"),
+    [
+        (Speechless(), HypervisorUnreachable, "farm: (what it says cannot be told: RuntimeError)"),
+        (
+            SpeechlessAndForeign(),
+            HypervisorProtocol,
+            "SpeechlessAndForeign: (what it says cannot be told: SystemExit)",
+        ),
+        (HypervisorDenied("x" * 50_000_000), HypervisorDenied, "x… (50000000 characters)"),
+        (ValueError("x" * 50_000_000), HypervisorProtocol, "x… (50000000 characters)"),
+    ],
+    ids=["ours that cannot speak", "another that cannot", "ours without an end", "another without an end"],
+)
+def test_an_error_that_cannot_be_told_or_never_ends_is_one_all_the_same(raised, kind, said):
+    with pytest.raises(kind) as caught:
+        guarded(read=raises(raised)).read(GUEST)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < LONGEST_TEXT + 200
+
+
 # -- the endpoint -------------------------------------------------------------------------------------------
 
 
@@ -417,6 +500,17 @@ def test_a_close_that_never_returns_is_left_behind():
         assert not released.is_set()
     finally:
         released.set()
+
+
+def test_an_adapter_that_wakes_in_a_loop_wakes_once_for_now():
+    wakes = []
+
+    def subscribe(wake):
+        for _ in range(1000):
+            wake()
+
+    guarded(subscribe=subscribe).subscribe(lambda: wakes.append("woken"))
+    assert wakes == ["woken"]
 
 
 def test_a_subscription_wakes():

@@ -411,6 +411,43 @@ def test_all_others_with_that_reason_are_on_their_way(chronicle, events):
     assert (reading.power_state, reading.settled) == (PowerState.STOPPING, False)
 
 
+@pytest.mark.parametrize("end", [(STOPPED, 1), (STOPPED, 2)])
+def test_a_restore_that_used_its_image_up_leaves_no_memory_behind(chronicle, end):
+    """It was stopped, as a paused guest is, and then refused for good as saved."""
+    hear(chronicle, SAVED)
+    told(chronicle, 5, 5, image=True)
+    hear(chronicle, RESTORED, (SUSPENDED, 4))
+    told(chronicle, 3, 2, domain_id=3, image=True)  # libvirt removes it once the restore is done
+    assert chronicle.left(A) is Left.SAVED
+    told(chronicle, 3, 2, domain_id=3, image=False)
+    hear(chronicle, end)
+    assert told(chronicle, 5, end[1]).power_state is PowerState.STOPPED
+    assert chronicle.end_of(A) is not None
+
+
+@pytest.mark.parametrize("image", [False, True], ids=["", "with an old image"])
+def test_a_restore_from_a_file_leaves_the_file(chronicle, image):
+    if image:
+        run_beside_an_old_image(chronicle)
+    hear(chronicle, SAVED)
+    told(chronicle, 5, 5, image=image)
+    hear(chronicle, RESTORED, (SUSPENDED, 4))
+    told(chronicle, 3, 2, domain_id=3, image=image)
+    told(chronicle, 3, 2, domain_id=3, image=False)
+    hear(chronicle, (STOPPED, 1))
+    assert told(chronicle, 5, 2).saved is Saved.FILE
+    assert chronicle.end_of(A) is None
+
+
+def test_a_restore_that_failed_beside_its_image_is_still_saved(chronicle):
+    hear(chronicle, SAVED)
+    told(chronicle, 5, 5, image=True)
+    hear(chronicle, RESTORED)
+    told(chronicle, 3, 2, domain_id=3, image=True)
+    hear(chronicle, (STOPPED, 5))
+    assert told(chronicle, 5, 6, image=True).power_state is not PowerState.STOPPED
+
+
 # -- a session daemon that lost sight of its guests ----------------------------------------------------------
 
 ALIVE = [(1, 1), (3, 1), (4, 0)]

@@ -264,6 +264,27 @@ def test_a_guest_saved_to_a_file_cannot_be_discarded_and_says_why(hypervisor, ma
     assert restored.cold_start is False
 
 
+def test_a_guest_restored_paused_from_its_image_ends_as_any_other(hypervisor, machine, guest):
+    machine.save()
+    noted = reads(hypervisor, guest, PowerState.SAVED)
+    machine.start(paused=True)
+    paused = reads(hypervisor, guest, PowerState.PAUSED)
+    assert Doubt(Doubted.SAVED, noted.guest, noted.witness, by="agent", since_utc="").lifted_by(paused)
+    order(hypervisor.stop, guest, paused.incarnation)
+    reads(hypervisor, guest, PowerState.STOPPED)
+
+
+def test_one_restored_paused_from_a_file_does_not(hypervisor, machine, guest):
+    """The file is still there, and its disk unchanged: another restore goes on from it."""
+    machine.save_to_file()
+    noted = reads(hypervisor, guest, PowerState.UNKNOWN)
+    machine.restore_from_file(paused=True)
+    paused = reads(hypervisor, guest, PowerState.PAUSED)
+    assert not Doubt(Doubted.FILED, noted.guest, noted.witness, by="agent", since_utc="").lifted_by(paused)
+    machine.destroy()
+    assert reads(hypervisor, guest, PowerState.UNKNOWN).filed
+
+
 def test_an_image_seen_before_says_nothing_of_a_file_that_was_saved_since(hypervisor, machine, guest):
     machine.save()
     reads(hypervisor, guest, PowerState.SAVED)
@@ -295,7 +316,7 @@ def test_a_file_that_libvirtd_has_forgotten_is_still_doubted_by_the_nodes_note(
     """What core keeps on the Node has to fit what is read after libvirtd, and maybe the agent, restarted."""
     machine.save_to_file()
     saved = reads(hypervisor, guest, PowerState.UNKNOWN)
-    noted = Doubt(Doubted.SAVED, saved.guest, saved.witness, by="agent", since_utc="2026-01-01T00:00:00Z")
+    noted = Doubt(Doubted.FILED, saved.guest, saved.witness, by="agent", since_utc="2026-01-01T00:00:00Z")
     guest_host.kill_libvirtd()
     guest_host.start_libvirtd()
     if agent == "another agent":

@@ -116,12 +116,20 @@ def test_only_the_run_that_was_seen_alive_here_cannot_be_another_hosts():
 # -- aborted --------------------------------------------------------------------------------------------
 
 
-def test_aborted_counts_once_it_was_seen_for_twenty_seconds(take):
+def test_aborted_counts_once_it_was_seen_for_twenty_seconds_after_its_run(take):
+    take(machine("running", 3.5), log(3.2, ended=""), 99)
     for now_s in (100, 101, 119.9):
         reading = take(machine("aborted", 9.5), log(3.2, ended=""), now_s)
         assert reading.power_state is PowerState.STOPPING
         assert not reading.settled
     assert take(machine("aborted", 9.5), log(3.2, ended=""), 120).power_state is PowerState.STOPPED
+
+
+def test_aborted_of_a_run_that_was_not_seen_is_not_believed_by_time(take):
+    take(machine("aborted", 9.5), log(3.2, ended=""), 100)
+    reading = take(machine("aborted", 9.5), log(3.2, ended=""), 200)
+    assert reading.power_state is PowerState.UNKNOWN
+    assert "--confirm-guest-off" in reading.way_out
 
 
 def test_aborted_twice_is_counted_from_the_second_time(take):
@@ -130,6 +138,7 @@ def test_aborted_twice_is_counted_from_the_second_time(take):
 
 
 def test_aborted_is_counted_on_although_the_server_forgot_the_fraction(take):
+    take(machine("running", 3.5), log(3.2, ended=""), 99)
     take(machine("aborted", 9.5), log(3.2, ended=""), 100)
     assert take(machine("aborted", 9.0), log(3.2, ended=""), 120).power_state is PowerState.STOPPED
 

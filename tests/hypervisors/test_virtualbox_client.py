@@ -178,7 +178,10 @@ def test_a_machine_never_read_that_is_inaccessible_goes_by_its_uuid(vbox, hyperv
     assert swept.guest.key == ("lab", machine.id, machine.id)
 
 
-@pytest.mark.parametrize("code", ["E_UNEXPECTED (0x8000ffff)", "NS_ERROR_CALL_FAILED (0x800706be)"])
+@pytest.mark.parametrize(
+    "code",
+    ["E_UNEXPECTED (0x8000ffff)", "NS_ERROR_CALL_FAILED (0x800706be)", "NS_ERROR_ABORT (0x80004004)"],
+)
 def test_a_machine_between_two_states_is_unknown(vbox, hypervisor, code):
     machine = vbox.add("k8s-1")
     sentence = "VBoxManage: error: The object is not ready\nVBoxManage: error: Details: code"
@@ -194,8 +197,8 @@ ON_THE_WAY = {
     "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
     "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
     "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
-    "is saved": ("The saved state file '' is invalid", "VBOX_E_FILE_ERROR (0x80bb0004)", "to disk"),
-    "ends its session": ("was unlocked", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session was closed"),
+    "is saved": ("Could not open the file", "VBOX_E_FILE_ERROR (0x80bb0004)", "memory is being saved"),
+    "ends": ("Wrong state", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session is about to end"),
 }
 
 
@@ -213,20 +216,6 @@ def test_a_machine_on_the_way_to_another_state_is_asked_again_and_then_said_to_b
         assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
         assert told in evidence.raw
         assert "inaccessible" not in evidence.raw
-
-
-def test_a_machine_whose_process_ends_during_the_answer_is_asked_again_and_then_said_to_stop(
-    vbox, hypervisor
-):
-    """VBoxManage alone tells of that, as it does of an endpoint without a server."""
-    machine = vbox.add("k8s-1")
-    said = "VBoxManage: error: Code NS_ERROR_ABORT (0x80004004) - Operation aborted\n"
-    vbox.trouble("showvminfo", stderr=said, code=1, times=2)
-    assert hypervisor.read(machine).power_state is PowerState.RUNNING
-    vbox.trouble("showvminfo", stderr=said, code=1)
-    evidence = hypervisor.read(machine)
-    assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
-    assert "its process ended" in evidence.raw
 
 
 def test_a_machine_that_the_list_calls_inaccessible_is_asked_once_in_a_sweep(vbox, hypervisor):
@@ -426,6 +415,19 @@ def test_a_machine_that_died_with_its_server_stays_unknown_with_a_reason(
     assert why in problem
 
 
+def test_a_machine_that_was_restored_and_seen_alive_is_off_once_it_died_with_its_server(
+    vbox, hypervisor, clock
+):
+    """A restore writes the settings file after the log was opened, as whoever changes a setting does."""
+    machine = runs(vbox)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
+    vbox.change(machine, written_s=4_000_000_000)
+    vbox.forget_runs()
+    assert hypervisor.read(machine).power_state is PowerState.STOPPING
+    clock.ahead_s += 20
+    assert hypervisor.read(machine).power_state is PowerState.STOPPED
+
+
 def test_a_machine_on_a_shared_folder_is_off_if_its_run_was_seen_alive_here(vbox, hypervisor, clock):
     machine = runs(vbox)
     vbox.change(machine, filesystem="nfs4")
@@ -454,10 +456,22 @@ def test_aborted_counts_at_once_where_the_host_has_no_process_of_it(vbox, hyperv
     assert (evidence.power_state, evidence.settled) == (PowerState.STOPPED, True)
 
 
+def test_a_copy_that_is_off_proves_nothing_while_another_users_machine_runs_under_its_name(
+    vbox, hypervisor, clock
+):
+    """Both have its UUID; the log of the copy, which ends as it should, is not that run's."""
+    machine = vbox.add("k8s-1", "poweroff")
+    vbox.host(processes=[[4242, "-", "Sl", "/usr/lib/virtualbox/VBoxHeadless --startvm k8s-1"]])
+    for expected in (PowerState.STOPPING, PowerState.UNKNOWN):
+        assert hypervisor.read(machine).power_state is expected
+        clock.ahead_s += 20
+
+
 def test_aborted_is_held_where_the_host_cannot_be_asked(vbox, clock):
     machine = runs(vbox)
     settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
     hypervisor = VirtualBoxHypervisor(settings, clock.now_s)
+    assert hypervisor.read(machine).power_state is PowerState.RUNNING
     vbox.run("startvm", machine.id, "--type", "emergencystop")
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 20
@@ -537,6 +551,14 @@ def test_a_machine_removed_after_its_end_is_absent_beside_its_neighbours(vbox, h
     absent = hypervisor.read(machine)
     assert (absent.power_state, absent.end_recorded) == (PowerState.ABSENT, True)
     assert "poweroff since" in absent.raw
+
+
+def test_a_machine_that_another_user_runs_now_is_not_absent(vbox, hypervisor):
+    machine = stopped_and_gone(vbox, hypervisor, "neighbour")
+    line = f"/usr/lib/virtualbox/VBoxHeadless --comment k8s-1 --startvm {machine.id} --vrde config"
+    vbox.host(processes=[[4242, "-", "Sl", line]])
+    with pytest.raises(GuestNotFound):
+        hypervisor.read(machine)
 
 
 def test_a_registry_that_became_empty_proves_no_absence(vbox, hypervisor):

@@ -58,6 +58,7 @@ OVER = {
     "... and the boot not known": {"booted_s": None},
     "no process for long, on a shared folder, the run seen alive here": {"place": NFS, "lived_here": True},
     "... its settings written by the start itself": {"place": Place("", BEGAN_S + START_WRITES_S)},
+    "... or later, the run seen alive here": {"place": Place("", AFTER_S), "lived_here": True},
 }
 
 
@@ -98,6 +99,10 @@ OPEN = {
     "on a shared folder": ({"place": NFS}, "nfs4"),
     "... after a boot of this host": ({"place": NFS, **REBOOTED}, "nfs4"),
     "its settings written later": ({"place": Place("", BEGAN_S + START_WRITES_S + 0.1)}, "settings file"),
+    "... the run seen alive here, and its memory saved then": (
+        {"place": Place("", AFTER_S), "lived_here": True, "ended": "Saved"},
+        "settings file",
+    ),
 }
 
 
@@ -140,12 +145,25 @@ def test_nothing_is_over_while_its_own_process_is_seen_nor_a_run_of_unknown_end_
     if find(told).ending is Ending.OVER:
         assert told.suspects.own is None
         contradicted = told.log.opened > told.machine.changed
-        held = state_is_aborted(told) and told.seen_for_s >= ABORTED_FOR_S and not contradicted
+        long = told.lived_here and told.seen_for_s >= ABORTED_FOR_S
+        held = state_is_aborted(told) and long and not contradicted
         if (contradicted or not told.log.ended) and not held:
             assert told.scene.processes is not None
             assert told.suspects.any is None
             assert told.scene.place is not None
             assert told.lived_here or not told.scene.place.shared_by
+
+
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["told before it", "told after it"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved"])
+def test_a_run_whose_guest_was_teleported_is_never_over_here(state, changed_s):
+    """Once VBoxSVC has gone, the next one calls ``teleported`` ``poweroff``, of the same date."""
+    teleported = LogHead(moment_of(BEGAN_S), cold_start=True, away=True)
+    for facts in ({}, REBOOTED, {"lived_here": True}, {"seen_for_s": 0.0}):
+        found = find(replace(look(state, changed_s, **facts), log=teleported))
+        assert found.ending is Ending.OPEN
+        assert "teleport" in found.why
+        assert "--confirm-guest-off" in found.way_out
 
 
 # -- an end that VirtualBox dated -----------------------------------------------------------------------
@@ -199,10 +217,22 @@ def test_an_end_of_which_the_log_does_not_tell_does_not_count_where_a_process_ma
 @pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
 def test_aborted_is_held_for_a_while_and_then_as_long_as_a_process_is_there_that_may_be_its_own(state, facts):
     """A process that is killed tells its log of no end; one that hangs outlives even its VBoxSVC's death."""
+    facts = {**facts, "lived_here": True}
     young = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S - 0.1, **facts))
     old = find(look(state, AFTER_S, seen_for_s=ABORTED_FOR_S, **facts))
     may_live = facts.get("suspects", Suspects()).any is not None
-    assert (young.ending, old.ending) == (Ending.SOON, Ending.OPEN if may_live else Ending.OVER)
+    told = facts.get("place") == NFS  # of a run that was seen alive here, that is no doubt
+    assert young.ending is (Ending.OVER if told else Ending.SOON)
+    assert old.ending is (Ending.OPEN if may_live else Ending.OVER)
+
+
+@doubtful
+@pytest.mark.parametrize("state", ["aborted", "aborted-saved"])
+def test_no_time_ends_a_doubt_about_a_run_that_was_never_seen_alive_here(state, facts):
+    """Another VBoxSVC tells ``aborted`` of before that run, dated after its log if a clock was set back."""
+    found = find(look(state, AFTER_S, **facts))
+    assert found.ending is Ending.OPEN
+    assert "--confirm-guest-off" in found.way_out
 
 
 @pytest.mark.parametrize("ended", ["", "PoweredOff"])

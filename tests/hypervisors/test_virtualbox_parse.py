@@ -302,6 +302,9 @@ ENDS = {
     "runs": ("Running",),
     "was killed": ("Running", "Paused", "Running"),
     "was saved, and is being restored": ("Saved", "Restoring", "Running"),
+    "teleports": ("Running", "Teleporting"),
+    "was teleported": ("Running", "Teleporting", "TeleportingPausedVM", "Teleported"),
+    "was to be teleported, and stayed": ("Running", "Teleporting", "Running"),
 }
 
 
@@ -312,7 +315,9 @@ def test_a_log_tells_of_an_end_by_its_last_state(states):
     log = (
         LOG.format(state="Starting", thread="") + "".join(changed) + "00:00:03.105889 VBoxHeadless: exiting\n"
     )
-    assert parse_log_head(log).ended == (states[-1] if states[-1] in {"PoweredOff", "Saved"} else "")
+    head = parse_log_head(log)
+    assert head.ended == (states[-1] if states[-1] in {"PoweredOff", "Saved"} else "")
+    assert head.away is states[-1].startswith("Teleport")
 
 
 def test_a_guest_that_writes_of_an_end_into_the_log_does_not_end():

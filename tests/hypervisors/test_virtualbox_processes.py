@@ -71,6 +71,16 @@ def test_a_process_of_which_it_is_not_plain_that_it_is_anothers_may_be_its_own(l
     assert found.any is found.unclear
 
 
+@pytest.mark.parametrize("name", ["m1", "my lab", "m1 (2)"])
+@pytest.mark.parametrize("option", ["--startvm ", "-startvm ", "--startvm=", "-s "])
+def test_a_process_that_was_started_by_the_machines_name_is_its_own(name, option):
+    """Another user's machine may have it: that one is a copy, or needs another name."""
+    line = f"{HEADLESS} {option}{name} --vrde config"
+    assert suspects([Process(100, line)], ME, name) == Suspects(own=Process(100, line))
+    for other in ("m2", f"{name}0", f"{name} x"):
+        assert suspects([Process(100, line)], ME, other).own is None
+
+
 OTHERS = {
     "another machine's": f"{HEADLESS} --comment m2 --startvm {OTHER} --vrde config",
     "another's with this one's name": f"{HEADLESS} --comment m1 --startvm {OTHER}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -17,6 +18,12 @@ from fencer.core.model import GuestRef
 from fencer_cells import cell
 
 SIGNALS_S = 10.0
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+PTRACE_O_TRACEEXIT = 0x40  # A process stops at its end, before it lets go of anything. Source: ptrace(2).
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+_libc.ptrace.restype = ctypes.c_long
 
 
 class CellLab(Lab):
@@ -92,6 +99,19 @@ class CellLab(Lab):
         """Take its lock away: nobody can tell any more whether it runs."""
         (self._farm / guest.id / "lock").unlink()
 
+    def hold(self, guest: GuestRef) -> None:
+        """Trace it: what is killed stops at its end."""
+        self._ptrace(PTRACE_SEIZE, guest, PTRACE_O_TRACEEXIT)
+
+    def release(self, guest: GuestRef) -> None:
+        """Trace it no more, which takes that it stands still."""
+        if not self.lives(guest):
+            return
+        if self.state(guest) != "t":
+            self._ptrace(PTRACE_INTERRUPT, guest)
+        self._wait(lambda: self.state(guest) == "t", f"{guest} held")
+        self._ptrace(PTRACE_DETACH, guest)
+
     def lives(self, guest: GuestRef) -> bool:
         """Look for its process, whatever its lock says."""
         return self.state(guest) not in {"", "X", "Z"}
@@ -124,6 +144,11 @@ class CellLab(Lab):
         except OSError:
             return ""
         return fields[0] if fields[19] == started else ""
+
+    def _ptrace(self, request: int, guest: GuestRef, options: int = 0) -> None:
+        if _libc.ptrace(request, self.pid(guest), None, options) != 0:
+            why = os.strerror(ctypes.get_errno())
+            raise OSError(f"{guest}: it cannot be traced, see kernel.yama.ptrace_scope: {why}")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         until_s = time.monotonic() + SIGNALS_S

@@ -61,7 +61,8 @@ class _Record:
     """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory.
 
     `left` stands until the guest is seen to run here, as a process that only waits to be let go is no sign
-    that the memory is back: an arrival or a restore may fail yet. `image_after` is the start after which it
+    that the memory is back: an arrival or a restore may fail yet. It ends, too, where a restore has used the
+    managed save image up, which libvirt removes once it is done. `image_after` is the start after which it
     was seen off with a managed save image that may be of its last run. `has_old_image` says that one is none
     of the present or last run: it lay there beside it.
     """
@@ -124,6 +125,8 @@ class Chronicle:
                 record.midway, record.midway_since = _Midway.MIGRATION, self._turns_count
 
     def _heard_start(self, record: _Record, domain_id: int, event: int, detail: int) -> None:
+        if record.image_after != record.last_start:
+            record.image_after = None  # of a run before the one that this start goes on from
         record.last_start = self._turns_count
         record.end = None
         if (event, detail) in _OLD_MEMORY:
@@ -235,15 +238,9 @@ def _note_image(record: _Record, reading: PowerReading) -> None:
 
 def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     """Judge a guest that has a process."""
-    record.image_after = None
     if reading.handed_over and record.midway is _Midway.RESTORE:
-        return replace(
-            reading,
-            power_state=PowerState.PAUSED,
-            settled=True,
-            raw=f"{reading.raw}, restored, and not let go on since",
-            handed_over=False,
-        )
+        return _restored(record, reading)
+    record.image_after = None
     if reading.handed_over and record.last_start <= moment:
         record.midway = _Midway.MIGRATION
     # A guest that was paused when it left arrives without ever being resumed.
@@ -251,6 +248,19 @@ def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     if (reading.power_state is PowerState.RUNNING or arrived) and record.midway_since <= moment:
         record.left = record.midway = None
     return reading
+
+
+def _restored(record: _Record, reading: PowerReading) -> PowerReading:
+    """Judge a guest that was restored and waits to be let go. A file of its memory is there still."""
+    if record.image_after is not None and reading.image is False:
+        record.left = record.image_after = None
+    return replace(
+        reading,
+        power_state=PowerState.PAUSED,
+        settled=True,
+        raw=f"{reading.raw}, restored, and not let go on since",
+        handed_over=False,
+    )
 
 
 def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:

@@ -173,7 +173,7 @@ def _watched(before: _Record | None, now: _Record, scene: Scene) -> _Record:
         now = replace(now, suspects=before.suspects, quiet_since_s=before.quiet_since_s)
     if scene.processes is None:
         return now
-    seen = suspects(scene.processes, now.machine.uuid)
+    seen = suspects(scene.processes, now.machine.uuid, now.machine.name)
     quiet_since_s = now.read_at_s if now.quiet_since_s is None else now.quiet_since_s
     return replace(now, suspects=seen, quiet_since_s=None if seen.any else quiet_since_s)
 
@@ -206,6 +206,7 @@ def _off(now: _Record, log: LogHead, scene: Scene) -> Reading:
         cold_start=None,
         raw=", ".join(filter(None, (_words(machine), found.why))),
         way_out=found.way_out,
+        away=log.away,
     )
 
 

@@ -34,6 +34,7 @@ from fencer.hypervisors.virtualbox.ended import Scene, needs_place
 from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
+from fencer.hypervisors.virtualbox.processes import suspects
 from fencer.hypervisors.virtualbox.run import Late
 from fencer.hypervisors.virtualbox.silence import Silence
 from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, Unreadable, VirtualBoxSettings
@@ -347,11 +348,14 @@ class VirtualBoxHypervisor:
         """Turn "not found" into evidence where this process read the end; None otherwise.
 
         And only in a registry that still has others of the machines that were read from it: an empty one is
-        what another user sees, and what is left while the home folder's disk is not mounted.
+        what another user sees, and what is left while the home folder's disk is not mounted. Nor where a
+        process of its host may run it: it can have been registered by another user, and started.
         """
         end = self._chronicle.end_of(uuid)
         there = {listed.uuid for listed in self._tool.machines(budget)} if end else frozenset[str]()
         if end is None or uuid in there or not any(map(self._chronicle.machine, there)):
+            return None
+        if suspects(self._host.listed(budget).processes or (), uuid).any:
             return None
         return Evidence(
             guest=guest,

@@ -11,7 +11,9 @@ Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of o
 machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
 settings file was written during the run (a snapshot does), it holds a date of that run: the second server
 calls a machine that runs off since *after* its log was opened. So an off without doubt is one of which the
-log itself tells: it does so of every end but a killed process's, also of a start that failed.
+log itself tells: it does so of every end but a killed process's, also of a start that failed. And of a
+machine that was teleported, which runs on elsewhere, only its log tells for long: once VBoxSVC has gone, 5 s
+after its last client, the next one calls it ``poweroff``.
 """
 
 from __future__ import annotations
@@ -121,6 +123,8 @@ def needs_place(machine: Machine, log: LogHead) -> bool:
 
 def find(look: Look) -> Finding:
     """Judge a machine that VirtualBox calls off."""
+    if look.log.away:
+        return Finding(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 
@@ -140,9 +144,15 @@ def _of_dated_end(look: Look) -> Finding:
 
 
 def _of_aborted(look: Look, doubt: str) -> Finding:
-    """Judge an end without a word of the log's: time alone ends a doubt only where no process is there."""
+    """Judge an end without a word of the log's.
+
+    Time alone ends a doubt only where no process is there, and only of a run that this VBoxSVC was heard to
+    run: of another one's it may tell an end before that run, with a date after the log if a clock was set
+    back in between, or is another host's.
+    """
     seen_s = look.seen_for_s
-    if not doubt or (look.suspects.any is None and seen_s >= ABORTED_FOR_S):
+    by_time = look.lived_here and look.suspects.any is None and seen_s >= ABORTED_FOR_S
+    if not doubt or by_time:
         return Finding(Ending.OVER)
     if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
@@ -160,10 +170,19 @@ def _of_unknown_run(look: Look) -> Finding:
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
         return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
-    if place and opened < moment_of(place.written_s - START_WRITES_S):
+    if place and opened < moment_of(place.written_s - START_WRITES_S) and not _is_read_since(look):
         written = f"its settings file was written at {date(moment_of(place.written_s))}"
         return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
     return _by_quiet(look, began)
+
+
+def _is_read_since(look: Look) -> bool:
+    """Whether what the settings file tells is known to the VBoxSVC that is asked, and no saved memory.
+
+    Another one was asked before, and ran it: so this one began later, and read what each restored run, and a
+    `setextradata`, writes there.
+    """
+    return look.lived_here and look.log.ended != "Saved"
 
 
 def _by_quiet(look: Look, told: str) -> Finding:
@@ -194,6 +213,10 @@ def _second_server(suspect: Process) -> str:
 WAY_OUT: Final = (
     "the machine started and stopped once, which VirtualBox then records, or --confirm-guest-off WHY if you "
     "know that it is off: it can have ended with its host or with a VBoxSVC that was killed"
+)
+WAY_BACK: Final = (
+    "the machine started and stopped once here, when it runs nowhere else, or --confirm-guest-off WHY if you "
+    "know that it is off there, too"
 )
 
 

@@ -60,6 +60,7 @@ _OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
 _STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
 _BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
 _ENDS = frozenset({"PoweredOff", "Saved"})
+_LEAVINGS = frozenset({"Teleporting", "TeleportingPausedVM", "Teleported"})
 _NEEDED = ("name", "UUID", "hardwareuuid", "VMState", "VMStateChangeTime")
 _PLACES = ("CfgFile", "LogFldr")
 _SHOWN_CHARS = 80
@@ -108,11 +109,13 @@ class LogHead:
         opened: When the log was opened and the run began, see `moment`.
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
         ended: In which state that run says that it ended; empty: it does not, or its end was not read.
+        away: Its last word is that its guest was teleported, or on the way: it may run on elsewhere.
     """
 
     opened: str
     cold_start: bool | None
     ended: str = ""
+    away: bool = False
 
 
 def parse_version(text: str) -> str:
@@ -190,7 +193,8 @@ def parse_log_head(text: str) -> LogHead:
     if opened is None:
         raise Malformed(f"no log but {_shown(text)}")
     first, last = (states[0], states[-1]) if states else ("", "")
-    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), last if last in _ENDS else "")
+    ended = last if last in _ENDS else ""
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), ended, last in _LEAVINGS)
 
 
 def moment(text: str) -> str:

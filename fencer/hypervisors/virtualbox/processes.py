@@ -25,6 +25,7 @@ _RUNS_MACHINES = re.compile(r"VBoxHeadless|VirtualBoxVM|VBoxSDL|(?<!\S)--?startv
 _STARTED = re.compile(r"(?<!\S)--?(?:startvm|s)[ =](\S+)")
 _UUID = re.compile(r"\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?")
 """In this form VirtualBox takes it for no name."""
+_NEVER = re.compile(r"(?!)")
 _SHOWN_CHARS = 120
 
 
@@ -85,7 +86,7 @@ def parse_processes(text: str) -> tuple[Process, ...]:
     return tuple(Process(int(line[1]), line[4]) for line in whole if not _is_dead(line[3]))
 
 
-def suspects(processes: Iterable[Process], uuid: str) -> Suspects:
+def suspects(processes: Iterable[Process], uuid: str, name: str = "") -> Suspects:
     """Tell which processes may run a machine, whoever they belong to.
 
     One whose command line names the machine, even beside others: names of machines, which stand there too,
@@ -95,13 +96,15 @@ def suspects(processes: Iterable[Process], uuid: str) -> Suspects:
     Args:
         processes: All of a host.
         uuid: The machine's, in lower case.
+        name: The machine's, which a process started by it counts as its own; empty: not known.
     """
     own = unclear = None
+    by_name = re.compile(rf"(?<!\S)--?(?:startvm|s)[ =]{re.escape(name)}(?!\S)") if name else _NEVER
     for process in processes:
         if not _RUNS_MACHINES.search(process.line):
             continue
         named = _STARTED.findall(process.line)
-        if uuid in process.line.lower():
+        if uuid in process.line.lower() or by_name.search(process.line):
             own = own or process
         elif not named or not all(map(_UUID.fullmatch, named)):
             unclear = unclear or process

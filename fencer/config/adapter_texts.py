@@ -1,0 +1,69 @@
+"""What an adapter of others may be told, and that nothing secret is: it would be shown with the settings."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from fencer.config.document import quoted
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_SECRET = re.compile(
+    r"(password|passwd|passphrase|secret|token|credential|(api|access|secret|private|auth)[_-]?key"
+    r"|(^|[_-])(pass|pwd|auth))s?$",
+    re.IGNORECASE,
+)
+"""The end of a name, as settings and queries of URLs have it: ``db_pass``, ``apikey``, not ``bypass``."""
+_PASSWORD = re.compile(r"(?<=//)([^/?#@:]*):[^/?#]*@")
+_QUERY = re.compile(r"[?&;]([^=&;#\s]+)=[^&;#\s]")
+_ELSEWHERE = "write it into a file, and name that in secret_files"
+
+
+def _setting_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"must be a setting of the adapter, like server_url, not {quoted(text)}")
+    return text
+
+
+def _open_setting_name(text: str) -> str:
+    if _SECRET.search(_setting_name(text)):
+        raise ValueError(f"{text} is not to be written here: {_ELSEWHERE}")
+    return text
+
+
+def _setting(value: Any) -> Any:
+    """Take what an adapter may be told; it checks the rest by itself. None is shown: it may be a secret."""
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, str | int | float):
+            raise ValueError("must be text, a number, true or false, or a list of these")  # noqa: TRY004 - pydantic's
+        if isinstance(one, str) and not one.isprintable():
+            raise ValueError("must be one line, all of which can be seen")
+        if isinstance(one, str) and _PASSWORD.search(one):
+            raise ValueError(f"must not carry a password: {_ELSEWHERE}")
+        if isinstance(one, str) and (name := _secret_in_query(one)):
+            raise ValueError(f"must not carry a secret, as after {name}= in it: {_ELSEWHERE}")
+    return value
+
+
+def _secret_in_query(text: str) -> str | None:
+    return next((name for name in _QUERY.findall(text) if _SECRET.search(name)), None)
+
+
+def _secret_file(value: Any) -> Any:
+    if not isinstance(value, str) or not Path(value).is_absolute() or not value.isprintable():
+        raise ValueError(
+            "must be the path of a file, which begins with /. What is written there is not shown here: it "
+            "may be the secret itself"
+        )
+    return value
+
+
+SettingName: TypeAlias = Annotated[str, AfterValidator(_setting_name)]
+OpenSettingName: TypeAlias = Annotated[str, AfterValidator(_open_setting_name)]
+Setting: TypeAlias = Annotated[
+    Any,
+    AfterValidator(_setting),
+    WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
+]
+SecretFile: TypeAlias = Annotated[str, BeforeValidator(_secret_file)]
