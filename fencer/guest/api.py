@@ -143,13 +143,21 @@ class Api:
         return list({it.url: it for it in (self.first, *listed) if it.url != one.url}.values()), unread
 
     def each(
-        self, asked: Sequence[Access], path: str, within_s: float, doubt: Doubt
+        self, asked: Sequence[Access], path: str, within_s: float, doubt: Doubt, body: Any = None
     ) -> Iterator[tuple[Access, Answer, str]]:
-        """Ask several servers for the same at once; give each, as it answers, and what is wrong with it."""
+        """Ask several servers for the same at once; give each, as it answers, and what is wrong with it.
+
+        Args:
+            asked: The servers.
+            path: With its query.
+            within_s: Seconds for all of them.
+            doubt: Says what is wrong with an answer.
+            body: What to send, of a question that changes nothing wherever it is answered.
+        """
         deadline_s = time.monotonic() + within_s
         answers: SimpleQueue[Any] = SimpleQueue()
         for access in asked:
-            ask = partial(self.ask, "GET", path, within_s=within_s, at=access)
+            ask = partial(self.ask, "POST" if body else "GET", path, body, within_s=within_s, at=access)
             in_background(ask, lambda answer, access=access: answers.put((access, answer)))  # type: ignore[misc]
         late = {access.url for access in asked}
         while late:

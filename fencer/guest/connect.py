@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Callable
 
 from fencer.guest import kubeconfig, kubelets, servers
-from fencer.guest.api import Api, Others
-from fencer.guest.errors import Unusable
+from fencer.guest.api import Answer, Api, Others
+from fencer.guest.errors import Unreachable, Unusable
 from fencer.guest.fields import mapping
 from fencer.guest.node import ASK_WITHIN_S, NodeClient
 from fencer.guest.places import PLACES
 from fencer.guest.system import Run, boot_id
 
 _WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 _USER = re.compile(r"system:node:([a-z0-9.-]+)")
 
 
@@ -37,7 +39,7 @@ def connect(
 
     Raises:
         Unusable: no credentials, or none that tell the node's name.
-        Unreachable: the API server had to be asked for the name, and did not answer.
+        Unreachable: the API servers had to be asked for the name, and none told it.
     """
     if file is None:
         path = kubeconfig.find(root, kubelets.running(root, run))
@@ -60,15 +62,25 @@ def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Othe
 
     @lru_cache(maxsize=None)
     def command() -> str:
-        show = ["systemctl", "show", *place.units, "--property=ExecStart"]
+        show = ["systemctl", "show", *place.units, "--property=ExecStart,Environment,EnvironmentFiles"]
         return run(show).text if place.settings else ""
 
     return lambda: servers.others(root, place, access, command())
 
 
 def _seen_by(api: Api) -> str | None:
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    answer = api.ask("POST", _WHO_AM_I, body, within_s=ASK_WITHIN_S)
-    user = mapping(mapping(answer.body.get("status")).get("userInfo")).get("username")
-    matched = _USER.fullmatch(user) if isinstance(user, str) else None
-    return matched.group(1) if matched else None
+    """Ask the API server who we are; where it is gone, all others; who answers first counts."""
+    troubles = []
+    for gone in (False, True):
+        asked = api.rest(api.first)[0] if gone else [api.first]
+        for access, answer, trouble in api.each(asked, _WHO_AM_I, ASK_WITHIN_S, _lasts, _REVIEW):
+            user = mapping(mapping(answer.body.get("status")).get("userInfo")).get("username")
+            matched = _USER.fullmatch(str(user))
+            if not trouble and (matched or access is api.first):
+                return matched and matched.group(1)
+            troubles.append(trouble or f"{access.url}: {answer.message}")
+    raise Unreachable("; ".join(troubles))
+
+
+def _lasts(answer: Answer) -> str:
+    return answer.message if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""

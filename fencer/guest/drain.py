@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable
 
 from fencer.guest.api import in_background
-from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Denied, GuestError, Overtaken, Unreachable
+from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
 from fencer.guest.node import ASK_WITHIN_S, NodeClient
 from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
@@ -65,9 +65,6 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
         _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
         work = _Drain(client, plan.filters, deadline_s, say)
         left = work.run()
-    except Unreachable as error:
-        say(f"not drained: {error}")
-        return UNREACHABLE
     except GuestError as error:
         say(f"not drained: {error}")
         return error.code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Mapping
 
@@ -82,7 +83,8 @@ def uninstall(root: Path, run: Run, say: Say, stands: Callable[[], str]) -> int:
         say(f"nothing was removed: {cordoned}")
         return REFUSED
     if live and any((root / f"{_FOLDER}/{name}".lstrip("/")).exists() for name in _UNITS):
-        _tell(run(["systemctl", "disable", "--now", *_UNITS]).error, say)
+        for line in run(["systemctl", "disable", "--now", *_UNITS]).error.splitlines():
+            say(line)
     written = [
         _TIMEOUT,
         _ORDER,
@@ -90,7 +92,8 @@ def uninstall(root: Path, run: Run, say: Say, stands: Callable[[], str]) -> int:
         *(f"{_FOLDER}/{name}" for name in _UNITS),
     ]
     removed = [name for name in (*written, PROGRAM) if _remove(root, name, say)]
-    _remove_if_empty(root / f"{_FOLDER}/{DRAIN_UNIT}.d".lstrip("/"))
+    with suppress(OSError):  # somebody else has a file there, too
+        (root / f"{_FOLDER}/{DRAIN_UNIT}.d".lstrip("/")).rmdir()
     if live and removed:
         run(["systemctl", "daemon-reload"])
     if not removed:
@@ -164,15 +167,3 @@ def _remove(root: Path, name: str, say: Say) -> bool:
         raise NotRoot(f"{path}: {error.strerror}") from error
     say(f"{name}: removed")
     return True
-
-
-def _remove_if_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return
-
-
-def _tell(text: str, say: Say) -> None:
-    for line in text.splitlines():
-        say(line)

@@ -7,12 +7,19 @@ from enum import Enum
 from typing import Iterator
 
 from fencer.guest.facts import Connection, Facts, Kubelet, Setting, Unit
-from fencer.guest.places import PLACES
+from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
 
 _INSTALL = "fencer-guest install"
+_LOGIND = "install and start systemd-logind (libpam-systemd, dbus)"
 _MASK = "/etc/systemd/logind.conf.d"
+_BALANCED = ("-agent.service", "worker.service")
+"""Units that run no API server: what their kubelet asks on this machine is a load balancer of their own.
+
+Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. Of others it cannot be told: the
+proxies of kubespray (docs/operations/ha-mode.md) and MicroK8s (default-args/traefik) have the port of an
+API server."""
 _MARGIN_S = 15.0
 """Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
 
@@ -63,8 +70,7 @@ def judge(facts: Facts) -> list[Finding]:
 def _kubelet(facts: Facts) -> Iterator[Finding]:
     kubelet, connection = facts.kubelet, facts.connection
     if not kubelet.unit:
-        names = ", ".join(unit for place in PLACES for unit in place.units)
-        yield Finding("kubelet", FAIL, "none runs here", f"start it (looked for {names})")
+        yield Finding("kubelet", FAIL, "none runs here", f"start it (looked for {', '.join(UNITS)})")
     elif kubelet.doubt:
         yield Finding("kubelet", WARN, kubelet.doubt)
     else:
@@ -75,23 +81,21 @@ def _kubelet(facts: Facts) -> Iterator[Finding]:
         text = f"{connection.server} answers {connection.node} (by {connection.source})"
         nexts = ", ".join(connection.others)
         yield Finding("api", OK, text + (f"; if it does not: {nexts}" if nexts else ""))
-    yield from _servers(connection)
+    yield from _servers(connection, kubelet.unit)
 
 
-def _servers(connection: Connection) -> Iterator[Finding]:
+def _servers(connection: Connection, unit: str) -> Iterator[Finding]:
     if connection.lost:
         yield Finding("api", WARN, f"the server that the kubeconfig names does not answer: {connection.lost}")
     for trouble in connection.useless:
         yield Finding("api", WARN, f"listed, but of no help: {trouble}")
     if connection.unread:
         yield Finding("api", WARN, f"who else may be asked is not known: {connection.unread}")
-    elif connection.alone:
-        yield Finding(
-            "api",
-            WARN,
-            "it is on this machine, and nothing lists another: where it is gone first, nothing is drained",
-            "one server: graceful node shutdown does more; several: `server:` of k3s and RKE2 (config.yaml)",
-        )
+    elif connection.alone and not unit.endswith(_BALANCED):
+        text = "it is on this machine, and nothing lists another: where it is gone first, nothing is drained"
+        joined = unit.startswith(("k3s", "rke2"))
+        several = "several: `server:` in config.yaml" if joined else "a load balancer goes on by itself"
+        yield Finding("api", WARN, text, f"one server: graceful node shutdown does more; {several}")
 
 
 def _drain(facts: Facts) -> Iterator[Finding]:
@@ -179,12 +183,7 @@ def _no_lock(facts: Facts, name: str) -> Finding:
     logind, grace_s = facts.logind, facts.kubelet.grace_s
     text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
     if not logind.running:
-        return Finding(
-            name,
-            FAIL,
-            f"{text}; no logind runs",
-            "install and start systemd-logind (libpam-systemd, dbus)",
-        )
+        return Finding(name, FAIL, f"{text}; no logind runs", _LOGIND)
     if logind.delay_s is not None and logind.delay_s < grace_s:
         text += f"; logind grants {told(logind.delay_s)}{_set_in(logind.delay_set)}"
         return Finding(name, FAIL, text, _raise_delay(logind.delay_set, grace_s))
@@ -195,7 +194,7 @@ def _logind(facts: Facts) -> Iterator[Finding]:
     logind = facts.logind
     if not logind.running:
         text = "does not run: no power button is heard, and no lock is granted"
-        yield Finding("logind", WARN, text, "install and start systemd-logind (libpam-systemd, dbus)")
+        yield Finding("logind", WARN, text, _LOGIND)
         return
     winner = logind.delay_set[-1] if logind.delay_set else None
     set_s = seconds(winner.value) if winner else None

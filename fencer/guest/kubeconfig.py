@@ -233,7 +233,8 @@ def address(source: Path | str, server: str) -> tuple[str, int, str]:
         host, port = url.hostname, url.port or 443
     except ValueError:
         host, port = None, 0
-    if not host or url.scheme != "https" or re.search(r"[^\x21-\x7e]", url.path):
+    # Only a name may have other letters than ASCII's.
+    if not host or url.scheme != "https" or re.search(r"[\0- \x7f]", server) or not url.path.isascii():
         raise Unusable(f"{source}: its server is no https address: {server!r}")
     return host, port, url.path.rstrip("/")
 

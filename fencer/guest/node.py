@@ -134,10 +134,7 @@ class NodeClient:
             Unreachable: no answer; it may have been done.
             Denied: refused.
         """
-        if note is None:
-            self._patch(node, {}, unschedulable=True)
-        else:
-            self._patch(node, {CORDON: write_cordon(note)}, unschedulable=True)
+        self._patch(node, {CORDON: write_cordon(note)} if note else {}, unschedulable=True)
 
     def uncordon(self, node: OwnNode) -> None:
         """Take cordon and note off the node as it was read. Raises as `cordon`."""

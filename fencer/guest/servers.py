@@ -8,7 +8,8 @@ Only addresses are taken from these files. Who is asked shows a certificate of t
 k3s, RKE2 and MicroK8s sign kubelets' certificates, for their addresses, by the same authority.
 
 Source: k3s pkg/cli/server (no load balancer beside an API server), pkg/agent/loadbalancer (ServerURL,
-ServerAddresses), pkg/cluster/https.go and pkg/daemons/control/deps (names); rke2 pkg/cli/defaults (ports);
+ServerAddresses), pkg/cluster/https.go and pkg/daemons/control/deps (names), pkg/cli/cmds/agent.go (K3S_URL),
+install.sh (the unit's EnvironmentFile); rke2 pkg/cli/defaults (ports), bundle/lib/systemd/system (the same);
 kubeadm 1.36 app/cmd/phases/join/kubelet.go (a control plane's kubelet: its own), phases/kubeconfig
 (admin.conf: the endpoint of all), util/pkiutil; k0s 1.37 pkg/component/worker/nllb (Envoy's cds.yaml,
 Traefik's routing.yaml), worker/utils.go (kubelet-direct.conf), cmd/controller/certificates.go; microk8s
@@ -19,10 +20,11 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from fencer.guest import files
 from fencer.guest.errors import Unusable
@@ -37,7 +39,12 @@ MOST = 16
 _NAME = "kubernetes"
 _SUPERVISOR, _API = 9345, 6443
 """RKE2's servers are joined by another port than that of their API servers."""
-_SERVER = re.compile(r" (?:--server|-s)[= ]['\"]?(https:[^\s'\";]+)")
+_SERVER = re.compile(
+    r"(?: (?:--server|-s)[= ]|^(?:Environment=(?:.* )?)?(?:K3S|RKE2)_URL=)['\"]?(https:[^\s'\";]+)",
+    re.MULTILINE,
+)
+_ENVIRONMENT = re.compile(r"^EnvironmentFiles?=(.+) \(ignore", re.MULTILINE)
+"""As systemctl tells them, since 240 in the plural. Source: systemd src/systemctl/systemctl-show.c."""
 _TRAEFIK = "tcp.services.{}.loadBalancer.servers.*.address"
 _WAYS = (
     "ServerAddresses.*",
@@ -57,16 +64,19 @@ def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[li
         root: Of the file system.
         place: The installer.
         own: The kubeconfig's server: who is listed is asked as that one.
-        command: The unit's ExecStart, which tells what a server of k3s or RKE2 joined by.
+        command: The units' ExecStart, Environment and EnvironmentFiles, which tell what a server of k3s or
+            RKE2 joined by.
 
     Returns:
         The servers, and why files could not be read.
     """
     entries: list[str] = _SERVER.findall(command)
     troubles: list[str] = []
-    paths = [root / name.lstrip("/") for name in place.servers]
-    for path in filter(files.there, (*paths, *settings_files(root, place))):
-        entries += read_found(root, path, _listed, troubles) or ()
+    readers: dict[Path, Callable[[str], Any]] = {root / name.lstrip("/"): _listed for name in place.servers}
+    readers.update((path, _listed) for path in settings_files(root, place))
+    readers.update((root / name.lstrip("/"), _SERVER.findall) for name in _ENVIRONMENT.findall(command))
+    for path in filter(files.there, readers):
+        entries += read_found(root, path, readers[path], troubles) or ()
     found: dict[str, Access] = {}
     for entry in entries:
         access = another(own, entry)
@@ -88,15 +98,15 @@ def another(own: Access, entry: str) -> Access | None:
 
 
 def on_this_machine(host: str) -> bool:
-    """Whether an address is this machine's own; of a name that is not asked."""
-    try:
-        at = ip_address(host)
-        kind = socket.AF_INET if at.version == 4 else socket.AF_INET6  # noqa: PLR2004
-        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, 9))  # sends nothing: the kernel only chooses from where it would
-            return at.is_loopback or probe.getsockname()[0] == host
-    except (OSError, ValueError):
-        return host in ("localhost", "::1")
+    """Whether all that is behind an address, or a name, is this machine."""
+    owns = []
+    with suppress(OSError, ValueError):  # a name that nobody has, or that is none
+        for family, kind, _, _, at in socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM):
+            with suppress(OSError), socket.socket(family, kind) as probe:
+                probe.connect(at)  # sends nothing: the kernel only chooses from where it would
+                to = probe.getpeername()[0]
+                owns.append(to == probe.getsockname()[0] or ip_address(to).is_loopback)
+    return bool(owns) and all(owns)
 
 
 def _listed(text: str) -> list[str]:

@@ -52,6 +52,7 @@ class Machine:
         self.locks: list[tuple[str, str, str]] = []
         self.systemd = "systemd 252 (252.39-1~deb12u2)"
         self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
+        self.environment: list[str] = []
         self.main: dict[str, int] = {}
         self.write("proc/1/mountinfo", MOUNTS)
         self.write("proc/sys/kernel/random/boot_id", f"{BOOT}\n")
@@ -96,7 +97,9 @@ class Machine:
                 3, "".join(f"{'active' if unit in self.active else 'inactive'}\n" for unit in words[2:])
             )
         if words[:2] == ["systemctl", "show"]:
-            return Ran(0, self._shown(words[2]))
+            properties = words[-1].partition("=")[2].split(",")
+            told = [line for line in self.environment if line.partition("=")[0] in properties]
+            return Ran(0, self._shown(words[2]) + "".join(f"{line}\n" for line in told))
         if words == ["systemctl", "--version"]:
             return Ran(0, f"{self.systemd}\n+PAM +AUDIT\n")
         if words[0] == "busctl":

@@ -398,6 +398,33 @@ def _told(machine: Machine, subject: str) -> list[tuple[str, str]]:
     return [(it.level.value, it.text) for it in judge(_collected(machine)) if it.subject == subject]
 
 
+@pytest.mark.parametrize(
+    ("unit", "change"),
+    [
+        ("k3s.service", "several: `server:` in config.yaml"),
+        ("rke2-server.service", "several: `server:` in config.yaml"),
+        ("kubelet.service", "a load balancer goes on by itself"),
+        ("k0scontroller.service", "a load balancer goes on by itself"),
+        ("snap.microk8s.daemon-kubelite.service", "a load balancer goes on by itself"),
+    ],
+)
+def test_whoever_has_one_way_is_advised_by_what_it_runs(unit: str, change: str) -> None:
+    """Only k3s and RKE2 have a setting; workers of kubespray and MicroK8s ask a proxy on the loopback."""
+    (finding,) = (
+        it
+        for it in judge(_with(GOOD, connection={"alone": True}, kubelet={"unit": unit}))
+        if (it.subject, it.level.value) == ("api", "warn")
+    )
+    assert finding.change == f"one server: graceful node shutdown does more; {change}"
+
+
+@pytest.mark.parametrize("unit", ["k3s-agent.service", "rke2-agent.service", "k0sworker.service"])
+def test_an_agents_own_load_balancer_is_no_servers_only_way(unit: str) -> None:
+    """It is on this machine, and goes on with the next server by itself; no API server runs here."""
+    facts = _with(GOOD, connection={"alone": True}, kubelet={"unit": unit}, drain={"after": (unit,)})
+    assert {it.level.value for it in judge(facts)} == {"ok"}
+
+
 @pytest.mark.parametrize("unit", ["kubelet.service", "kubelet-lab.service"])
 def test_a_kubelet_that_is_not_believed_is_not_read_as_off(machine: Machine, unit: str) -> None:
     """With PrivateTmp= in its unit it has mounts of its own, and what it names may be another file there."""

@@ -129,6 +129,14 @@ def _joined(machine: Machine, unit: str) -> None:
     machine.k3s_command = "argv[]=/usr/local/bin/k3s server --server https://10.0.0.2:6443 --token t ;"
 
 
+def _joined_by_a_variable(machine: Machine, unit: str) -> None:
+    """So it is where `K3S_URL=… sh -s - server` installed it."""
+    _k3s(machine, unit)
+    name = f"/etc/systemd/system/{unit}.env"
+    machine.write(name[1:], "K3S_TOKEN='t'\nK3S_URL='https://10.0.0.2:6443'\n").chmod(0o600)
+    machine.environment = ["Environment=", f"EnvironmentFiles={name} (ignore_errors=yes)"]
+
+
 def _k3s_agent(machine: Machine, unit: str) -> None:
     """Its load balancer is in its own process, and keeps all servers in a file."""
     _k3s(machine, unit)
@@ -177,6 +185,7 @@ def _microk8s_worker(machine: Machine, unit: str) -> None:
     ("prepare", "unit"),
     [
         (_joined, "k3s.service"),
+        (_joined_by_a_variable, "k3s.service"),
         (_k3s_agent, "k3s-agent.service"),
         (_rke2_server, "rke2-server.service"),
         (_rke2_agent, "rke2-agent.service"),

@@ -209,6 +209,10 @@ def test_secrets_are_not_shown(tmp_path: Path, pair: KeyPair) -> None:
     assert "KEY" not in repr(access)
 
 
+def test_a_servers_name_may_be_in_any_language() -> None:
+    assert kubeconfig.address("k", "https://kübe.example:6443/k8s/") == ("kübe.example", 6443, "/k8s")
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -221,6 +225,14 @@ def test_secrets_are_not_shown(tmp_path: Path, pair: KeyPair) -> None:
         (_content(cluster={"server": "http://api:8080"}), "no https address"),
         (_content(cluster={"server": "https://api:port"}), "no https address"),
         (_content(cluster={"server": None}), "no https address"),
+        (
+            _content(cluster={"server": "https://10.0.0.1 :6443"}),
+            r"no https address: 'https://10.0.0.1 :6443'",
+        ),
+        (_content(cluster={"server": "https://a\tpi:6443"}), r"no https address: 'https://a\\tpi:6443'"),
+        (_content(cluster={"server": "https://api:6443\n"}), "no https address"),
+        (_content(cluster={"server": "https://a\x7fpi:6443"}), "no https address"),
+        (_content(cluster={"server": "https://api:6443/k\xe9"}), "no https address"),
         (_content(cluster={"insecure-skip-tls-verify": True}), "insecure-skip-tls-verify"),
         (_content(cluster={"insecure-skip-tls-verify": "yes"}), "insecure-skip-tls-verify"),
         (_content(cluster={"proxy-url": "http://p"}), "proxy-url"),

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -22,7 +23,7 @@ from fencer.guest import servers
 from fencer.guest.api import Api
 from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
-from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Unreachable
+from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, Unreachable, Unusable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, DRAIN, Cordon, write_cordon
@@ -190,6 +191,42 @@ def test_what_a_server_joined_by_stands_on_its_command_line(machine: Machine, wo
     command = f"argv[]=/usr/local/bin/k3s server {words} --token t ; ignore_errors=no"
     assert _others(machine, "k3s", command) == (LISTED[:1], [])
     assert _others(machine, "k3s", "argv[]=/usr/local/bin/k3s server --cluster-init ;") == ([], [])
+
+
+ENV_FILES = {
+    "k3s, as its installation writes it": ("K3S_TOKEN='t'\nK3S_URL='https://10.0.0.2:6443'\n", 1),
+    "RKE2, as a person does": ('# RKE2_URL=https://10.0.0.9:9345\nRKE2_URL="https://10.0.0.2:9345"\n', 1),
+    "bare": ("K3S_URL=https://10.0.0.2:6443\n", 1),
+    "of another program": (
+        "MY_K3S_URL=https://10.0.0.2:6443\nK3S_DATASTORE_ENDPOINT=https://10.0.0.3:2379\n",
+        0,
+    ),
+    "empty": ("K3S_URL=\n", 0),
+}
+
+
+@pytest.mark.parametrize("case", ENV_FILES)
+@pytest.mark.parametrize("property_", ["EnvironmentFiles", "EnvironmentFile"])
+def test_what_a_server_joined_by_stands_in_its_units_files_of_variables(
+    machine: Machine, case: str, property_: str
+) -> None:
+    """One of which an installation leaves out is no trouble: all are `-`, to be there or not."""
+    text, listed = ENV_FILES[case]
+    machine.write("etc/systemd/system/k3s.service.env", text).chmod(0o600)
+    names = ("/etc/default/k3s", "/etc/sysconfig/k3s", "/etc/systemd/system/k3s.service.env")
+    command = "".join(f"{property_}={name} (ignore_errors=yes)\n" for name in names)
+    assert _others(machine, "k3s", command) == (LISTED[:listed], [])
+
+
+def test_what_a_server_joined_by_stands_among_its_units_variables(machine: Machine) -> None:
+    command = "ExecStart={ k3s server ; }\nEnvironment=HOME=/root K3S_URL=https://10.0.0.2:6443 K3S_TOKEN=t\n"
+    assert _others(machine, "k3s", command) == (LISTED[:1], [])
+
+
+def test_a_file_of_variables_that_others_may_write_is_not_believed(machine: Machine) -> None:
+    machine.write("etc/default/k3s", "K3S_URL=https://10.0.0.2:6443\n").chmod(0o666)
+    found, (trouble,) = _others(machine, "k3s", "EnvironmentFiles=/etc/default/k3s (ignore_errors=yes)\n")
+    assert (found, trouble.split(":")[0]) == ([], "/etc/default/k3s")
 
 
 @pytest.mark.parametrize("name", [place.name for place in PLACES])
@@ -726,6 +763,83 @@ def test_a_k3s_server_whose_own_api_server_is_gone(
     assert len(said) == 1
 
 
+class Knowing(Server):
+    """An API server that tells who asks it.
+
+    Args:
+        user: Their name.
+        reviews: The status of that answer.
+    """
+
+    def __init__(self, user: str = "system:node:k8s-1", reviews: int = 201) -> None:
+        super().__init__()
+        self.evicts = reviews
+        self.body["status"] = {"userInfo": {"username": user}, "nodeInfo": {"bootID": BOOT}}
+
+
+REVIEW = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def _with_token(machine: Machine, authority: Authority, own: int, *others: int) -> Machine:
+    """Lay out a k3s server whose kubelet has a token, and no certificate that names it."""
+    cluster = {"server": f"https://127.0.0.1:{own}", "certificate-authority": "ca"}
+    content = {
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    agent = "var/lib/rancher/k3s/agent"
+    machine.write(f"{agent}/ca", authority.ca_file.read_text())
+    machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
+    machine.k3s_command = "".join(f" --server https://127.0.0.1:{port}" for port in others)
+    return machine
+
+
+@pytest.mark.parametrize("first", ["closed", "down"])
+def test_who_has_a_token_is_told_their_name_by_whoever_is_there(
+    machine: Machine, authority: Authority, running: Callable[..., int], closed: int, first: str
+) -> None:
+    """One that knows nobody by this token is no answer, however fast it is."""
+    stranger, other = Knowing(reviews=401), Knowing()
+    stranger.body["status"] = "Failure"
+    own = closed if first == "closed" else running(Knowing(reviews=503))
+    _with_token(machine, authority, own, running(stranger), running(other))
+    client = connect(machine.root, machine.run)
+    assert client.name == "k8s-1"
+    assert REVIEW in other.asked
+    assert client.read(WITHIN_S).boot_id == BOOT
+
+
+@pytest.mark.parametrize(("status", "user"), [(401, ""), (404, ""), (201, "system:serviceaccount:a:b")])
+def test_whom_the_first_server_knows_as_no_kubelet_has_to_name_the_node(
+    machine: Machine, authority: Authority, running: Callable[..., int], status: int, user: str
+) -> None:
+    """It has answered. Without such reviews (Kubernetes before 1.28) that is all it can say."""
+    other, ran = Knowing(), list[Sequence[str]]()
+    _with_token(machine, authority, running(Knowing(user, status)), running(other))
+
+    def run(command: Sequence[str]) -> Ran:
+        ran.append(command)
+        return machine.run(command)
+
+    with pytest.raises(Unusable, match="name the node: --node NAME"):
+        connect(machine.root, run)
+    assert other.asked == []
+    assert not [command for command in ran if "--property=ExecStart" in command[-1]], "a list is not needed"
+
+
+def test_where_nobody_tells_a_name_it_is_said_of_each(
+    machine: Machine, authority: Authority, running: Callable[..., int], closed: int
+) -> None:
+    """Not that its user is no kubelet: that is not known."""
+    down = running(Knowing(reviews=503))
+    _with_token(machine, authority, closed, down)
+    with pytest.raises(Unreachable) as told:
+        connect(machine.root, machine.run)
+    refused = f"https://127.0.0.1:{closed}: Connection refused"
+    assert str(told.value) == f"{refused}; https://127.0.0.1:{down}: so it is"
+
+
 def test_a_kubeconfig_from_elsewhere_has_no_others(machine: Machine, authority: Authority) -> None:
     """Which list is its cluster's nobody knows."""
     machine.write(LB, _load_balancer("10.0.0.2:6443"))
@@ -745,10 +859,34 @@ def test_a_kubeconfig_from_elsewhere_has_no_others(machine: Machine, authority: 
         ("127.0.0.1", True),
         ("127.0.1.1", True),
         ("localhost", True),
+        ("LocalHost", True),
         ("::1", True),
-        ("api", False),
-        ("192.0.2.1", False),
+        ("0.0.0.0", True),  # noqa: S104 - nothing is bound there
+        ("::", True),
+        ("::ffff:127.0.0.1", True),
+        ("127.1", True),
+        ("api.invalid", False),
+        ("x" * 300, False),
+        ("198.51.100.1", False),
+        ("::ffff:198.51.100.1", False),
     ],
 )
 def test_whose_address_it_is(host: str, here: bool) -> None:
+    """An API server is asked by whatever a person wrote: this machine has many names."""
     assert servers.on_this_machine(host) is here
+
+
+@pytest.mark.parametrize(
+    ("behind", "here"), [(["127.0.1.1"], True), (["127.0.0.1", "198.51.100.1"], False)], ids=["own", "robin"]
+)
+def test_a_name_is_whatever_is_behind_it(
+    monkeypatch: pytest.MonkeyPatch, behind: list[str], here: bool
+) -> None:
+    """This machine's own, as Debian's /etc/hosts has it; or a round robin: who asks goes on with the next."""
+    resolve = socket.getaddrinfo
+
+    def name(_: str, *more: Any, **other: Any) -> list[Any]:
+        return [it for host in behind for it in resolve(host, *more, **other)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", name)
+    assert servers.on_this_machine("k8s-1") is here

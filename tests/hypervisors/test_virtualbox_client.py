@@ -197,8 +197,8 @@ ON_THE_WAY = {
     "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
     "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
     "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
-    "is saved": ("Could not open the file", "VBOX_E_FILE_ERROR (0x80bb0004)", "memory is being saved"),
-    "ends": ("Wrong state", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session is about to end"),
+    "is saved": ("The saved state file '' is invalid", "VBOX_E_FILE_ERROR (0x80bb0004)", "to disk"),
+    "ends its session": ("was unlocked", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session was closed"),
 }
 
 
@@ -601,6 +601,22 @@ def test_a_machine_that_was_started_again_is_not_absent(vbox, hypervisor):
 
 
 # -- VBoxManage -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", ["--version", "list vms", "showvminfo"])
+def test_who_meets_a_server_that_leaves_asks_once_more(vbox, hypervisor, on):
+    """VBoxSVC leaves 5 s after its last client, and a sweep may come every 5 s."""
+    vbox.add("k8s-1")
+    vbox.trouble(on, stderr=NO_SERVER, code=1, times=1)
+    assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
+    assert hypervisor.describe().version == "VirtualBox 7.2.22_Debianr175245"
+
+
+def test_an_endpoint_without_a_server_is_not_asked_for_ever(vbox, hypervisor):
+    vbox.trouble("list", stderr=NO_SERVER, code=1)
+    with pytest.raises(HypervisorUnreachable, match="0x80040154"):
+        hypervisor.sweep()
+    assert vbox.calls() == [["list", "vms"]] * 2
 
 
 def all_readings(hypervisor, machine):

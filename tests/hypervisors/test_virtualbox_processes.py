@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -13,6 +15,7 @@ from fencer.hypervisors.virtualbox.processes import (
     parse_processes,
     suspects,
 )
+from tests.support import wait_until
 
 ME = "47cafe86-104b-457a-b097-1defd7f3d598"
 OTHER = "590e6fbf-22bb-4d84-a8cc-110921bb2c8c"
@@ -116,6 +119,32 @@ def test_a_list_of_all_processes_is_read():
 def test_the_dead_are_left_out_unless_a_thread_of_theirs_lives(state, there):
     line = f"    915 4026531836 {state:<4} [VBoxHeadless] <defunct>\n"
     assert (suspects(parse_processes(HEAD + INIT + KERNEL + line), ME).any is not None) is there
+
+
+LEADER_ENDS = """
+import ctypes, threading
+threading.Thread(target=threading.Event().wait).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_of_one_that_is_dead_to_its_last_thread_the_ps_of_this_machine_tells_no_living_one():
+    """So nobody who awaits its burial for good keeps an end unproven; a thread that is left does."""
+    with subprocess.Popen((sys.executable, "-IS", "-c", LEADER_ENDS)) as process, ExitStack() as at_last:
+        at_last.callback(process.kill)
+
+        def state() -> str:
+            asked = ("ps", "-o", "stat=", "-p", str(process.pid))
+            return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+
+        def is_there() -> bool:
+            line = f"{process.pid:>7} 4026531836 {state():<4} [VBoxHeadless] <defunct>\n"
+            return suspects(parse_processes(HEAD + INIT + KERNEL + line), ME).any is not None
+
+        wait_until(lambda: state().startswith("Z"), "end of its first thread")
+        assert is_there()
+        process.kill()
+        wait_until(lambda: not is_there(), "end of its last thread")
 
 
 PARTIAL = {

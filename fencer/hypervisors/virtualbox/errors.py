@@ -33,12 +33,13 @@ PASSING: Mapping[int | None, str] = {
     ACCESS_DENIED: "its process is not ready yet",
     _INVALID_OBJECT_STATE: "its session is being opened or closed",
     0x80BB0003: "a snapshot of it is being taken or restored",  # VBOX_E_VM_ERROR
-    0x80BB0004: "its memory is being saved",  # VBOX_E_FILE_ERROR
-    0x80BB000B: "its session is about to end",  # VBOX_E_INVALID_SESSION_STATE
+    0x80BB0004: "its memory is being written to disk",  # VBOX_E_FILE_ERROR: there is no file yet
+    0x80BB000B: "its session was closed meanwhile",  # VBOX_E_INVALID_SESSION_STATE
 }
 """Results of ``showvminfo`` that a machine gives while it goes from one state to another.
 
-Source: VirtualBox 7.2.22: for some 0.15 s of each start and restore, and around snapshots."""
+Source: VirtualBox 7.2.22: for some 0.15 s of each start and restore, and around snapshots, saves and
+power-offs."""
 
 IN_BETWEEN: Mapping[int | None, str] = {
     0x8000FFFF: "between two states: its process comes or goes",  # E_UNEXPECTED, "The object is not ready"
@@ -46,6 +47,12 @@ IN_BETWEEN: Mapping[int | None, str] = {
     _CALL_FAILED: "between two states: its process, or VBoxSVC, comes or goes",
 }
 """Results of ``showvminfo`` that tell nothing of the machine, and nothing against the endpoint."""
+
+SERVER_LEAVES = 0x80040154
+"""NS_ERROR_FACTORY_NOT_REGISTERED: there is no VBoxSVC, or the one that is there is about to end, as it does
+5 s after it was last asked. Who asks at once again starts the next.
+
+Source: VirtualBox 7.2.22: one call in some 300 with pauses of 5 s between them."""
 
 _OBJECT_NOT_FOUND = 0x80BB0001
 _CODE = re.compile(

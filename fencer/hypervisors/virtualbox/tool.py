@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fencer.core.text import printable
@@ -13,6 +14,7 @@ from fencer.hypervisors.virtualbox.errors import (
     IN_BETWEEN,
     INACCESSIBLE,
     PASSING,
+    SERVER_LEAVES,
     code_of,
     failure,
     kind_of,
@@ -217,8 +219,11 @@ class Tool:
     def _read(
         self, budget: Budget, *words: str, enough_bytes: int | None = None, most_s: float | None = None
     ) -> Output:
-        deadline_s, again_s = budget.next_s(most_s), self._settings.again_s
-        return self._runner.run(*words, deadline_s=deadline_s, enough_bytes=enough_bytes, again_s=again_s)
+        run = partial(self._runner.run, *words, enough_bytes=enough_bytes, again_s=self._settings.again_s)
+        output = run(deadline_s=budget.next_s(most_s))
+        if output.code != 0 and code_of(output) == SERVER_LEAVES and budget.left_s() > 0:
+            return run(deadline_s=budget.next_s(most_s))
+        return output
 
     def _failure(self, output: Output, doing: str, uuid: str = "") -> HypervisorError:
         return failure(output, doing, self._settings.endpoint, self._settings.tool, uuid)
