@@ -197,8 +197,8 @@ ON_THE_WAY = {
     "starts": ("The object is not ready", "E_ACCESSDENIED (0x80070005)", "not ready yet"),
     "opens its session": ("The machine is locked", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)", "session"),
     "has a snapshot taken": ("It is not possible now", "VBOX_E_VM_ERROR (0x80bb0003)", "snapshot"),
-    "is saved": ("Could not open the file", "VBOX_E_FILE_ERROR (0x80bb0004)", "memory is being saved"),
-    "ends": ("Wrong state", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session is about to end"),
+    "is saved": ("The saved state file '' is invalid", "VBOX_E_FILE_ERROR (0x80bb0004)", "to disk"),
+    "ends its session": ("was unlocked", "VBOX_E_INVALID_SESSION_STATE (0x80bb000b)", "session was closed"),
 }
 
 

@@ -33,8 +33,8 @@ PASSING: Mapping[int | None, str] = {
     ACCESS_DENIED: "its process is not ready yet",
     _INVALID_OBJECT_STATE: "its session is being opened or closed",
     0x80BB0003: "a snapshot of it is being taken or restored",  # VBOX_E_VM_ERROR
-    0x80BB0004: "its memory is being saved",  # VBOX_E_FILE_ERROR
-    0x80BB000B: "its session is about to end",  # VBOX_E_INVALID_SESSION_STATE
+    0x80BB0004: "its memory is being written to disk",  # VBOX_E_FILE_ERROR: there is no file yet
+    0x80BB000B: "its session was closed meanwhile",  # VBOX_E_INVALID_SESSION_STATE
 }
 """Results of ``showvminfo`` that a machine gives while it goes from one state to another.
 
