@@ -234,7 +234,8 @@ class Evidence:
         proof: What kind of proof an off reading is.
         witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
         away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
-        filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there.
+        filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there. Or PAUSED:
+            it was restored from such a file, and did not run since.
         told: What people have to hear of at once, beside the reading itself; empty: nothing.
         stuck: What brings a final state, where waiting for the hypervisor alone does not; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
@@ -276,7 +277,7 @@ class Evidence:
     def at_rest(self) -> bool:
         """Whether nothing of it runs there, whatever became of its memory."""
         off = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
-        return self.away or self.filed or self.power_state in off
+        return self.away or (self.filed and self.power_state is PowerState.UNKNOWN) or self.power_state in off
 
     @property
     def read(self) -> bool:
@@ -340,7 +341,8 @@ class Doubt:
         host of that name: copies share UUIDs, as boards do; and another host's word is none.
         """
         same = evidence.guest.key == self.guest.key and evidence.guest.host == self.guest.host
-        restored = evidence.power_state is PowerState.PAUSED and evidence.cold_start is False
+        waits = evidence.power_state is PowerState.PAUSED
+        restored = waits and evidence.cold_start is False and not evidence.filed
         back = evidence.power_state is PowerState.RUNNING or (restored and self.kind is Doubted.SAVED)
         return back and same and self.means(evidence)
 

@@ -117,7 +117,7 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
 def not_believed(evidence: Evidence) -> Objection | None:
     """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
     doubted = evidence.doubt.kind if evidence.doubt else None
-    if evidence.away or evidence.filed:
+    if evidence.away or (evidence.filed and evidence.power_state is PowerState.UNKNOWN):
         doubted = Doubted.MIGRATED if evidence.away else Doubted.FILED
     if doubted is None:
         return None

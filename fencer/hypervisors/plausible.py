@@ -145,7 +145,8 @@ def _contradictions(said: Evidence, *, one_host: bool) -> dict[str, bool]:
         f"{state}, and no host: it may run on another (`one_host` is not set)": off
         and not host
         and not one_host,
-        f"its memory is in a file, and it reads {state}": said.filed and state is not PowerState.UNKNOWN,
+        f"its memory is in a file, and it reads {state}": said.filed
+        and state not in {PowerState.UNKNOWN, PowerState.PAUSED},
         f"{state}, and no incarnation: a start in between would not show": said.gone and not said.incarnation,
         f"{state}, and no witness who says so": said.gone and not said.witness,
     }

@@ -247,6 +247,17 @@ class TestRecording:
         lifted = kind is Doubted.SAVED and cold is False
         assert written(paused) == (() if lifted else None)
 
+    def test_one_that_was_restored_from_a_file_ends_nothing_and_is_noted(self):
+        """Be it that the note of a file is older than the word for it, or that nobody saw it saved."""
+        waits = evidence(PowerState.PAUSED, cold_start=False, filed=True)
+        for before in ((), (doubt(Doubted.SAVED),)):
+            paused = in_state(PowerState.PAUSED, node=node(doubts=before), evidence=waits)
+            noted = (*before, doubt(Doubted.FILED))
+            assert written(paused) == noted
+            told = decide(changed(paused, node=node(doubts=noted)), ARMED)
+            assert (told.reason, told.actions) == (Reason.GUEST_SAVED, ())
+        assert not waits.at_rest
+
     def test_running_there_lifts_it_and_running_elsewhere_does_not(self):
         standing = replace(healthy().node, doubts=(doubt(guest=HERE),))
         running = evidence(PowerState.RUNNING, guest=HERE)

@@ -373,6 +373,16 @@ def test_an_image_seen_beside_a_run_first_says_nothing_either(chronicle):
     assert told(chronicle, 5, 5, image=True).power_state is PowerState.UNKNOWN
 
 
+def test_a_start_that_fails_leaves_the_image_as_it_was(chronicle):
+    """It was read while it was started, and called an old one for good: no policy could discard it any more."""
+    hear(chronicle, SAVED)
+    told(chronicle, 5, 5, image=True)
+    told(chronicle, 3, 11, domain_id=4, image=True)
+    hear(chronicle, (STOPPED, 5))
+    assert told(chronicle, 5, 6, image=True).power_state is PowerState.SAVED
+    assert not chronicle.image_is_old(A)
+
+
 def test_an_image_that_the_run_began_without_is_of_its_end(chronicle):
     run_beside_an_old_image(chronicle)
     told(chronicle, 1, 3, domain_id=4)
@@ -423,6 +433,35 @@ def test_a_restore_that_used_its_image_up_leaves_no_memory_behind(chronicle, end
     hear(chronicle, end)
     assert told(chronicle, 5, end[1]).power_state is PowerState.STOPPED
     assert chronicle.end_of(A) is not None
+
+
+@pytest.mark.parametrize("reason", [11, 2], ids=["starting up", "its start not heard yet"])
+def test_a_restore_that_takes_long_uses_its_image_up_as_well(chronicle, reason):
+    """It is read while its memory is loaded, as any that has some has to be."""
+    hear(chronicle, SAVED)
+    told(chronicle, 5, 5, image=True)
+    assert told(chronicle, 3, reason, domain_id=3, image=True).power_state is PowerState.STOPPING
+    hear(chronicle, RESTORED, (SUSPENDED, 4))
+    assert told(chronicle, 3, 2, domain_id=3).saved is None
+    hear(chronicle, (STOPPED, 1))
+    assert told(chronicle, 5, 2).power_state is PowerState.STOPPED
+
+
+@pytest.mark.parametrize("heard", [[], [SAVED]], ids=["saved before it was watched", "saved just now"])
+def test_a_restore_from_a_file_that_was_not_read_saved_is_told(chronicle, heard):
+    """It was cut off as any paused guest is, and then called off, or refused: its memory is there still."""
+    hear(chronicle, *heard, RESTORED, (SUSPENDED, 4))
+    reading = told(chronicle, 3, 2, domain_id=3)
+    assert (reading.power_state, reading.saved) == (PowerState.PAUSED, Saved.FILE)
+    hear(chronicle, (STOPPED, 1))
+    assert told(chronicle, 5, 2).saved is Saved.FILE
+
+
+def test_a_restore_after_its_image_was_removed_is_one_from_a_file(chronicle):
+    told(chronicle, 5, 5, image=True)
+    assert told(chronicle, 5, 5).power_state is PowerState.STOPPED
+    hear(chronicle, RESTORED, (SUSPENDED, 4))
+    assert told(chronicle, 3, 2, domain_id=3).saved is Saved.FILE
 
 
 @pytest.mark.parametrize("image", [False, True], ids=["", "with an old image"])

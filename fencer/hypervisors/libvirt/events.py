@@ -36,6 +36,7 @@ _OLD_IMAGE_WORDS = (
     ", in a file of `virsh save FILE`, which `virsh restore FILE` goes on from; an old managed save image "
     "lies there, too, or was written over since, and `virsh start` would go on from that"
 )
+_FROM_FILE_WORDS = " from a file, which `virsh restore FILE` goes on from again"
 _LOST_WORDS = (
     ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
     "away (a logout without `loginctl enable-linger`) calls a guest off that runs on"
@@ -125,8 +126,8 @@ class Chronicle:
                 record.midway, record.midway_since = _Midway.MIGRATION, self._turns_count
 
     def _heard_start(self, record: _Record, domain_id: int, event: int, detail: int) -> None:
-        if record.image_after != record.last_start:
-            record.image_after = None  # of a run before the one that this start goes on from
+        if record.image_after != record.last_start or not record.has_image:
+            record.image_after = None  # not of the last run, or removed since
         record.last_start = self._turns_count
         record.end = None
         if (event, detail) in _OLD_MEMORY:
@@ -134,6 +135,8 @@ class Chronicle:
         if event == _RESUMED:
             record.left = record.midway = None
             return
+        if (event, detail) == _RESTORED:  # from an image, which is used up then, or from a file, which is not
+            record.left = record.left or Left.SAVED
         record.midway = {_ARRIVES: _Midway.MIGRATION, _RESTORED: _Midway.RESTORE}.get((event, detail))
         record.midway_since = self._turns_count
         # Whether this start used the image up, only a reading of the run will tell.
@@ -232,7 +235,7 @@ def _note_image(record: _Record, reading: PowerReading) -> None:
     record.has_image = bool(reading.image)
     if not record.has_image:
         record.has_old_image = False
-    elif not reading.off:
+    elif not reading.off and not reading.starting:  # that may be a start from it, which may fail
         record.has_old_image = True
 
 
@@ -240,7 +243,8 @@ def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     """Judge a guest that has a process."""
     if reading.handed_over and record.midway is _Midway.RESTORE:
         return _restored(record, reading)
-    record.image_after = None
+    if reading.power_state is not PowerState.STOPPING:
+        record.image_after = None
     if reading.handed_over and record.last_start <= moment:
         record.midway = _Midway.MIGRATION
     # A guest that was paused when it left arrives without ever being resumed.
@@ -254,12 +258,14 @@ def _restored(record: _Record, reading: PowerReading) -> PowerReading:
     """Judge a guest that was restored and waits to be let go. A file of its memory is there still."""
     if record.image_after is not None and reading.image is False:
         record.left = record.image_after = None
+    from_file = record.left is Left.SAVED and reading.image is False
     return replace(
         reading,
         power_state=PowerState.PAUSED,
         settled=True,
-        raw=f"{reading.raw}, restored, and not let go on since",
+        raw=f"{reading.raw}, restored{_FROM_FILE_WORDS if from_file else ''}, and not let go on since",
         handed_over=False,
+        saved=Saved.FILE if from_file else None,
     )
 
 

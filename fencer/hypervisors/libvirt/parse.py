@@ -136,6 +136,7 @@ class PowerReading:
         off: There is no process, whatever became of its memory.
         image: libvirt holds a managed save image of it, running or not; None: could not be asked.
         forgotten: Off, and libvirt does not know why: its host or daemon has restarted since.
+        starting: Its process is being made; whether that succeeds, and from what it goes on, is not told yet.
         handed_over: Paused for a migration, here or from here: another process may go on with its memory.
     """
 
@@ -151,6 +152,7 @@ class PowerReading:
     off: bool = False
     image: bool | None = None
     forgotten: bool = False
+    starting: bool = False
     handed_over: bool = False
 
 
@@ -215,6 +217,7 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
         off=state == SHUTOFF,
         image=has_saved_image,
         forgotten=(state, reason) == (SHUTOFF, 0),
+        starting=(state, reason) == (PAUSED, 11),
         handed_over=(state, reason) in _HANDED_OVER,
     )
 
