@@ -234,8 +234,8 @@ class Evidence:
         proof: What kind of proof an off reading is.
         witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
         away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
-        filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there. Or PAUSED:
-            it was restored from such a file, and did not run since.
+        filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there. Or
+            PAUSED: it was restored from such a file, and did not run since.
         told: What people have to hear of at once, beside the reading itself; empty: nothing.
         stuck: What brings a final state, where waiting for the hypervisor alone does not; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.

@@ -374,7 +374,7 @@ def test_an_image_seen_beside_a_run_first_says_nothing_either(chronicle):
 
 
 def test_a_start_that_fails_leaves_the_image_as_it_was(chronicle):
-    """It was read while it was started, and called an old one for good: no policy could discard it any more."""
+    """It was read amid that, and called an old one for good: no policy could discard it any more."""
     hear(chronicle, SAVED)
     told(chronicle, 5, 5, image=True)
     told(chronicle, 3, 11, domain_id=4, image=True)

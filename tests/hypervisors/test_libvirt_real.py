@@ -129,6 +129,10 @@ def frozen_libvirtd(host):
         host.restore_libvirtd()
 
 
+def its_own(readings, guest):
+    return next(reading for reading in readings if reading.guest.uuid == guest.uuid)
+
+
 def ref(machine):
     return GuestRef("lab", machine.uuid, machine.uuid, machine.name)
 
@@ -281,6 +285,49 @@ def test_one_restored_paused_from_a_file_does_not(hypervisor, machine, guest):
     machine.restore_from_file(paused=True)
     paused = reads(hypervisor, guest, PowerState.PAUSED)
     assert not Doubt(Doubted.FILED, noted.guest, noted.witness, by="agent", since_utc="").lifted_by(paused)
+    machine.destroy()
+    assert reads(hypervisor, guest, PowerState.UNKNOWN).filed
+
+
+def read_meanwhile(threads, look, work):
+    """Read on and on while something is done; return all that was read."""
+    done = threads.submit(work)
+    readings = []
+    while not done.done():
+        readings.append(look())
+    done.result()
+    return readings
+
+
+@pytest.mark.parametrize("call", ["read", "sweep"])
+def test_a_guest_is_never_read_as_saved_to_a_file_while_its_image_is_made(
+    hypervisor, machine, guest, threads, call
+):
+    """Image and state are two questions; what was noted then kept it from ever being discarded."""
+    look = {"read": lambda: hypervisor.read(guest), "sweep": lambda: its_own(hypervisor.sweep(), guest)}[call]
+    for _ in range(8):  # every other one was read so
+        assert not [seen for seen in read_meanwhile(threads, look, machine.save) if seen.filed]
+        reads(hypervisor, guest, PowerState.SAVED)
+        machine.start()
+
+
+def test_a_start_from_an_image_that_is_read_amid_it_uses_it_up(hypervisor, machine, guest, threads):
+    """It was stopped as any paused guest, and then refused for good."""
+    machine.save()
+    reads(hypervisor, guest, PowerState.SAVED)
+    seen = read_meanwhile(threads, lambda: hypervisor.read(guest), lambda: machine.start(paused=True))
+    assert PowerState.STOPPING in {it.power_state for it in seen}
+    assert not reads(hypervisor, guest, PowerState.PAUSED).filed
+    machine.destroy()
+    reads(hypervisor, guest, PowerState.STOPPED)
+
+
+def test_one_restored_from_a_file_that_was_not_read_saved_is_told(hypervisor, machine, guest):
+    """It was stopped as any paused guest, and then refused: its memory is in the file still."""
+    hypervisor.read(guest)
+    machine.save_to_file()
+    machine.restore_from_file(paused=True)
+    assert reads(hypervisor, guest, PowerState.PAUSED).filed
     machine.destroy()
     assert reads(hypervisor, guest, PowerState.UNKNOWN).filed
 

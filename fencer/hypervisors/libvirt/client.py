@@ -27,7 +27,7 @@ from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE, OLD_IMAGE
 from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
-from fencer.hypervisors.libvirt.parse import Saved, read_power
+from fencer.hypervisors.libvirt.parse import SAVED, Saved, read_power
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
@@ -90,6 +90,8 @@ class LibvirtHypervisor:
     def sweep(self) -> Sequence[Evidence]:
         """Read all guests: two calls, whatever their number, and none that asks a QEMU.
 
+        Once more for the images, where a guest was saved without one: it may have been saved in between.
+
         Raises:
             As the port.
         """
@@ -97,11 +99,12 @@ class LibvirtHypervisor:
         with self._look() as look, self._connector.translated("cannot list its guests"):
             connection = look.link.connection
             # Images before states: a guest that is saved in between reads as saved either way.
-            saved = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
-            images = {domain.UUIDString() for domain in saved}
+            images = self._images(connection)
             records = connection.getAllDomainStats(
                 libvirt.VIR_DOMAIN_STATS_STATE, libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
             )
+            if any(_saved(stats) and domain.UUIDString() not in images for domain, stats in records):
+                images |= self._images(connection)
             return [
                 look.evidence(domain, stats, has_saved_image=domain.UUIDString() in images)
                 for domain, stats in records
@@ -190,6 +193,10 @@ class LibvirtHypervisor:
         """Give the connection back; one that hangs is left to itself. Later calls read unreachable."""
         self._links.close()
 
+    def _images(self, connection: Any) -> set[str]:
+        found = connection.listAllDomains(self._connector.libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
+        return {domain.UUIDString() for domain in found}
+
     @contextmanager
     def _look(self) -> Iterator[_Look]:
         with self._links.link() as link:
@@ -209,6 +216,8 @@ class LibvirtHypervisor:
                     f"{self.endpoint} ({self._settings.uri}): {guest} vanished while it was read"
                 )
             fresh, stats = records[0]
+            if _saved(stats) and not has_saved_image:  # it may have been saved in between
+                has_saved_image = bool(domain.hasManagedSaveImage())
             return look.evidence(fresh, stats, has_saved_image=has_saved_image)
 
     @contextmanager
@@ -320,6 +329,10 @@ class _Look:
             proof=Proof.ABSENCE,
             witness=self.witness,
         )
+
+
+def _saved(stats: dict[str, Any]) -> bool:
+    return (stats.get("state.state"), stats.get("state.reason")) == SAVED
 
 
 def _dotted(version: int) -> str:

@@ -25,6 +25,9 @@ SHUTOFF: Final = 5
 CRASHED: Final = 6
 PMSUSPENDED: Final = 7
 
+SAVED: Final = (SHUTOFF, 5)
+"""The last that happened to it was a save, in an image or in a file."""
+
 _STATE_WORDS = {
     0: "no state",
     RUNNING: "running",
@@ -213,7 +216,7 @@ def read_power(state: int, reason: int, *, has_saved_image: bool | None) -> Powe
         io_error=(state, reason) == (PAUSED, 5),
         away=(state, reason) == (SHUTOFF, 4),
         saved=saved,
-        was_saved=(state, reason) == (SHUTOFF, 5),
+        was_saved=(state, reason) == SAVED,
         off=state == SHUTOFF,
         image=has_saved_image,
         forgotten=(state, reason) == (SHUTOFF, 0),
