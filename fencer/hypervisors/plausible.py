@@ -171,8 +171,8 @@ def words(error: BaseException) -> str:
         raise
     except BaseException as another:  # noqa: BLE001 - whatever it is, what is known is said
         return f"(what it says cannot be told: {type(another).__name__})"
-    shown = printable(str.__getitem__(said, slice(LONGEST_TEXT)))
-    return shown if len(said) <= LONGEST_TEXT else f"{shown}… ({len(said)} characters)"
+    shown, length = printable(str.__getitem__(said, slice(LONGEST_TEXT))), str.__len__(said)
+    return shown if length <= LONGEST_TEXT else f"{shown}… ({length} characters)"
 
 
 def _check(value: object, types: Mapping[str, Types]) -> None:

@@ -393,9 +393,19 @@ class SpeechlessAndForeign(Exception):
         raise SystemExit(1)
 
 
+class Measureless(Exception):
+    class Text(str):
+        def __len__(self):
+            raise RuntimeError("no length")
+
+    def __str__(self):
+        return self.Text("said")
+
+
 @pytest.mark.parametrize(
     ("raised", "kind", "said"),
     [
+        (Measureless(), HypervisorProtocol, "Measureless: said"),
         (Speechless(), HypervisorUnreachable, "farm: (what it says cannot be told: RuntimeError)"),
         (
             SpeechlessAndForeign(),
@@ -405,7 +415,13 @@ class SpeechlessAndForeign(Exception):
         (HypervisorDenied("x" * 50_000_000), HypervisorDenied, "x… (50000000 characters)"),
         (ValueError("x" * 50_000_000), HypervisorProtocol, "x… (50000000 characters)"),
     ],
-    ids=["ours that cannot speak", "another that cannot", "ours without an end", "another without an end"],
+    ids=[
+        "another whose words have no length",
+        "ours that cannot speak",
+        "another that cannot",
+        "ours without an end",
+        "another without an end",
+    ],
 )
 def test_an_error_that_cannot_be_told_or_never_ends_is_one_all_the_same(raised, kind, said):
     with pytest.raises(kind) as caught:

@@ -457,6 +457,23 @@ def test_a_restore_from_a_file_that_was_not_read_saved_is_told(chronicle, heard)
     assert told(chronicle, 5, 2).saved is Saved.FILE
 
 
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([RESTORED, (SUSPENDED, 4)], 1),
+        ([(STARTED, 3), (SUSPENDED, 5)], 7),
+        ([(STARTED, 0), (SUSPENDED, 0)], 1),
+    ],
+    ids=["a snapshot of it was taken", "reverted", "started cold"],
+)
+def test_whatever_waits_beside_a_file_of_the_last_run_is_told(chronicle, events, reason):
+    hear(chronicle, SAVED, *events)
+    reading = told(chronicle, 3, reason, domain_id=3)
+    assert (reading.power_state, reading.saved) == (PowerState.PAUSED, Saved.FILE)
+    hear(chronicle, (RESUMED, 0), (SUSPENDED, 0))
+    assert told(chronicle, 3, 1, domain_id=3).saved is None
+
+
 def test_a_restore_after_its_image_was_removed_is_one_from_a_file(chronicle):
     told(chronicle, 5, 5, image=True)
     assert told(chronicle, 5, 5).power_state is PowerState.STOPPED

@@ -36,7 +36,7 @@ _OLD_IMAGE_WORDS = (
     ", in a file of `virsh save FILE`, which `virsh restore FILE` goes on from; an old managed save image "
     "lies there, too, or was written over since, and `virsh start` would go on from that"
 )
-_FROM_FILE_WORDS = " from a file, which `virsh restore FILE` goes on from again"
+_FILE_TOO_WORDS = "; its memory is in a file, too, which `virsh restore FILE` goes on from"
 _LOST_WORDS = (
     ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
     "away (a logout without `loginctl enable-linger`) calls a guest off that runs on"
@@ -242,7 +242,7 @@ def _note_image(record: _Record, reading: PowerReading) -> None:
 def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     """Judge a guest that has a process."""
     if reading.handed_over and record.midway is _Midway.RESTORE:
-        return _restored(record, reading)
+        return _beside_a_file(record, _restored(record, reading))
     if reading.power_state is not PowerState.STOPPING:
         record.image_after = None
     if reading.handed_over and record.last_start <= moment:
@@ -251,22 +251,27 @@ def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     arrived = reading.power_state is PowerState.PAUSED and record.midway is _Midway.MIGRATION
     if (reading.power_state is PowerState.RUNNING or arrived) and record.midway_since <= moment:
         record.left = record.midway = None
-    return reading
+    return _beside_a_file(record, reading)
 
 
 def _restored(record: _Record, reading: PowerReading) -> PowerReading:
-    """Judge a guest that was restored and waits to be let go. A file of its memory is there still."""
+    """Judge a guest that was restored and waits to be let go."""
     if record.image_after is not None and reading.image is False:
         record.left = record.image_after = None
-    from_file = record.left is Left.SAVED and reading.image is False
     return replace(
         reading,
         power_state=PowerState.PAUSED,
         settled=True,
-        raw=f"{reading.raw}, restored{_FROM_FILE_WORDS if from_file else ''}, and not let go on since",
+        raw=f"{reading.raw}, restored, and not let go on since",
         handed_over=False,
-        saved=Saved.FILE if from_file else None,
     )
+
+
+def _beside_a_file(record: _Record, reading: PowerReading) -> PowerReading:
+    """Judge one that was saved and did not run since: where no image has its memory, a file has, still."""
+    if reading.power_state is not PowerState.PAUSED or record.left is not Left.SAVED or reading.image:
+        return reading
+    return replace(reading, saved=Saved.FILE, raw=f"{reading.raw}{_FILE_TOO_WORDS}")
 
 
 def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
