@@ -395,6 +395,8 @@ class SpeechlessAndForeign(Exception):
 
 class Measureless(Exception):
     class Text(str):
+        __slots__ = ()
+
         def __len__(self):
             raise RuntimeError("no length")
 
