@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fencer.core.doubt import believe, due, without_saved
+from fencer.core.doubt import believe, due, in_the_way, without_saved
 from fencer.core.model import Evidence, GuestHistory, NodeView, PowerState, Proof, Reason
 from fencer.core.policy import Policy
 from fencer.core.proof import reads_off
@@ -37,6 +37,7 @@ _STALL = "stopped first, unless storage errors pause several guests"
 _THROWN = "refused, or discarded first (`saved_guest: discard`)"
 _FENCED = "fenced, if the rest of the proof holds"
 _NOTED = "refused all the same, by the note on the Node: "
+_LEFT = "left alone, by the note on the Node: its end would not be believed"
 _SILENT = "nothing is known of its guests, and nothing is done to their nodes"
 _MEANS: Final[dict[type[HypervisorError], tuple[str, str]]] = {
     GuestNotFound: ("it is not there", "refused: that alone is never an end"),
@@ -148,6 +149,8 @@ class Watcher:
             return _FENCED
         if believed.doubt is not None:
             return _NOTED + _SO[answer.reason].removeprefix("refused: ")
+        if said.power_state is PowerState.PAUSED and in_the_way(self._node, said):
+            return _LEFT
         return _STALL if said.io_error else _SO[answer.reason]
 
 
