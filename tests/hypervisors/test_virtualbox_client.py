@@ -7,8 +7,23 @@ from dataclasses import replace
 import pytest
 
 from fencer.contract.deadlines import IN_TIME, order
+from fencer.core.decide import decide
 from fencer.core.identity import Directory, Rules, subject_of, swapped
-from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
+from fencer.core.model import (
+    Binding,
+    Candidate,
+    Fleet,
+    GuestHistory,
+    GuestRef,
+    Intent,
+    NodeView,
+    Observation,
+    Outcome,
+    PowerState,
+    Verdict,
+    Via,
+    Word,
+)
 from fencer.errors import (
     GuestChanged,
     GuestNotFound,
@@ -17,6 +32,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from tests.core.build import ARMED, BOOT, NOW_S, in_state, node
 from tests.support import wait_until
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
@@ -259,7 +275,8 @@ def test_a_server_that_does_not_know_of_the_run_proves_nothing_and_is_said(vbox,
     machine = vbox.add("k8s-1", "poweroff", log_opened="2026-11-20T11:00:00.000", runs_unknown=True)
     vbox.add("k8s-2")
     evidence = hypervisor.read(machine)
-    assert evidence.power_state is PowerState.UNKNOWN
+    assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
+    assert evidence.stuck.startswith("process 100 runs it; to end it: `kill 100` on its host")
     assert "second VBoxSVC?" in evidence.stuck
     (problem,) = hypervisor.describe().problems
     assert problem.startswith("k8s-1: poweroff since 2026-11-20T10:00:00Z, but a run of it began at")
@@ -313,8 +330,8 @@ def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
     clock.ahead_s += 19
     vbox.change(machine, runs_unknown=True)
     seen = hypervisor.read(machine)
-    assert seen.power_state is PowerState.UNKNOWN
-    assert "second VBoxSVC?" in seen.stuck
+    assert seen.power_state is PowerState.STOPPING
+    assert "`kill 100`" in seen.stuck
     vbox.change(machine, runs_unknown=False)
     clock.ahead_s += 19
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
@@ -340,9 +357,53 @@ def test_a_machine_that_another_server_runs_is_never_off(vbox, hypervisor, clock
     machine = runs(vbox)
     vbox.forget_runs(runs_unknown=True, booted_s=int(time.time()) + 3600)
     for _ in range(3):
-        assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
-        assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+        assert hypervisor.read(machine).power_state is PowerState.STOPPING
+        assert states(hypervisor) == {"k8s-1": PowerState.STOPPING}
         clock.ahead_s += 30
+
+
+def judged(read, intent=Intent.FENCE, word=Word(guest_off_why="I switched it off")):  # noqa: B008 - frozen
+    """Return what core decides of a silent node that is bound to the guest that was read."""
+    return decide(
+        in_state(
+            read.power_state,
+            evidence=replace(read, observed_at_s=NOW_S - 1),
+            candidates=(Candidate(read.guest, Via.UUID),),
+            node=node(binding=Binding(read.guest, (BOOT,))),
+            intent=intent,
+            word=word,
+            last_state=read.power_state,
+        ),
+        ARMED,
+    )
+
+
+@pytest.mark.parametrize("dated", ["before its run", "within it, 20 s ago"])
+def test_no_word_is_taken_against_a_machine_whose_own_process_is_there(vbox, hypervisor, clock, dated):
+    """As typed by somebody at night, whom `--confirm-guest-off` was proposed to: two machines would write."""
+    machine = runs(vbox)
+    vbox.forget_runs(runs_unknown=True)
+    if dated != "before its run":
+        vbox.change(machine, changed="2999-01-01T00:00:00.000000000")
+        hypervisor.read(machine)
+        clock.ahead_s += 20
+    read = hypervisor.read(machine)
+    for decision in (judged(read), judged(read, Intent.WATCH, Word())):
+        assert (decision.verdict, decision.actions) == (Verdict.REFUSE, ())
+        [refusal] = [check for check in decision.checks if check.outcome is Outcome.FAILED]
+        assert refusal.needs.startswith("process 100 runs it; to end it: `kill 100` on its host as the mach")
+        assert "--confirm-guest-off" not in f"{refusal.seen} {refusal.needs}"
+    vbox.change(machine, runs_unknown=False)
+    hypervisor.read(machine)
+    clock.ahead_s += 20
+    over = hypervisor.read(machine)
+    assert (over.power_state, over.settled, over.stuck) == (PowerState.STOPPED, True, "")
+
+
+def test_a_word_is_taken_where_it_is_not_plain_whose_the_process_is(vbox, hypervisor):
+    machine = runs(vbox)
+    vbox.forget_runs(processes=[[900, "4026531836", "Sl", "VBoxHeadless -s windows"]])
+    assert judged(hypervisor.read(machine)).verdict is Verdict.FENCE
 
 
 def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were_written_meanwhile(
@@ -356,10 +417,12 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     vbox.trouble("ps", code=1)
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 31
-    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    untold = hypervisor.read(machine)
+    assert (untold.power_state, "`kill 100`" in untold.stuck) == (PowerState.STOPPING, True)
+    assert "when its host told last, which it does not now: `ps` there failed" in untold.raw
     vbox.recover()
     clock.ahead_s += 31
-    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    assert "`kill 100`" in hypervisor.read(machine).stuck
     vbox.change(machine, runs_unknown=False)
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 20
@@ -462,8 +525,10 @@ def test_a_copy_that_is_off_proves_nothing_while_another_users_machine_runs_unde
     """Both have its UUID; the log of the copy, which ends as it should, is not that run's."""
     machine = vbox.add("k8s-1", "poweroff")
     vbox.host(processes=[[4242, "-", "Sl", "/usr/lib/virtualbox/VBoxHeadless --startvm k8s-1"]])
-    for expected in (PowerState.STOPPING, PowerState.UNKNOWN):
-        assert hypervisor.read(machine).power_state is expected
+    for way_out in ("", "`kill 4242`"):
+        read = hypervisor.read(machine)
+        assert read.power_state is PowerState.STOPPING
+        assert way_out in read.stuck
         clock.ahead_s += 20
 
 

@@ -32,7 +32,7 @@ _SAVED = "refused, or discarded first (`saved_guest: discard`): its memory would
 _WAITS = "waits, for 20 s"
 _NOTHING = "nothing is known of it, and nothing is done to its node"
 _GONE = "refused: that alone is never an end; an agent that had read it off before goes by that"
-_ENDS = "refused; the reading names the process"
+_ENDS = "refused, also against a word; the way out is the end of its process, by `kill PID`"
 
 GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
     "One VBoxSVC": (
