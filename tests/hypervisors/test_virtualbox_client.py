@@ -509,6 +509,7 @@ def test_a_machine_whose_end_is_unknown_and_host_cannot_be_asked_stays_unknown(v
     evidence = hypervisor.read(machine)
     assert evidence.power_state is PowerState.UNKNOWN
     assert "only a command that ends with VBoxManage can ask its host" in evidence.raw
+    assert evidence.stuck.startswith("its host telling: a `command` that ends with VBoxManage, and lets `ps`")
     assert "--confirm-guest-off" in evidence.stuck
 
 
@@ -750,6 +751,45 @@ def test_it_describes_itself(vbox, hypervisor):
     info = hypervisor.describe()
     assert (info.kind, info.version) == ("virtualbox", "VirtualBox 7.2.22_Debianr175245")
     assert info.detail.endswith(": 1 machine")
+
+
+SILENT = {
+    "no ps": (
+        "ps",
+        {"code": 127, "stderr": "sh: 1: ps: not found\n"},
+        "`ps` there failed: sh: 1: ps: not found",
+    ),
+    "no boot": ("cat", {"code": 1, "stderr": "cat: not allowed\n"}, "`cat` there failed: cat: not allowed"),
+    "no folder": ("find", {"code": 1, "stderr": "sorry\n"}, "`find` there failed: sorry"),
+}
+
+
+@pytest.mark.parametrize(("on", "trouble", "told"), SILENT.values(), ids=list(SILENT))
+@pytest.mark.parametrize("state", ["running", "aborted"])
+def test_a_host_that_will_not_tell_after_a_power_loss_is_named_before_it(
+    vbox, hypervisor, state, on, trouble, told
+):
+    """`fencer check` says "Ready, and armed" where nothing is in the way; this is."""
+    vbox.add("k8s-1", state)
+    assert hypervisor.describe().remarks == ()
+    vbox.trouble(on, **trouble)
+    (remark,) = hypervisor.describe().remarks
+    assert f"does not tell ({told}): after its power loss, or once VBoxSVC was killed" in remark
+    assert "`ps`, `cat` and `find`" in remark
+
+
+def test_a_script_as_the_command_is_named_as_what_keeps_ends_unproven(vbox, clock):
+    vbox.add("k8s-1")
+    settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
+    (remark,) = VirtualBoxHypervisor(settings, clock.now_s).describe().remarks
+    assert "only a command that ends with VBoxManage can ask its host" in remark
+
+
+def test_a_host_without_machines_is_asked_for_all_but_their_folder(vbox, hypervisor):
+    assert hypervisor.describe().remarks == ()
+    assert [words[0] for words in vbox.asked()] == ["ps", "cat"]
+    vbox.trouble("ps", code=1)
+    assert "`ps` there failed" in hypervisor.describe().remarks[0]
 
 
 # -- power ----------------------------------------------------------------------------------------------

@@ -115,6 +115,17 @@ def test_a_second_server_is_suspected_only_where_a_process_was_seen():
         assert ("--confirm-guest-off" in found.way_out) is ("suspects" not in facts)
 
 
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["before", "after"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted"])
+def test_where_the_host_does_not_tell_the_way_out_begins_with_that(state, changed_s):
+    for facts in ({"processes": None}, {"place": None}, {"place": NFS}):
+        found = find(look(state, changed_s, **facts))
+        silent = facts != {"place": NFS}
+        assert found.ending is Ending.OPEN
+        assert found.way_out.startswith("its host telling: a `command`" if silent else "the machine started")
+        assert "--confirm-guest-off" in found.way_out
+
+
 def state_is_aborted(told: Look) -> bool:
     return told.machine.state == "aborted"
 

@@ -30,7 +30,7 @@ from fencer.errors import (
 )
 from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.chronicle import UNASKED, Chronicle, is_alive, is_off, name_of_run
-from fencer.hypervisors.virtualbox.ended import Scene, needs_place
+from fencer.hypervisors.virtualbox.ended import LET_THROUGH, Scene, needs_place, untold_of
 from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
@@ -89,7 +89,7 @@ class VirtualBoxHypervisor:
         return self._settings.endpoint
 
     def describe(self) -> EndpointInfo:
-        """Ask VBoxManage for its version and all machines.
+        """Ask VBoxManage for its version and all machines, and their host for what an end may depend on.
 
         VirtualBox has no rights below a user's: who sees a machine may power it.
 
@@ -105,6 +105,7 @@ class VirtualBoxHypervisor:
             detail=f"{self._settings.tool}: {len(machines)} machine{'' if len(machines) == 1 else 's'}",
             can_power=True if machines else None,
             problems=self._problems(machines),
+            remarks=self._remarks(machines, budget),
         )
 
     def sweep(self) -> Sequence[Evidence]:
@@ -397,6 +398,23 @@ class VirtualBoxHypervisor:
         return tuple(
             f"{name}: {reading.raw}. To change that: {reading.way_out}"
             for name, reading in self._chronicle.disbelieved()
+        )
+
+    def _remarks(self, machines: Sequence[Evidence], budget: Budget) -> tuple[str, ...]:
+        """Say whether the host tells what it will be asked for after a power loss: not only then."""
+        if budget.left_s() <= 0:  # machines that hang have taken it
+            return ()
+        known = (self._chronicle.machine(reading.guest.id) for reading in machines)
+        machine = next((one for one in known if one and one.settings_file), None)
+        scene = self._host.with_boot(self._host.listed(budget), budget)
+        if machine:
+            scene = self._host.with_place(scene, machine, budget)
+        untold = untold_of(scene, with_place=machine is not None)
+        if not untold:
+            return ()
+        return (
+            f"Its host does not tell ({untold}): after its power loss, or once VBoxSVC was killed, no end of "
+            f"a machine is proven. What would change this: {LET_THROUGH}.",
         )
 
     def _uuid(self, guest: GuestRef) -> str:

@@ -116,6 +116,17 @@ def is_contradicted(machine: Machine, log: LogHead) -> bool:
     return log.opened > machine.changed
 
 
+def untold_of(scene: Scene, *, with_place: bool) -> str:
+    """Say why a host does not tell all that an end may depend on; empty: it does.
+
+    Args:
+        scene: What it was asked.
+        with_place: Whether it was asked where a machine lies, too.
+    """
+    missing = scene.processes is None or scene.booted_s is None or (with_place and scene.place is None)
+    return scene.untold if missing else ""
+
+
 def needs_place(machine: Machine, log: LogHead) -> bool:
     """Whether it matters where a machine lies that is called off, and when its host was booted."""
     return not log.ended or is_contradicted(machine, log)
@@ -152,7 +163,7 @@ def _of_dated_end(look: Look) -> Finding:
     if look.machine.state.startswith("aborted"):
         return _of_aborted(look, doubt)
     told = "but its log tells of no end"
-    return Finding(Ending.OPEN, f"{told}, and {doubt}", WAY_OUT) if doubt else _by_quiet(look, told)
+    return Finding(Ending.OPEN, f"{told}, and {doubt}", _way_out(look)) if doubt else _by_quiet(look, told)
 
 
 def _of_aborted(look: Look, doubt: str) -> Finding:
@@ -169,7 +180,7 @@ def _of_aborted(look: Look, doubt: str) -> Finding:
     if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
         return Finding(Ending.SOON, why)
-    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", WAY_OUT)
+    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", _way_out(look))
 
 
 def _of_unknown_run(look: Look) -> Finding:
@@ -179,7 +190,7 @@ def _of_unknown_run(look: Look) -> Finding:
         way_out = f"process {suspect.pid} ended, or the VBoxSVC asked that runs it. {SECOND_SERVER}"
         return Finding(Ending.OPEN, f"{began}, and {suspect} may be it", way_out)
     if untold := _untold(look):
-        return Finding(Ending.OPEN, f"{began}, and {untold}", WAY_OUT)
+        return Finding(Ending.OPEN, f"{began}, and {untold}", _way_out(look))
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
         return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
@@ -204,6 +215,12 @@ def _by_quiet(look: Look, told: str) -> Finding:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
         return Finding(Ending.SOON, f"{told}, but no process of it is there, {seen}")
     return Finding(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
+
+
+def _way_out(look: Look) -> str:
+    """Say what would change a doubt: first that its host tells, where it does not."""
+    is_told = look.scene.processes is not None and look.scene.place is not None
+    return WAY_OUT if is_told else f"its host telling: {LET_THROUGH}; or {WAY_OUT}"
 
 
 def _untold(look: Look) -> str:
@@ -231,6 +248,9 @@ def _its_end(own: Process, machine: Machine) -> str:
 SECOND_SERVER: Final = (
     "Has this user a second VBoxSVC? A service with a private /tmp starts one, and so does whoever deletes "
     "/tmp/.vbox-USER-ipc"
+)
+LET_THROUGH: Final = (
+    "a `command` that ends with VBoxManage, and lets `ps`, `cat` and `find` of that host through in its place"
 )
 WAY_OUT: Final = (
     "the machine started and stopped once, which VirtualBox then records, or --confirm-guest-off WHY if you "
