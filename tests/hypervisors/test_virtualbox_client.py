@@ -143,12 +143,29 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     )
 
 
+def test_a_machine_that_hangs_is_refused_with_the_command_that_ends_its_process(vbox, opened):
+    """`fencer fence --stop-guest` is: whoever waits at night for its guest "stopped" needs to know how."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("frozen")
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+
+    def hung():
+        return [read for read in in_the_end(hypervisor.sweep) if read.stuck]
+
+    (read,) = wait_until(hung, "reading of a machine that hangs")
+    decision = judged(read, word=Word(stop_guest=True))
+    [refusal] = [check for check in decision.checks if check.outcome is Outcome.FAILED]
+    command = " ".join((*vbox.command, "startvm", frozen.id, "--type", "emergencystop"))
+    assert (decision.verdict, decision.actions) == (Verdict.REFUSE, ())
+    assert refusal.needs == f"`{command}`: its process hangs, and only that ends it"
+
+
 def test_a_machine_that_did_not_answer_once_is_asked_again_and_not_said_to_hang(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     machine = vbox.add("k8s-1")
     vbox.trouble(f"showvminfo {machine.id}", hang=True)
     (missed,) = in_the_end(hypervisor.sweep)
-    assert "emergencystop" not in missed.raw
+    assert "emergencystop" not in f"{missed.raw} {missed.stuck}"
     with pytest.raises(HypervisorUnreachable) as caught:
         hypervisor.read(machine)
     assert "emergencystop" not in str(caught.value)

@@ -48,7 +48,9 @@ GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
         Situation("killed while its memory was read back", ("killed-while-restoring",), _SAVED),
         Situation("its process was killed a moment ago", ("killed",), _FENCED),
         Situation(
-            "its process hangs (uninterruptible sleep)", ("frozen",), "not fenced; a stop kills the process"
+            "its process hangs (uninterruptible sleep)",
+            ("frozen",),
+            "refused, also with `--stop-guest`; the way out is `startvm UUID --type emergencystop`",
         ),
         Situation("ended by `startvm UUID --type emergencystop`", ("emergencystop",), _FENCED),
     ),

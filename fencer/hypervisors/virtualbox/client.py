@@ -276,8 +276,9 @@ class VirtualBoxHypervisor:
         except Late as error:
             if not self._silence.hangs(uuid):
                 raise
-            ends = f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
-            raise Late(f"{error}. The machine's process may hang: then only {ends} ends it") from error
+            raise Late(
+                f"{error}. The machine's process may hang: then only {self._kill(uuid)} ends it"
+            ) from error
         except GuestNotFound:
             absent = self._absent(guest, uuid, began_s, budget)
             if absent is None:
@@ -290,7 +291,7 @@ class VirtualBoxHypervisor:
         began_s = self._now_s()
         silent_s = self._silence.rests_for_s(listed.uuid, began_s)
         if silent_s is not None:
-            return self._unread(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
+            return self._unread(listed, f"it did not answer {silent_s:.0f} s ago, nor before that", began_s)
         try:
             return self._look(listed, budget)
         except GuestNotFound:
@@ -372,10 +373,14 @@ class VirtualBoxHypervisor:
             witness=self._witness,
         )
 
+    def _kill(self, uuid: str) -> str:
+        """Return the command that ends a machine's process which obeys no more, as people would type it."""
+        return f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
+
     def _unread(
         self, listed: Listed, why: str, began_s: float, state: PowerState = PowerState.UNKNOWN
     ) -> Evidence:
-        known = self._chronicle.machine(listed.uuid)
+        known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
         hardware_uuid = known.hardware_uuid if known else listed.uuid
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
         return Evidence(
@@ -387,6 +392,7 @@ class VirtualBoxHypervisor:
             raw=why,
             source="VBoxManage showvminfo",
             observed_at_s=began_s,
+            stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it" if hangs else "",
         )
 
     def _problems(self, machines: Sequence[Evidence]) -> tuple[str, ...]:
