@@ -160,6 +160,32 @@ def test_a_machine_that_hangs_is_refused_with_the_command_that_ends_its_process(
     assert refusal.needs == f"`{command}`: its process hangs, and only that ends it"
 
 
+HARDWARE_UUID = "12345678-aaaa-bbbb-cccc-1234567890ab"
+
+
+def test_a_machine_that_hangs_and_was_never_read_is_one_guest_by_its_log(vbox, opened):
+    """In each command typed anew: its own UUID in place of the guest's would make two of it and its node."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("k8s-2", hardware_uuid=HARDWARE_UUID)
+    vbox.trouble(**freeze(frozen))
+    guests = wait_until(
+        lambda: [read.guest for read in in_the_end(hypervisor.sweep) if read.stuck], "machine that hangs"
+    )
+    assert guests == [frozen]
+    bound = NodeView("k8s-2", "uid", HARDWARE_UUID, "", BOOT, None, "1", binding=Binding(frozen, (BOOT,)))
+    directory = Directory(guests, [bound], Rules({"k8s-2": ("lab", "k8s-2")}))
+    assert [candidate.guest for candidate in directory.candidates(bound)] == [frozen]
+
+
+def test_a_machine_that_hangs_and_whose_log_hangs_goes_by_its_uuid(vbox, opened):
+    """Not by none at all: a copy of a node's guest that may run has to be somebody's."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("k8s-2", hardware_uuid=HARDWARE_UUID)
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+    (read,) = in_the_end(hypervisor.sweep)
+    assert read.guest.key == ("lab", frozen.id, frozen.id)
+
+
 def test_a_machine_that_did_not_answer_once_is_asked_again_and_not_said_to_hang(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     machine = vbox.add("k8s-1")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fencer.core.identity import canonical
@@ -79,6 +80,7 @@ class VirtualBoxHypervisor:
         self._host = Host(settings.endpoint, settings.command, settings.rest_s, now_s)
         self._chronicle = Chronicle()
         self._silence = Silence(settings.rest_s)
+        self._logged: dict[str, str] = {}
         self._wakes: tuple[Callable[[], None], ...] = ()
         # VirtualBox gives its registries no name; what an agent calls one by, another may call otherwise.
         self._witness = "virtualbox"
@@ -291,7 +293,9 @@ class VirtualBoxHypervisor:
         began_s = self._now_s()
         silent_s = self._silence.rests_for_s(listed.uuid, began_s)
         if silent_s is not None:
-            return self._unread(listed, f"it did not answer {silent_s:.0f} s ago, nor before that", began_s)
+            return self._unread(
+                listed, f"it did not answer {silent_s:.0f} s ago, nor before that", began_s, None
+            )
         try:
             return self._look(listed, budget)
         except GuestNotFound:
@@ -299,9 +303,9 @@ class VirtualBoxHypervisor:
         except Late as error:
             if budget.left_s() > 0:  # else it was not given all of its time
                 self._silence.missed(listed.uuid, self._now_s())
-            return self._unread(listed, str(error), began_s)
+            return self._unread(listed, str(error), began_s, budget)
         except HypervisorError as error:
-            return self._unread(listed, str(error), began_s)
+            return self._unread(listed, str(error), began_s, budget)
 
     def _look(self, listed: Listed, budget: Budget) -> Seen | Evidence:
         """Look at one machine, and at its log where that matters; raises as the port's `read`."""
@@ -310,7 +314,7 @@ class VirtualBoxHypervisor:
         self._silence.answered(uuid)
         if isinstance(machine, Unreadable):
             state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
-            return self._unread(listed, machine.why, began_s, state)
+            return self._unread(listed, machine.why, began_s, budget, state)
         log, bytes_ = None, LOG_BYTES if is_off(machine) else LOG_HEAD_BYTES
         if self._chronicle.needs_log(machine):
             log = self._tool.log_head(uuid, budget, bytes_)
@@ -378,10 +382,16 @@ class VirtualBoxHypervisor:
         return f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
 
     def _unread(
-        self, listed: Listed, why: str, began_s: float, state: PowerState = PowerState.UNKNOWN
+        self,
+        listed: Listed,
+        why: str,
+        began_s: float,
+        budget: Budget | None,
+        state: PowerState = PowerState.UNKNOWN,
     ) -> Evidence:
+        """Turn a look that told nothing into evidence. Without a budget nothing more is asked."""
         known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
-        hardware_uuid = known.hardware_uuid if known else listed.uuid
+        hardware_uuid = known.hardware_uuid if known else self._logged_uuid(listed, budget)
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
         return Evidence(
             guest=GuestRef(self.endpoint, listed.uuid, hardware_uuid, name),
@@ -394,6 +404,18 @@ class VirtualBoxHypervisor:
             observed_at_s=began_s,
             stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it" if hangs else "",
         )
+
+    def _logged_uuid(self, listed: Listed, budget: Budget | None) -> str:
+        """Return what UUID the guest of a machine sees that was never read: by its log.
+
+        If that does not tell, the machine's own, which it is unless somebody has set another. Without any, a
+        copy that hangs would be nobody's, and the node of which it is the guest be judged by the other copy.
+        """
+        asked = listed.uuid in self._logged or listed.name == NAME_OF_INACCESSIBLE
+        if budget and not asked:
+            with suppress(HypervisorError):
+                self._logged[listed.uuid] = self._tool.logged_uuid(listed.uuid, budget)
+        return self._logged.get(listed.uuid) or listed.uuid
 
     def _problems(self, machines: Sequence[Evidence]) -> tuple[str, ...]:
         if not machines:

@@ -27,6 +27,7 @@ from fencer.hypervisors.virtualbox.parse import (
     Malformed,
     parse_list,
     parse_log_head,
+    parse_logged_uuid,
     parse_machine,
     parse_version,
 )
@@ -185,6 +186,14 @@ class Tool:
             return parse_log_head(output.stdout) if output.code == 0 else None
         except Malformed:
             return None
+
+    def logged_uuid(self, uuid: str, budget: Budget) -> str:
+        """Return what UUID a machine's guest sees, by its newest log, which one that hangs has, too.
+
+        Empty: it is not told there.
+        """
+        output = self._read(budget, "showvminfo", uuid, "--log", "0", enough_bytes=LOG_HEAD_BYTES)
+        return parse_logged_uuid(output.stdout) if output.code == 0 else ""
 
     def order(self, doing: str, uuid: str, deadline_s: float, *words: str) -> None:
         """Have something done to a machine.
