@@ -229,6 +229,10 @@ def test_an_inaccessible_machine_is_unknown_under_the_name_it_had(vbox, hypervis
         assert evidence.guest == machine
         assert evidence.power_state is PowerState.UNKNOWN
         assert "inaccessible" in evidence.raw
+        [refusal] = [
+            check for check in judged(evidence, word=Word()).checks if check.outcome is Outcome.FAILED
+        ]
+        assert refusal.needs == "its settings file readable again"
 
 
 def test_a_machine_never_read_that_is_inaccessible_goes_by_its_uuid(vbox, hypervisor):

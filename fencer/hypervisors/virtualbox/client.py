@@ -314,7 +314,7 @@ class VirtualBoxHypervisor:
         self._silence.answered(uuid)
         if isinstance(machine, Unreadable):
             state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
-            return self._unread(listed, machine.why, began_s, budget, state)
+            return self._unread(listed, machine.why, began_s, budget, state, machine.way_out)
         log, bytes_ = None, LOG_BYTES if is_off(machine) else LOG_HEAD_BYTES
         if self._chronicle.needs_log(machine):
             log = self._tool.log_head(uuid, budget, bytes_)
@@ -388,6 +388,7 @@ class VirtualBoxHypervisor:
         began_s: float,
         budget: Budget | None,
         state: PowerState = PowerState.UNKNOWN,
+        way_out: str = "",
     ) -> Evidence:
         """Turn a look that told nothing into evidence. Without a budget nothing more is asked."""
         known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
@@ -402,7 +403,9 @@ class VirtualBoxHypervisor:
             raw=why,
             source="VBoxManage showvminfo",
             observed_at_s=began_s,
-            stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it" if hangs else "",
+            stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it"
+            if hangs
+            else way_out,
         )
 
     def _logged_uuid(self, listed: Listed, budget: Budget | None) -> str:

@@ -21,7 +21,6 @@ from fencer.errors import (
 )
 from fencer.hypervisors.virtualbox.run import Output
 
-INACCESSIBLE = "inaccessible: its settings file cannot be read"
 _CALL_FAILED = 0x800706BE
 _INVALID_OBJECT_STATE = 0x80BB0007
 

@@ -12,7 +12,6 @@ from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.errors import (
     ACCESS_DENIED,
     IN_BETWEEN,
-    INACCESSIBLE,
     PASSING,
     SERVER_LEAVES,
     code_of,
@@ -106,10 +105,17 @@ class Unreadable:
     Attributes:
         why: For people.
         passing: It is on the way from one state to another.
+        way_out: What would change it, where waiting does not; empty: not known.
     """
 
     why: str
     passing: bool = False
+    way_out: str = ""
+
+
+_INACCESSIBLE = Unreadable(
+    "inaccessible: its settings file cannot be read", way_out="its settings file readable again"
+)
 
 
 class Tool:
@@ -160,7 +166,7 @@ class Tool:
                 break
             self.rest(ASKING_PAUSE_S)
         if code == ACCESS_DENIED and (known_inaccessible or self._calls_inaccessible(uuid, budget)):
-            return Unreadable(INACCESSIBLE)
+            return _INACCESSIBLE
         if code in PASSING:
             return Unreadable(f"on the way to another state: {PASSING[code]} (0x{code:08x})", passing=True)
         return Unreadable(IN_BETWEEN[code]) if code in IN_BETWEEN else self._shown(output, uuid)
@@ -172,7 +178,7 @@ class Tool:
         if output.code != 0:
             raise self._failure(output, f"cannot read machine {uuid}", uuid)
         try:
-            return parse_machine(output.stdout, uuid) or Unreadable(INACCESSIBLE)
+            return parse_machine(output.stdout, uuid) or _INACCESSIBLE
         except Malformed as error:
             raise self._garbled(f"showvminfo {uuid}", error) from error
 
