@@ -16,6 +16,7 @@ from fencer.hypervisors.virtualbox.errors import (
     SERVER_LEAVES,
     code_of,
     failure,
+    hangs,
     kind_of,
 )
 from fencer.hypervisors.virtualbox.parse import (
@@ -30,7 +31,7 @@ from fencer.hypervisors.virtualbox.parse import (
     parse_machine,
     parse_version,
 )
-from fencer.hypervisors.virtualbox.run import Output, Runner
+from fencer.hypervisors.virtualbox.run import Late, Output, Runner
 
 PROGRAM = Path("/usr/lib/virtualbox/VBoxManage")
 """Where Debian's and Oracle's packages have the program; theirs on PATH is a script around it."""
@@ -226,7 +227,10 @@ class Tool:
         self._runner.close()
 
     def _ask(self, doing: str, budget: Budget, *words: str) -> str:
-        output = self._read(budget, *words)
+        try:
+            output = self._read(budget, *words)
+        except Late as error:
+            raise Late(f"{error}. {hangs(self._settings.tool)}") from error
         if output.code != 0:
             raise self._failure(output, f"cannot {doing}")
         return output.stdout
