@@ -41,7 +41,7 @@ ASKING_PAUSE_S = 0.3
 
 LOG_HEAD_BYTES = 8192
 """As much of a log as says how its run began, with a long list of extension packs before that."""
-LOG_BYTES = 2 * 1024 * 1024
+LOG_BYTES = 8 * 1024 * 1024
 """As much as is read for the end of a run; a week of one takes some 0.2 MB."""
 
 
@@ -182,7 +182,7 @@ class Tool:
             # Unregistered since its state was read, which is no word against that state.
             raise self._failure(output, f"cannot read the log of machine {uuid}", uuid)
         try:
-            return parse_log_head(output.stdout) if output.code == 0 else None
+            return parse_log_head(output.stdout, is_cut=output.is_cut) if output.code == 0 else None
         except Malformed:
             return None
 
