@@ -6,7 +6,7 @@ import pytest
 
 from fencer.core import annotations
 from fencer.core.model import Proof
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import Mode, Policy, SavedGuest
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from tests.cli.lab import Impatient, Lab
@@ -209,3 +209,25 @@ def test_a_node_that_was_cordoned_before_stays_cordoned():
     assert result.exit_code == 0
     assert "It was cordoned before, and stays so: `kubectl uncordon k8s-2`" in result.output
     assert node(lab).unschedulable
+
+
+WAYS_OF_A_FILE = (
+    "Try: `virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will "
+    "restore it: `fencer fence k8s-2 --confirm-guest-off WHY`."
+)
+
+
+@pytest.mark.parametrize("saved_guest", SavedGuest)
+@pytest.mark.parametrize("forgotten", [False, True], ids=["filed", "doubted"])
+def test_a_guest_saved_to_a_file_is_never_told_to_be_discarded(saved_guest, forgotten):
+    """No hypervisor knows of such a file: `saved_guest: discard` finds nothing to throw away."""
+    lab = Lab(Policy(mode=Mode.ARMED, saved_guest=saved_guest))
+    lab.passes(30, watched=True)
+    lab.breaks(What.SAVE_TO_FILE, "k8s-2")
+    lab.passes(70, watched=True)
+    if forgotten:  # libvirtd was restarted: "shut off", and the note on the Node
+        lab.simulation.guest("k8s-2").forgotten = True
+    for words in (["explain", "k8s-2"], ["fence", "k8s-2", "--yes"]):
+        told = " ".join(lab.run(*words).output.split())
+        assert WAYS_OF_A_FILE in told
+        assert "discard" not in told
