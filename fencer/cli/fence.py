@@ -10,7 +10,7 @@ import click
 from fencer.cli.errand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, listing, paragraph, say, tell
-from fencer.cli.telling import fenced_age, guest_of
+from fencer.cli.telling import fenced_age, guest_of, last_said
 from fencer.cli.wire import Wiring
 from fencer.core.fence import is_named
 from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
@@ -131,10 +131,11 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
         yield from paragraph(
             f"It is fenced already, {since} ago: what is left on it will be cleared.", indent=2
         )
-    unsaid = _unsaid(observation)
-    if task.word.guest_off_why is not None and unsaid:
-        text = f"{unsaid}; you do, and that is recorded: {task.word.guest_off_why}."
-        yield from paragraph(clean(text), indent=2)
+    if task.word.guest_off_why is not None:
+        unsaid = _unsaid(observation)
+        text = f"{unsaid}; you do, and that is recorded: {task.word.guest_off_why}. " if unsaid else ""
+        said = last_said(observation.evidence, observation.evidence_error, observation.last_state)
+        yield from paragraph(clean(f"{text}{said}"), indent=2)
     if _will_stop(task, observation):
         runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
         alive = (

@@ -86,6 +86,21 @@ def state_cell(observation: Observation) -> Cell:
     return Cell(word, FAINT if word == NOBODY else colour)
 
 
+def last_said(reading: Evidence | None, error: str = "", last_state: PowerState | None = None) -> str:
+    """Return what a hypervisor last said of a guest, as a sentence: what a person's word stands beside.
+
+    Args:
+        reading: The newest; None: there is none.
+        error: Why there is none.
+        last_state: What was read a moment ago, from afar; None: nothing.
+    """
+    if reading is not None and reading.read:
+        return f"Last, {reading.guest.endpoint} said of it: {reading.raw.rstrip('.')}."
+    earlier = f"; a moment ago, from afar, it was read {last_state}" if last_state else ""
+    why = error or (reading.raw if reading is not None else "there is no reading of the guest")
+    return f"Its hypervisor says nothing of it now: {why.rstrip('.')}{earlier}."
+
+
 def fenced_age(observation: Observation) -> str | None:
     """Return for how long the node has carried our fence; None: it does not."""
     mark = observation.node.mark

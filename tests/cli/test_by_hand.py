@@ -164,6 +164,36 @@ def test_what_rests_on_a_persons_word_alone_is_said_first(gone, said):
     assert lab.simulation.cluster.fact("k8s-2").node.mark.proof is Proof.OPERATOR
 
 
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (What.SAVE_TO_FILE, "Last, lab said of it: shut off (saved), to a file."),
+        (What.POWER_OFF, "Last, lab said of it: stopped (destroyed)."),
+        (What.UNREACHABLE, "Its hypervisor says nothing of it now: lab: "),
+    ],
+)
+def test_what_the_hypervisor_last_said_stands_beside_a_persons_word(happens, said):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.passes(60)
+    lab.breaks(happens, "" if happens is What.UNREACHABLE else "k8s-2")
+    for how in ("--dry-run", "--yes"):
+        result = lab.run("fence", "k8s-2", how, "--confirm-guest-off", "I pulled its plug")
+        assert said in " ".join(result.output.split())
+        assert result.exit_code == 0
+
+
+def test_what_is_known_of_a_fenced_guest_stands_beside_the_word_that_lifts_its_fence():
+    lab = stopped()
+    lab.run("fence", "k8s-2", "--yes")
+    lab.breaks(What.REPLACE, "k8s-2")
+    lab.passes(60)
+    words = ("unfence", "k8s-2", "--yes", "--confirm-guest-off", "it is scrap", "--timeout", "5")
+    told = " ".join(lab.run(*words).output.split())
+    assert "You say that lab/k8s-2 on lab1 is off. Last, lab said of it: stopped (destroyed)." in told
+
+
 def test_that_a_persons_word_is_not_taken_any_more_is_said():
     lab = Lab()
     lab.passes(30, watched=True)
