@@ -39,6 +39,7 @@ from fencer.errors import ClusterDenied, ClusterError, ClusterUnreachable, Confi
 from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
+from fencer.runtime.reconcile import Pass
 
 COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}
 
@@ -57,6 +58,7 @@ class Inspection:
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     answering: set[str] = field(default_factory=set)
     infos: dict[str, EndpointInfo] = field(default_factory=dict)
+    seen: Pass | ClusterError | None = None
 
     def findings(self) -> Iterator[Finding]:
         """Look, row by row."""
@@ -67,7 +69,9 @@ class Inspection:
         yield from self._cluster()
         if self.info is not None:
             yield from account_findings(self.wiring, self.config, self.asker, self.info)
-        yield from self._endpoints()
+        answers = self._describe()
+        self._look()
+        yield from self._endpoints(answers)
         yield from self._nodes()
 
     def close(self) -> None:
@@ -102,7 +106,8 @@ class Inspection:
         yield cluster_finding(info, missing)
         yield from volume_rights_findings(lesser, info)
 
-    def _endpoints(self) -> Iterator[Finding]:
+    def _describe(self) -> Mapping[str, EndpointInfo | FencerError]:
+        """Ask each endpoint who it is."""
         unbuilt: dict[str, FencerError] = {}
         for endpoint in self.config.endpoints:
             try:
@@ -110,23 +115,37 @@ class Inspection:
             except FencerError as error:
                 unbuilt[endpoint.name] = error
         calls = {name: port.describe for name, port in self.hypervisors.items()}
-        answers = self.asker.ask_all(calls, self.config.policy.call_deadline_s)
+        answers = {**self.asker.ask_all(calls, self.config.policy.call_deadline_s), **unbuilt}
         self.infos = {name: info for name, info in answers.items() if isinstance(info, EndpointInfo)}
         self.answering = {name for name, info in self.infos.items() if not info.problems}
-        for endpoint in self.config.endpoints:
-            yield _endpoint(endpoint, {**answers, **unbuilt})
-        yield from unread_finding({name: info.kind for name, info in self.infos.items()})
+        return answers
 
-    def _nodes(self) -> Iterator[Finding]:
+    def _look(self) -> None:
+        """Look at all nodes once. An endpoint that tells only who it is counts as silent."""
         if self.cluster is None:
             return
         world = World(self.cluster, self.hypervisors, self.asker, self.clock, Quiet())
         try:
-            seen = Onlooker(world, self.config.policy, self.config.rules).look()
+            self.seen = Onlooker(world, self.config.policy, self.config.rules).look()
         except ClusterError as error:
+            self.seen = error
+            return
+        self.answering -= self.seen.scene.errors.keys()
+
+    def _endpoints(self, answers: Mapping[str, EndpointInfo | FencerError]) -> Iterator[Finding]:
+        unheard = self.seen.scene.errors if isinstance(self.seen, Pass) else {}
+        for endpoint in self.config.endpoints:
+            yield _endpoint(endpoint, answers[endpoint.name], unheard.get(endpoint.name, ""))
+        yield from unread_finding({name: info.kind for name, info in self.infos.items()})
+
+    def _nodes(self) -> Iterator[Finding]:
+        seen = self.seen
+        if seen is None:
+            return
+        if not isinstance(seen, Pass):
             again = ("the same again: it answered a moment ago",)
-            tries = again if isinstance(error, ClusterUnreachable) else ()
-            yield Finding("nodes", "", Level.FAIL, str(error), tries)
+            tries = again if isinstance(seen, ClusterUnreachable) else ()
+            yield Finding("nodes", "", Level.FAIL, str(seen), tries)
             return
         if self.info is not None and seen.scene.nodes:
             yield admission_finding(self.wiring, self.config, self.asker, self.info, min(seen.scene.nodes))
@@ -207,8 +226,14 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerError]) -> Finding:
-    answer = answers[endpoint.name]
+def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) -> Finding:
+    """Judge an endpoint.
+
+    Args:
+        endpoint: As it is configured.
+        answer: How it describes itself.
+        unheard: Why it did not tell how its guests are; empty: it did.
+    """
     if isinstance(answer, FencerError):
         tries = () if isinstance(answer, ConfigError) else _tries(endpoint)
         return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
@@ -217,10 +242,11 @@ def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerErr
     if not endpoint.power.nobody and answer.can_power is False:
         way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
         remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
-    points = (*answer.problems, *remarks)
+    problems = (*answer.problems, *([f"Its guests were not told: {unheard}"] if unheard else []))
+    points = (*problems, *remarks)
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
-    level = Level.FAIL if answer.problems else Level.WARN
+    level = Level.FAIL if problems else Level.WARN
     return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
 
 

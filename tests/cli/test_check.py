@@ -25,6 +25,7 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorUnreachable,
 )
+from fencer.hypervisors.guarded import Guarded
 from fencer.ports import ClusterInfo, Credential, Roster, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
@@ -688,3 +689,45 @@ def test_a_guest_of_which_nothing_can_be_told_was_not_read_live():
     told = replace(evidence(PowerState.UNKNOWN), raw="lab1 is offline")
     [finding] = binding_findings([silent], lambda _guest: told)
     assert (finding.level, finding.points) == (Level.WARN, (f"{silent.node.name}: lab1 is offline",))
+
+
+class Foreign(Lab):
+    """A lab whose hypervisor is somebody else's adapter.
+
+    Args:
+        methods: What it does otherwise.
+    """
+
+    def __init__(self, **methods) -> None:
+        super().__init__()
+        self._methods = methods
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return Guarded(endpoint.name, SimpleNamespace(**{**rest, **self._methods}), clock.now_s)
+
+
+def cannot_list():
+    raise HypervisorUnreachable("the list of guests timed out")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "why"),
+    [
+        (cannot_list, "lab: the list of guests timed out"),
+        (lambda: None, "lab: its adapter gave an answer that cannot be understood (sweep): "),
+    ],
+    ids=["raises", "returns None"],
+)
+def test_an_endpoint_that_describes_itself_and_tells_of_no_guest_fails_with_its_error(sweep, why):
+    lab = Foreign(sweep=sweep)
+    rows, told, code = findings(lab)
+    assert (rows["lab"]["level"], code) == ("fail", 1)
+    assert rows["lab"]["points"][0].startswith(f"Its guests were not told: {why}")
+    assert rows["guests"]["note"] == "the rest cannot be told before lab is in order"
+    assert "nodes: {NODE" not in json.dumps(rows), "no guest has to be named"
+    assert told["verdict"].endswith("Not ready to be armed: lab.")
+    explained = lab.run("explain", "k8s-2").output
+    assert why in " ".join(explained.split())
+    assert why in json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["unanswered"]["lab"]
