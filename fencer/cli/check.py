@@ -27,6 +27,7 @@ from fencer.cli.findings import (
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
+from fencer.cli.provable import provable_findings
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, say, table
 from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
@@ -157,6 +158,7 @@ class Inspection:
             yield from stop_findings(tried, self._stop_settings)
         if known:
             yield from witness_findings(self.config, known, self._ask_witnesses())
+        yield from provable_findings(self.config, {guest_of(one).key for one in known}, seen)
         yield from power_findings(self.config, known, seen, self.infos)
         since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)  # the API server told its time then
         yield from node_findings(self.config, seen, self.wiring.wall() - since)

@@ -12,7 +12,7 @@ from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.cli.trials import binding_findings
 from fencer.config import secret_files
-from fencer.config.settings import HookSettings, PowerWitness, PreStop
+from fencer.config.settings import AdapterEndpoint, HookSettings, PowerWitness, PreStop
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, PowerState, Taint
 from fencer.core.policy import Mode, Policy
@@ -700,12 +700,18 @@ class Foreign(Lab):
 
     def __init__(self, **methods) -> None:
         super().__init__()
+        self.one_host = False
         self._methods = methods
+
+    def load(self, path):
+        endpoint = AdapterEndpoint("lab", "cells", one_host=self.one_host)
+        return replace(super().load(path), endpoints=(endpoint,))
 
     def hypervisor(self, endpoint, clock):
         port = super().hypervisor(endpoint, clock)
         rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
-        return Guarded(endpoint.name, SimpleNamespace(**{**rest, **self._methods}), clock.now_s)
+        told = SimpleNamespace(**{**rest, **self._methods})
+        return Guarded(endpoint.name, told, clock.now_s, one_host=endpoint.one_host)
 
 
 def cannot_list():
@@ -731,3 +737,46 @@ def test_an_endpoint_that_describes_itself_and_tells_of_no_guest_fails_with_its_
     explained = lab.run("explain", "k8s-2").output
     assert why in " ".join(explained.split())
     assert why in json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["unanswered"]["lab"]
+
+
+def saying(lab, **changes):
+    """Have its adapter say something else of its guests."""
+    port = lab.simulation.hypervisor
+
+    def otherwise(reading):
+        guest = replace(reading.guest, **{key: changes[key] for key in ("host",) if key in changes})
+        return replace(reading, guest=guest, **{key: changes[key] for key in changes if key != "host"})
+
+    lab._methods = {
+        "sweep": lambda: [otherwise(reading) for reading in port.sweep()],
+        "read": lambda guest: otherwise(port.read(guest)),
+    }
+    return lab
+
+
+@pytest.mark.parametrize(
+    ("changes", "point"),
+    [
+        ({"host": None}, "lab names no host for its guests, and `one_host` is not set"),
+        ({"incarnation": None}, "lab names no run (incarnation) of its guests"),
+        ({"witness": ""}, "lab does not say whose word it tells of its guests (witness)"),
+    ],
+)
+def test_an_adapter_whose_off_could_never_be_believed_is_told_while_its_guests_run(changes, point):
+    lab = saying(Foreign(), **changes)
+    rows, _, _ = findings(lab)
+    assert (rows["proof"]["about"], rows["proof"]["level"]) == ("lab", "warn")
+    assert rows["proof"]["note"] == "none of its guests will be believed off"
+    assert len(rows["proof"]["points"]) == 1
+    assert rows["proof"]["points"][0].startswith(point)
+    assert rows["proof"]["try"]
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    said = json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["guest_says"]
+    assert "cannot be understood: stopped, and no" in said, "and that is so"
+
+
+def test_of_one_host_no_host_has_to_be_named_and_whoever_says_all_is_no_warning():
+    assert "proof" not in findings(Foreign())[0]
+    lab = saying(Foreign(), host=None)
+    lab.one_host = True
+    assert "proof" not in findings(lab)[0]
