@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from fencer.cli.findings import Finding, Level
+from fencer.cli.findings import Finding, Level, freeing
 from fencer.cli.render import listing
+from fencer.cli.telling import still_bound
 from fencer.config.settings import Config
-from fencer.core.identity import subject_of
+from fencer.core.identity import subject_of, told_apart
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
 from fencer.core.text import count
 from fencer.errors import FencerError, HypervisorUnreachable
@@ -87,10 +88,15 @@ def _objections(observation: Observation, reading: Evidence) -> Iterator[str]:
 
 
 def _copies(known: Sequence[Observation]) -> Iterator[Finding]:
+    anew = [(one, old) for one in known if (old := still_bound(one)) is not None]
+    for one, old in anew:
+        name = one.node.name
+        text = f"{name} is bound to {old} (UUID {old.uuid}), and `nodes:` means another machine by now"
+        yield Finding("bindings", name, Level.WARN, text, (freeing(name, old),))
     copies = [
-        f"{observation.node.name}: {listing([str(copy.guest) for copy in observation.candidates[1:]])}"
-        for observation in known
-        if observation.candidates[1:]
+        f"{one.node.name}: {listing(told_apart([copy.guest for copy in one.candidates])[1:])}"
+        for one in known
+        if one.candidates[1:] and still_bound(one) is None
     ]
     if copies:
         text = f"{'; '.join(copies)}: while such a copy runs, its node is not fenced"

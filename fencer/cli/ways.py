@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencer.cli.render import clean, paragraph
+from fencer.cli.telling import still_bound
 from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Reason
 from fencer.core.reasons import change
 from fencer.core.text import age
@@ -131,6 +132,14 @@ OF_A_FILE = (
 )
 """Other words where memory may lie in a file, of which no hypervisor knows: there is nothing to discard."""
 
+OF_ONE_STILL_BOUND = dict.fromkeys(
+    (Reason.GUEST_AMBIGUOUS, Reason.ABSENCE_UNPROVEN),
+    "if the machine with UUID {bound}, to which the node is bound, is gone for good: `kubectl annotate node "
+    "{node} fencer.dev/binding-`; the guest that `nodes:` names is the node then. Be sure: two writers "
+    "destroy a volume",
+)
+"""Other words where a machine was made anew under the name that the map knows."""
+
 
 def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """Write what would change a decision, and how to bring that about, as paragraphs.
@@ -154,6 +163,9 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
         way = OF_A_DOUBT.get(decision.reason, way)
     if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
         way = OF_A_FILE
+    old = still_bound(judged.observation)
+    if old is not None:
+        way = OF_ONE_STILL_BOUND.get(decision.reason, way)
     if decision.reason is Reason.OBSERVE_MODE and isinstance(node.cordon, Cordon) and node.unschedulable:
         way = _UNCORDON
     if not judged.observation.candidates:
@@ -162,7 +174,8 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
         way = TO_A_FENCE.get(decision.reason, way)
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
-        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named))
+        bound = clean(old.uuid) if old else ""
+        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named), bound=bound)
         yield from paragraph(f"Try: {way}.")
 
 
