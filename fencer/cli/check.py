@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import count
 from fencer.errors import ClusterDenied, ClusterError, ClusterUnreachable, ConfigError, FencerError
+from fencer.hypervisors.libvirt.ssh import is_from_beyond, way_of
 from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
@@ -237,8 +237,7 @@ def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: s
         unheard: Why it did not tell how its guests are; empty: it did.
     """
     if isinstance(answer, FencerError):
-        tries = () if isinstance(answer, ConfigError) else _tries(endpoint)
-        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
+        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), _tries(endpoint, answer))
     about = f"{answer.kind}: {answer.version}"
     remarks = list(answer.remarks)
     if not endpoint.power.nobody and answer.can_power is False:
@@ -249,18 +248,17 @@ def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: s
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
     level = Level.FAIL if problems else Level.WARN
-    return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
+    return Finding(endpoint.name, about, level, answer.detail, points=points)
 
 
-def _tries(endpoint: Endpoint) -> tuple[str, ...]:
-    """Name what the endpoint's own words do not: that ssh must get in without a question."""
-    if not isinstance(endpoint, LibvirtEndpoint):
+def _tries(endpoint: Endpoint, error: FencerError) -> tuple[str, ...]:
+    """Name what the endpoint's own words do not: that ssh, where it is in the way, gets in unasked."""
+    if not isinstance(endpoint, LibvirtEndpoint) or isinstance(error, ConfigError):
         return ()
-    scheme, _, rest = endpoint.uri.partition("://")
-    if not scheme.endswith("+ssh"):
+    way = way_of(endpoint.uri)
+    if way is None or is_from_beyond(str(error)):
         return ()
-    host = shlex.quote(re.split("[/?#]", rest, maxsplit=1)[0])
-    return (f"ssh {host} true   (as fencer's user; it must not ask anything)",)
+    return (f"{way.command}   (as fencer's user; it must not ask anything)",)
 
 
 def _show(path: Path, findings: list[Finding], mode: Mode | None, form: str) -> None:

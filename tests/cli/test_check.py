@@ -26,7 +26,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.guarded import Guarded
-from fencer.ports import ClusterInfo, Credential, Roster, StopSettings
+from fencer.ports import ClusterInfo, Credential, EndpointInfo, Roster, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
@@ -127,7 +127,57 @@ def test_an_address_that_nobody_can_read_is_told_as_any_that_fails():
     broken_hypervisor(lab)
     rows, _, code = findings(lab)
     assert (rows["lab"]["level"], code) == ("fail", 1)
-    assert rows["lab"]["try"] == ["ssh '[::1' true   (as fencer's user; it must not ask anything)"]
+    assert rows["lab"]["try"] == [], "there is no command that tries it"
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("fencer@127.0.0.1:22022/system", "ssh -p 22022 fencer@127.0.0.1 true"),
+        (
+            "fencer@lab1:22022/system?keyfile=/etc/fencer/ssh%20key&no_tty=1",
+            "ssh -p 22022 -i '/etc/fencer/ssh key' fencer@lab1 true",
+        ),
+        ("[2001:db8::1]:22022/system", "ssh -p 22022 2001:db8::1 true"),
+        ("lab1/system?command=/opt/bin/ssh", "/opt/bin/ssh lab1 true"),
+    ],
+)
+def test_where_ssh_may_be_in_the_way_the_command_that_tries_it_is_one(place, command):
+    lab = Lab()
+    lab.uri = f"qemu+ssh://{place}"
+    broken_hypervisor(lab)
+    rows, _, _ = findings(lab)
+    assert rows["lab"]["try"] == [f"{command}   (as fencer's user; it must not ask anything)"]
+
+
+class Answering(Lab):
+    """A lab whose hypervisor describes itself in another way."""
+
+    def __init__(self, describe) -> None:
+        super().__init__()
+        self._describe = describe
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return SimpleNamespace(**{**rest, "describe": self._describe})
+
+
+def no_socket_there():
+    raise HypervisorUnreachable(
+        "lab: cannot connect: End of file while reading data: virt-ssh-helper: cannot connect to "
+        "'/run/libvirt-sock-ro': Failed to connect socket to '/run/libvirt-sock-ro': No such file"
+    )
+
+
+@pytest.mark.parametrize(
+    "describe",
+    [no_socket_there, lambda: EndpointInfo("libvirt", "QEMU 9", "here", can_power=True, remarks=("linger",))],
+)
+def test_where_ssh_got_in_nobody_is_sent_to_try_it(describe):
+    rows, _, _ = findings(Answering(describe))
+    assert rows["lab"]["level"] in {"fail", "warn"}
+    assert rows["lab"]["try"] == []
 
 
 def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
