@@ -158,3 +158,9 @@ def test_an_ended_libvirtd_behind_a_live_sshd_is_unreachable(hypervisor, guest_h
     finally:
         guest_host.start_libvirtd()
     assert hypervisor.read(guest).power_state is PowerState.RUNNING
+
+
+def test_a_session_daemon_elsewhere_is_told_what_to_do_there(hypervisor, server):
+    [remark] = hypervisor.describe().remarks
+    assert "`loginctl enable-linger USER` on that host" in remark
+    assert remark.endswith(f"rather use {server.uri.partition('/session')[0]}/system")
