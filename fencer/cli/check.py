@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 
+_SILENCE = re.compile("no answer within|calls hang there|keepalive timeout")
 COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}
 
 
@@ -237,7 +239,8 @@ def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: s
         unheard: Why it did not tell how its guests are; empty: it did.
     """
     if isinstance(answer, FencerError):
-        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), _tries(endpoint, answer))
+        tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
+        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
     about = f"{answer.kind}: {answer.version}"
     remarks = list(answer.remarks)
     if not endpoint.power.nobody and answer.can_power is False:
@@ -248,17 +251,24 @@ def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: s
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
     level = Level.FAIL if problems else Level.WARN
-    return Finding(endpoint.name, about, level, answer.detail, points=points)
+    tries = _tries(endpoint, unheard) if unheard else ()
+    return Finding(endpoint.name, about, level, answer.detail, tries, points)
 
 
-def _tries(endpoint: Endpoint, error: FencerError) -> tuple[str, ...]:
-    """Name what the endpoint's own words do not: that ssh, where it is in the way, gets in unasked."""
-    if not isinstance(endpoint, LibvirtEndpoint) or isinstance(error, ConfigError):
+def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
+    """Name what the endpoint's own words do not: an ssh that asks or does not get in, a daemon that hangs."""
+    if not isinstance(endpoint, LibvirtEndpoint):
         return ()
-    way = way_of(endpoint.uri)
-    if way is None or is_from_beyond(str(error)):
-        return ()
-    return (f"{way.command}   (as fencer's user; it must not ask anything)",)
+    way, tries = way_of(endpoint.uri), list[str]()
+    if way is not None and not is_from_beyond(error):
+        tries.append(f"{way.command}   (as fencer's user; it must not ask anything)")
+    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # no unit's, but its user's
+    if _SILENCE.search(error) and not of_session:
+        place = "on this host" if way is None else "there"
+        tries.append(
+            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests run on meanwhile)"
+        )
+    return tuple(tries)
 
 
 def _show(path: Path, findings: list[Finding], mode: Mode | None, form: str) -> None:

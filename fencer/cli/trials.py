@@ -12,7 +12,7 @@ from fencer.config.settings import Config
 from fencer.core.identity import subject_of, told_apart
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
 from fencer.core.text import count
-from fencer.errors import FencerError, HypervisorUnreachable
+from fencer.errors import FencerError, GuestNotFound, HypervisorUnreachable
 
 Read: TypeAlias = Callable[[GuestRef], Evidence]
 Answer: TypeAlias = bool | FencerError | None
@@ -28,28 +28,13 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
         known: Nodes that are one guest each.
         read: Reads a guest live; raises `FencerError`.
     """
-    lost: set[str] = set()
-    wrong, unread = list[str](), list[str]()
-    for observation in known:
-        guest = guest_of(observation)
-        if guest.endpoint in lost:
-            continue  # named once is enough, and each would take as long
-        try:
-            reading = read(guest)
-        except HypervisorUnreachable as error:
-            lost.add(guest.endpoint)
-            wrong.append(f"{observation.node.name}: {error}")
-        except FencerError as error:
-            wrong.append(f"{observation.node.name}: {error}")
-        else:
-            wrong.extend(_objections(observation, reading))
-            if reading.power_state is PowerState.UNKNOWN:
-                unread.append(f"{observation.node.name}: {reading.raw}")
+    wrong, silent, unread = _read_live(known, read)
     subjects = filter(None, map(subject_of, known))
     unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(known) - len(unproven)} of {len(known)} proven"
-    if wrong:
-        yield Finding("bindings", about, Level.FAIL, "read live, they do not hold", points=tuple(wrong))
+    if wrong or silent:
+        text = "read live, they do not hold" if wrong else "could not be read live"
+        yield Finding("bindings", about, Level.FAIL, text, points=(*wrong, *silent))
     elif unread:
         yield Finding("bindings", about, Level.WARN, "not all of them can be told", points=tuple(unread))
     elif unproven:
@@ -61,6 +46,29 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
     else:
         yield Finding("bindings", about, Level.OK, "each guest read live")
     yield from _copies(known)
+
+
+def _read_live(known: Sequence[Observation], read: Read) -> tuple[list[str], list[str], list[str]]:
+    """Return what contradicts a binding, what was not answered, and what the answer leaves open."""
+    lost: set[str] = set()
+    wrong, silent, unread = list[str](), list[str](), list[str]()
+    for observation in known:
+        guest = guest_of(observation)
+        if guest.endpoint in lost:
+            continue  # named once is enough, and each would take as long
+        try:
+            reading = read(guest)
+        except GuestNotFound as error:
+            wrong.append(f"{observation.node.name}: {error}")
+        except FencerError as error:
+            silent.append(f"{observation.node.name}: {error}")
+            if isinstance(error, HypervisorUnreachable):
+                lost.add(guest.endpoint)
+        else:
+            wrong.extend(_objections(observation, reading))
+            if reading.power_state is PowerState.UNKNOWN:
+                unread.append(f"{observation.node.name}: {reading.raw}")
+    return wrong, silent, unread
 
 
 def witness_findings(config: Config, known: Sequence[Observation], said: Said) -> Iterator[Finding]:

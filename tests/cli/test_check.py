@@ -22,6 +22,7 @@ from fencer.errors import (
     ClusterUnreachable,
     ConfigError,
     FencerError,
+    GuestNotFound,
     HypervisorDenied,
     HypervisorUnreachable,
 )
@@ -155,12 +156,13 @@ class Answering(Lab):
 
     def __init__(self, describe) -> None:
         super().__init__()
+        self.sweep = None
         self._describe = describe
 
     def hypervisor(self, endpoint, clock):
         port = super().hypervisor(endpoint, clock)
         rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
-        return SimpleNamespace(**{**rest, "describe": self._describe})
+        return SimpleNamespace(**{**rest, "describe": self._describe, "sweep": self.sweep or port.sweep})
 
 
 def no_socket_there():
@@ -830,3 +832,41 @@ def test_of_one_host_no_host_has_to_be_named_and_whoever_says_all_is_no_warning(
     lab = saying(Foreign(), host=None)
     lab.one_host = True
     assert "proof" not in findings(lab)[0]
+
+
+@pytest.mark.parametrize(
+    ("uri", "tries"),
+    [
+        ("qemu:///system", ["systemctl restart libvirtd   (or virtqemud; on this host, if it hangs"]),
+        ("qemu+ssh://lab1/system", ["ssh lab1 true", "systemctl restart libvirtd   (or virtqemud; there"]),
+        ("qemu:///session", []),
+    ],
+)
+@pytest.mark.parametrize("what", ["describe", "sweep"])
+def test_a_libvirtd_that_hangs_is_told_to_be_restarted(uri, tries, what):
+    def hangs():
+        raise HypervisorUnreachable("lab: no answer within 10 s")
+
+    lab = Answering(hangs) if what == "describe" else Answering(Lab().simulation.hypervisor.describe)
+    lab.uri = uri
+    if what == "sweep":
+        lab.sweep = hangs
+    told = findings(lab)[0]["lab"]["try"]
+    assert [one.startswith(begin) for one, begin in zip(told, tries, strict=True)] == [True] * len(tries)
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (HypervisorUnreachable("lab: no answer within 10 s"), "could not be read live"),
+        (HypervisorDenied("lab: access denied"), "could not be read live"),
+        (GuestNotFound("lab: knows no such guest"), "read live, they do not hold"),
+    ],
+)
+def test_a_guest_that_was_not_read_is_no_binding_that_does_not_hold(error, note):
+    def read(_guest):
+        raise error
+
+    [finding] = binding_findings([observation()], read)
+    assert (finding.level, finding.note) == (Level.FAIL, note)
+    assert finding.points == (f"{observation().node.name}: {error}",)
