@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,11 +13,23 @@ from fencer.cli.options import config_option, dry_run_option, timeout_option, wh
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.telling import fenced_age, guest_of, last_said
 from fencer.cli.wire import Wiring
-from fencer.core.fence import is_named
-from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
+from fencer.core.fence import is_named, left_to_clear
+from fencer.core.model import (
+    Check,
+    Decision,
+    Intent,
+    Observation,
+    Outcome,
+    PowerState,
+    Reason,
+    Verdict,
+    Word,
+)
 from fencer.core.pods import clearable, to_release
-from fencer.core.policy import PausedGuest
-from fencer.core.reasons import says
+from fencer.core.policy import PausedGuest, SavedGuest
+from fencer.core.proof import reads_off
+from fencer.core.reasons import TEXTS, says
+from fencer.core.rung import Objection
 from fencer.core.text import age, count
 from fencer.errors import ConfigError
 from fencer.runtime.reconcile import Judged, does_something
@@ -81,8 +94,13 @@ def fence(  # noqa: PLR0913 - one for each option
         before = task.look()
         task.introduce(before)
         _refuse_misnamed(task, before)
-        if _is_done(task, before):
+        if _is_done(task, before) or _is_needless(before):
             return
+        refusal = _refused_for_good(task, before)
+        if refusal is not None:
+            if not dry_run:
+                task.note()
+            task.refuse(refusal)
         if not dry_run:
             consent(list(_plan(task, before)), f"Fence {clean(task.node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)
@@ -121,6 +139,34 @@ def _is_done(task: Errand, judged: Judged) -> bool:
     if decision.verdict in BACK:
         task.refuse(judged, f"fenced {fenced_age(judged.observation)} ago, and coming back")
     return False
+
+
+def _is_needless(judged: Judged) -> bool:
+    """Tell at once that an off guest's node has nothing to clear: no silence has to be waited for."""
+    seen = judged.observation
+    marked = seen.node.out_of_service is not None or seen.node.mark is not None
+    if marked or seen.pods is None or seen.evidence is None or not seen.evidence.gone:
+        return False
+    left = left_to_clear(seen)
+    if isinstance(left, Objection):
+        tell(f"nothing to do: {TEXTS[left.reason].says} ({clean(left.seen)}). It is not tainted.")
+    return isinstance(left, Objection)
+
+
+def _refused_for_good(task: Errand, judged: Judged) -> Judged | None:
+    """Return the refusal that no silence would change: memory on disk; None: there may be a fence."""
+    seen, policy, decision = judged.observation, task.parts.policy, judged.decision
+    evidence = seen.evidence
+    if decision.verdict is not Verdict.WAIT or seen.node.fenced or evidence is None:
+        return None
+    saved = evidence.power_state is PowerState.SAVED
+    if (saved and policy.saved_guest is SavedGuest.DISCARD) or (not saved and task.word.guest_off_why):
+        return None
+    answer = reads_off(evidence, policy)
+    if not isinstance(answer, Objection) or answer.reason is not Reason.GUEST_SAVED:
+        return None
+    check = Check("off", Outcome.FAILED, answer.seen, answer.needs)
+    return replace(judged, decision=Decision(answer.verdict, answer.reason, (check,), guest=decision.guest))
 
 
 def _plan(task: Errand, judged: Judged) -> Iterator[str]:

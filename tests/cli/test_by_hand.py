@@ -9,6 +9,7 @@ from fencer.core.model import Proof
 from fencer.core.policy import Mode, Policy, SavedGuest
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
+from fencer.simulation.workloads import DaemonSet
 from tests.cli.lab import Impatient, Lab
 
 
@@ -261,3 +262,60 @@ def test_a_guest_saved_to_a_file_is_never_told_to_be_discarded(saved_guest, forg
         told = " ".join(lab.run(*words).output.split())
         assert WAYS_OF_A_FILE in told
         assert "discard" not in told
+
+
+def test_memory_on_disk_is_refused_at_once_and_noted_first():
+    """No silence would change it; and whoever removes the image by hand has not proven anything by that."""
+    for happens in (What.SAVE, What.SAVE_TO_FILE):
+        lab = Lab()
+        lab.passes(30, watched=True)
+        lab.breaks(happens, "k8s-2")
+        lab.passes(15)
+        before_s = lab.simulation.clock.now_s()
+        dry = lab.run("fence", "k8s-2", "--dry-run")
+        assert (dry.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, False)
+        wet = lab.run("fence", "k8s-2", "--yes")
+        assert (wet.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, True)
+        for result in (dry, wet):
+            assert "refused: its guest's memory is on disk" in result.output
+            assert "waiting" not in result.output
+            assert "will be deleted" not in result.output
+        assert lab.simulation.clock.now_s() - before_s < 5
+
+
+def test_a_word_is_still_taken_for_memory_in_a_file():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.SAVE_TO_FILE, "k8s-2")
+    lab.passes(60)
+    words = ("fence", "k8s-2", "--yes", "--confirm-guest-off", "the file is deleted")
+    assert lab.run(*words).exit_code == 0
+    assert node(lab).out_of_service
+
+
+@pytest.mark.parametrize("how", ["--yes", "--dry-run"])
+def test_that_only_pods_of_daemonsets_are_left_is_said_before_anything_else(how):
+    lab = Lab(workloads=(DaemonSet("agent"),))
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20)
+    before_s = lab.simulation.clock.now_s()
+    result = lab.run("fence", "k8s-2", how)
+    assert result.exit_code == 0
+    _, _, said = " ".join(result.output.split()).partition("stopped) ")
+    assert said == (
+        "nothing to do: there is nothing to clear on it (only pods of DaemonSets, no volume). It is not "
+        "tainted."
+    )
+    assert lab.simulation.clock.now_s() - before_s < 5
+    assert not node(lab).out_of_service
+
+
+def test_a_guest_that_runs_is_no_case_of_nothing_to_do():
+    lab = Lab(workloads=(DaemonSet("agent"),))
+    lab.passes(30, watched=True)
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.passes(60)
+    result = lab.run("fence", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "refused: its guest runs" in result.output
