@@ -788,6 +788,7 @@ def test_an_endpoint_that_describes_itself_and_tells_of_no_guest_fails_with_its_
     assert told["verdict"].endswith("Not ready to be armed: lab.")
     explained = lab.run("explain", "k8s-2").output
     assert why in " ".join(explained.split())
+    assert f"fencer: {why}" in lab.run("fence", "k8s-2", "--yes").stderr
     assert why in json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["unanswered"]["lab"]
 
 
