@@ -1,7 +1,9 @@
 """The libvirt adapter over ``qemu+ssh://``: what ssh does when it is cut, hangs, or is refused."""
 
 import os
+import shlex
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorDenied, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.ssh import way_of
 from tests.support import wait_until
 from tests.support.processes import freeze
 from tests.support.sshd import running_ssh_server
@@ -164,3 +167,10 @@ def test_a_session_daemon_elsewhere_is_told_what_to_do_there(hypervisor, server)
     [remark] = hypervisor.describe().remarks
     assert "`loginctl enable-linger USER` on that host" in remark
     assert remark.endswith(f"rather use {server.uri.partition('/session')[0]}/system")
+
+
+def test_what_a_person_is_told_to_type_gets_in(server):
+    done = subprocess.run(
+        shlex.split(way_of(server.uri).command), check=False, capture_output=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
