@@ -94,7 +94,7 @@ def _servers(connection: Connection, unit: str) -> Iterator[Finding]:
     elif connection.alone and not unit.endswith(_BALANCED):
         text = "it is on this machine, and nothing lists another: where it is gone first, nothing is drained"
         joined = unit.startswith(("k3s", "rke2"))
-        several = "several: `server:` in config.yaml" if joined else "a load balancer goes on by itself"
+        several = "several: `server:` in config.yaml" if joined else "several: a load balancer before them"
         yield Finding("api", WARN, text, f"one server: graceful node shutdown does more; {several}")
 
 
@@ -182,6 +182,8 @@ def _no_lock(facts: Facts, name: str) -> Finding:
     """Say why a kubelet that should hold a lock holds none."""
     logind, grace_s = facts.logind, facts.kubelet.grace_s
     text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
+    if drain_works(facts):
+        return Finding(name, WARN, text, "shutdownGracePeriod: 0s beside the drain unit")
     if not logind.running:
         return Finding(name, FAIL, f"{text}; no logind runs", _LOGIND)
     if logind.delay_s is not None and logind.delay_s < grace_s:

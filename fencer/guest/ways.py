@@ -21,7 +21,7 @@ SYSTEMCTL_ASKS_LOGIND = 239
 
 _HARD = (
     "halt -f, reboot -f, poweroff -f, sysrq",
-    "hard stop (qm stop, virsh destroy, VBoxManage poweroff)",
+    "hard stop (qm stop, virsh destroy, controlvm poweroff)",
     "crash of the guest or of its host",
 )
 _CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"

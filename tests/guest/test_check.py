@@ -184,6 +184,12 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
             "shorter",
         ),
         (
+            _with(GOOD, kubelet={"grace_s": 30.0}),  # a longer delay would switch it on, beside the drain
+            {("graceful node shutdown", "warn")},
+            "holds no lock",
+            "shutdownGracePeriod: 0s",
+        ),
+        (
             _with(NO_DRAIN, kubelet={"grace_s": 30.0}, logind={"delay_s": 60.0}),
             {("drain unit", "FAIL"), ("graceful node shutdown", "FAIL")},
             "holds no lock",
@@ -403,9 +409,9 @@ def _told(machine: Machine, subject: str) -> list[tuple[str, str]]:
     [
         ("k3s.service", "several: `server:` in config.yaml"),
         ("rke2-server.service", "several: `server:` in config.yaml"),
-        ("kubelet.service", "a load balancer goes on by itself"),
-        ("k0scontroller.service", "a load balancer goes on by itself"),
-        ("snap.microk8s.daemon-kubelite.service", "a load balancer goes on by itself"),
+        ("kubelet.service", "several: a load balancer before them"),
+        ("k0scontroller.service", "several: a load balancer before them"),
+        ("snap.microk8s.daemon-kubelite.service", "several: a load balancer before them"),
     ],
 )
 def test_whoever_has_one_way_is_advised_by_what_it_runs(unit: str, change: str) -> None:

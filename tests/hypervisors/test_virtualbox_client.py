@@ -716,11 +716,12 @@ def test_a_machine_that_was_started_again_is_not_absent(vbox, hypervisor):
 # -- VBoxManage -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("code", ["80040154", "80004005"])
 @pytest.mark.parametrize("on", ["--version", "list vms", "showvminfo"])
-def test_who_meets_a_server_that_leaves_asks_once_more(vbox, hypervisor, on):
+def test_who_meets_a_server_that_leaves_asks_once_more(vbox, hypervisor, on, code):
     """VBoxSVC leaves 5 s after its last client, and a sweep may come every 5 s."""
     vbox.add("k8s-1")
-    vbox.trouble(on, stderr=NO_SERVER, code=1, times=1)
+    vbox.trouble(on, stderr=NO_SERVER.replace("80040154", code), code=1, times=1)
     assert states(hypervisor) == {"k8s-1": PowerState.RUNNING}
     assert hypervisor.describe().version == "VirtualBox 7.2.22_Debianr175245"
 
@@ -730,6 +731,15 @@ def test_an_endpoint_without_a_server_is_not_asked_for_ever(vbox, hypervisor):
     with pytest.raises(HypervisorUnreachable, match="0x80040154"):
         hypervisor.sweep()
     assert vbox.calls() == [["list", "vms"]] * 2
+
+
+def test_a_failure_that_the_server_itself_tells_is_not_asked_for_again(vbox, hypervisor):
+    machine = vbox.add("k8s-1")
+    said = "VBoxManage: error: Details: code NS_ERROR_FAILURE (0x80004005), component x\n"
+    vbox.trouble("showvminfo", stderr=said, code=1)
+    with pytest.raises(HypervisorProtocol, match="0x80004005"):
+        hypervisor.read(machine)
+    assert len(vbox.calls()) == 1
 
 
 def all_readings(hypervisor, machine):

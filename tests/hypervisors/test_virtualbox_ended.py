@@ -171,6 +171,17 @@ def test_a_run_whose_guest_was_teleported_is_never_over_here(state, changed_s):
         assert "--confirm-guest-off" in found.way_out
 
 
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["told before it", "told after it"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved"])
+def test_nor_is_one_whose_log_was_not_read_to_its_end(state, changed_s):
+    """Its last word may be that its guest was teleported; a boot of the host is none."""
+    cut = LogHead(moment_of(BEGAN_S), cold_start=True, is_cut=True)
+    for facts in ({}, REBOOTED, {"lived_here": True}, {"seen_for_s": 0.0}):
+        found = find(replace(look(state, changed_s, **facts), log=cut))
+        assert found.ending is Ending.OPEN
+        assert "too long" in found.why
+
+
 # -- an end that VirtualBox dated -----------------------------------------------------------------------
 
 DOUBTS = {

@@ -332,6 +332,13 @@ def test_a_log_tells_of_an_end_by_its_last_state(states):
     assert head.away is states[-1].startswith("Teleport")
 
 
+def test_a_log_that_goes_on_tells_of_no_end():
+    log = LOG.format(state="Starting", thread="")
+    log += "00:00:03.091846 Console: Machine state changed to 'PoweredOff'\n"
+    head = parse_log_head(log, is_cut=True)
+    assert (head.ended, head.is_cut) == ("", True)
+
+
 def test_a_guest_that_writes_of_an_end_into_the_log_does_not_end():
     said = "00:00:03.103189 VMMDev: Guest Log: Console: Machine state changed to 'PoweredOff'\n"
     assert parse_log_head(LOG.format(state="Starting", thread="") + said).ended == ""

@@ -138,6 +138,9 @@ def find(look: Look) -> Finding:
         return _of_living(look, look.suspects.own)
     if look.log.away:
         return Finding(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
+    if look.log.is_cut and not look.suspects.any:
+        why = "but its log is too long to be read to its end: the machine may have been teleported"
+        return Finding(Ending.OPEN, why, WAY_BACK)
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 

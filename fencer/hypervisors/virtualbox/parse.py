@@ -114,12 +114,14 @@ class LogHead:
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
         ended: In which state that run says that it ended; empty: it does not, or its end was not read.
         away: Its last word is that its guest was teleported, or on the way: it may run on elsewhere.
+        is_cut: It goes on, and so may have another last word.
     """
 
     opened: str
     cold_start: bool | None
     ended: str = ""
     away: bool = False
+    is_cut: bool = False
 
 
 def parse_version(text: str) -> str:
@@ -184,8 +186,12 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
     return Machine(answered, hardware, pairs["name"], pairs["VMState"], changed, *places)
 
 
-def parse_log_head(text: str) -> LogHead:
+def parse_log_head(text: str, *, is_cut: bool = False) -> LogHead:
     """Read a log, or the head of one, ``showvminfo UUID --log 0``. Each run begins its own.
+
+    Args:
+        text: What was printed.
+        is_cut: That was not all.
 
     Raises:
         Malformed: it does not say when it was opened.
@@ -197,8 +203,8 @@ def parse_log_head(text: str) -> LogHead:
     if opened is None:
         raise Malformed(f"no log but {_shown(text)}")
     first, last = (states[0], states[-1]) if states else ("", "")
-    ended = last if last in _ENDS else ""
-    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), ended, last in _LEAVINGS)
+    ended = last if last in _ENDS and not is_cut else ""
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), ended, last in _LEAVINGS, is_cut)
 
 
 def parse_logged_uuid(text: str) -> str:

@@ -13,11 +13,11 @@ from fencer.hypervisors.virtualbox.errors import (
     ACCESS_DENIED,
     IN_BETWEEN,
     PASSING,
-    SERVER_LEAVES,
     code_of,
     failure,
     hangs,
     kind_of,
+    meets_leaving_server,
 )
 from fencer.hypervisors.virtualbox.parse import (
     NAME_OF_INACCESSIBLE,
@@ -42,7 +42,7 @@ ASKING_PAUSE_S = 0.3
 
 LOG_HEAD_BYTES = 8192
 """As much of a log as says how its run began, with a long list of extension packs before that."""
-LOG_BYTES = 2 * 1024 * 1024
+LOG_BYTES = 8 * 1024 * 1024
 """As much as is read for the end of a run; a week of one takes some 0.2 MB."""
 
 
@@ -190,7 +190,7 @@ class Tool:
             # Unregistered since its state was read, which is no word against that state.
             raise self._failure(output, f"cannot read the log of machine {uuid}", uuid)
         try:
-            return parse_log_head(output.stdout) if output.code == 0 else None
+            return parse_log_head(output.stdout, is_cut=output.is_cut) if output.code == 0 else None
         except Malformed:
             return None
 
@@ -240,7 +240,7 @@ class Tool:
     ) -> Output:
         run = partial(self._runner.run, *words, enough_bytes=enough_bytes, again_s=self._settings.again_s)
         output = run(deadline_s=budget.next_s(most_s))
-        if output.code != 0 and code_of(output) == SERVER_LEAVES and budget.left_s() > 0:
+        if meets_leaving_server(output) and budget.left_s() > 0:
             return run(deadline_s=budget.next_s(most_s))
         return output
 

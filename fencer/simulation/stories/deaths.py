@@ -58,7 +58,7 @@ VM_DESTROYED = Scenario(
     title="The power cord of a VM is pulled",
     story=(
         CLUSTER,
-        "The VM of k8s-3 is stopped the hard way (virsh destroy, qm stop, VBoxManage poweroff), and started",
+        "The VM of k8s-3 is stopped the hard way (virsh destroy, qm stop, controlvm poweroff), and started",
         "three minutes later. Then the fence has to come off by itself, but not before it is safe.",
     ),
     script=(
