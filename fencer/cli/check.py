@@ -27,6 +27,7 @@ from fencer.cli.findings import (
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
+from fencer.cli.provable import provable_findings
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, say, table
 from fencer.cli.stops import stop_findings, unread_finding
 from fencer.cli.trials import Answer, Said, binding_findings, guest_of, witness_findings
@@ -36,10 +37,13 @@ from fencer.core.model import Evidence, GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import count
 from fencer.errors import ClusterDenied, ClusterError, ClusterUnreachable, ConfigError, FencerError
+from fencer.hypervisors.libvirt.ssh import is_from_beyond, way_of
 from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
 from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
+from fencer.runtime.reconcile import Pass
 
+_SILENCE = re.compile("no answer within|calls hang there|keepalive timeout")
 COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}
 
 
@@ -57,6 +61,7 @@ class Inspection:
     hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
     answering: set[str] = field(default_factory=set)
     infos: dict[str, EndpointInfo] = field(default_factory=dict)
+    seen: Pass | ClusterError | None = None
 
     def findings(self) -> Iterator[Finding]:
         """Look, row by row."""
@@ -67,7 +72,9 @@ class Inspection:
         yield from self._cluster()
         if self.info is not None:
             yield from account_findings(self.wiring, self.config, self.asker, self.info)
-        yield from self._endpoints()
+        answers = self._describe()
+        self._look()
+        yield from self._endpoints(answers)
         yield from self._nodes()
 
     def close(self) -> None:
@@ -102,7 +109,8 @@ class Inspection:
         yield cluster_finding(info, missing)
         yield from volume_rights_findings(lesser, info)
 
-    def _endpoints(self) -> Iterator[Finding]:
+    def _describe(self) -> Mapping[str, EndpointInfo | FencerError]:
+        """Ask each endpoint who it is."""
         unbuilt: dict[str, FencerError] = {}
         for endpoint in self.config.endpoints:
             try:
@@ -110,23 +118,37 @@ class Inspection:
             except FencerError as error:
                 unbuilt[endpoint.name] = error
         calls = {name: port.describe for name, port in self.hypervisors.items()}
-        answers = self.asker.ask_all(calls, self.config.policy.call_deadline_s)
+        answers = {**self.asker.ask_all(calls, self.config.policy.call_deadline_s), **unbuilt}
         self.infos = {name: info for name, info in answers.items() if isinstance(info, EndpointInfo)}
         self.answering = {name for name, info in self.infos.items() if not info.problems}
-        for endpoint in self.config.endpoints:
-            yield _endpoint(endpoint, {**answers, **unbuilt})
-        yield from unread_finding({name: info.kind for name, info in self.infos.items()})
+        return answers
 
-    def _nodes(self) -> Iterator[Finding]:
+    def _look(self) -> None:
+        """Look at all nodes once. An endpoint that tells only who it is counts as silent."""
         if self.cluster is None:
             return
         world = World(self.cluster, self.hypervisors, self.asker, self.clock, Quiet())
         try:
-            seen = Onlooker(world, self.config.policy, self.config.rules).look()
+            self.seen = Onlooker(world, self.config.policy, self.config.rules).look()
         except ClusterError as error:
+            self.seen = error
+            return
+        self.answering -= self.seen.scene.errors.keys()
+
+    def _endpoints(self, answers: Mapping[str, EndpointInfo | FencerError]) -> Iterator[Finding]:
+        unheard = self.seen.scene.errors if isinstance(self.seen, Pass) else {}
+        for endpoint in self.config.endpoints:
+            yield _endpoint(endpoint, answers[endpoint.name], unheard.get(endpoint.name, ""))
+        yield from unread_finding({name: info.kind for name, info in self.infos.items()})
+
+    def _nodes(self) -> Iterator[Finding]:
+        seen = self.seen
+        if seen is None:
+            return
+        if not isinstance(seen, Pass):
             again = ("the same again: it answered a moment ago",)
-            tries = again if isinstance(error, ClusterUnreachable) else ()
-            yield Finding("nodes", "", Level.FAIL, str(error), tries)
+            tries = again if isinstance(seen, ClusterUnreachable) else ()
+            yield Finding("nodes", "", Level.FAIL, str(seen), tries)
             return
         if self.info is not None and seen.scene.nodes:
             yield admission_finding(self.wiring, self.config, self.asker, self.info, min(seen.scene.nodes))
@@ -138,6 +160,7 @@ class Inspection:
             yield from stop_findings(tried, self._stop_settings)
         if known:
             yield from witness_findings(self.config, known, self._ask_witnesses())
+        yield from provable_findings(self.config, {guest_of(one).key for one in known}, seen)
         yield from power_findings(self.config, known, seen, self.infos)
         since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)  # the API server told its time then
         yield from node_findings(self.config, seen, self.wiring.wall() - since)
@@ -207,32 +230,45 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _endpoint(endpoint: Endpoint, answers: Mapping[str, EndpointInfo | FencerError]) -> Finding:
-    answer = answers[endpoint.name]
+def _endpoint(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) -> Finding:
+    """Judge an endpoint.
+
+    Args:
+        endpoint: As it is configured.
+        answer: How it describes itself.
+        unheard: Why it did not tell how its guests are; empty: it did.
+    """
     if isinstance(answer, FencerError):
-        tries = () if isinstance(answer, ConfigError) else _tries(endpoint)
+        tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
         return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
     about = f"{answer.kind}: {answer.version}"
     remarks = list(answer.remarks)
     if not endpoint.power.nobody and answer.can_power is False:
         way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
         remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
-    points = (*answer.problems, *remarks)
+    problems = (*answer.problems, *([f"Its guests were not told: {unheard}"] if unheard else []))
+    points = (*problems, *remarks)
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
-    level = Level.FAIL if answer.problems else Level.WARN
-    return Finding(endpoint.name, about, level, answer.detail, _tries(endpoint), points)
+    level = Level.FAIL if problems else Level.WARN
+    tries = _tries(endpoint, unheard) if unheard else ()
+    return Finding(endpoint.name, about, level, answer.detail, tries, points)
 
 
-def _tries(endpoint: Endpoint) -> tuple[str, ...]:
-    """Name what the endpoint's own words do not: that ssh must get in without a question."""
+def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
+    """Name what the endpoint's own words do not: an ssh that asks or does not get in, a daemon that hangs."""
     if not isinstance(endpoint, LibvirtEndpoint):
         return ()
-    scheme, _, rest = endpoint.uri.partition("://")
-    if not scheme.endswith("+ssh"):
-        return ()
-    host = shlex.quote(re.split("[/?#]", rest, maxsplit=1)[0])
-    return (f"ssh {host} true   (as fencer's user; it must not ask anything)",)
+    way, tries = way_of(endpoint.uri), list[str]()
+    if way is not None and not is_from_beyond(error):
+        tries.append(f"{way.command}   (as fencer's user; it must not ask anything)")
+    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # no unit's, but its user's
+    if _SILENCE.search(error) and not of_session:
+        place = "on this host" if way is None else "there"
+        tries.append(
+            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests run on meanwhile)"
+        )
+    return tuple(tries)
 
 
 def _show(path: Path, findings: list[Finding], mode: Mode | None, form: str) -> None:

@@ -12,11 +12,11 @@ import click
 
 from fencer.cli.guests import node_of_guest
 from fencer.cli.progress import Progress
-from fencer.cli.render import clean, say, tell
+from fencer.cli.render import clean, complain, say, tell
 from fencer.cli.telling import guest_of, state_of
 from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import Intent, Verdict, Word
+from fencer.core.model import Intent, Reason, Verdict, Word
 from fencer.core.reasons import says
 from fencer.errors import ConfigError
 from fencer.ports import Reporter
@@ -57,6 +57,10 @@ class Errand:
         with no_such_node():
             seen = agent.survey(self.node, self.intent, self.word)
         judged = seen.judged[self.node]
+        if judged.decision.reason is Reason.EVIDENCE_MISSING:
+            told = says(judged.decision)
+            for error in (error for _, error in sorted(seen.scene.errors.items()) if error not in told):
+                complain(error)
         if judged.observation.pods is not None or judged.decision.verdict is Verdict.REFUSE:
             return judged
         return replace(judged, observation=agent.observer.closer(seen.scene, judged.observation))
@@ -88,6 +92,17 @@ class Errand:
             say(f"interrupted; `fencer status {clean(self.node)}` shows how far it came", err=True)
             raise
         return judged, self.parts.clock.now_s() - began_s
+
+    def note(self) -> None:
+        """Write what has to be known of the node whatever follows: whose word is not believed.
+
+        An agent that has just begun has counted no silence: it does nothing else.
+
+        Raises:
+            ClusterError: the cluster could not be read.
+        """
+        self.progress.tells_steps = False
+        self.pursue(0, act=True)
 
     def refuse(self, judged: Judged, said: str = "refused") -> NoReturn:
         """Say no, why, and what would change that.

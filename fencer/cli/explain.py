@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -69,16 +69,17 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
         with no_such_node():
-            judged = onlooker.look(node).judged[node]
+            seen = onlooker.look(node)
+        judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":
-            for line in _story(parts, judged):
+            for line in _story(parts, judged, errors):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
-            emit({**as_data(judged), "checks": checks}, form)
+            emit({**as_data(judged), "checks": checks, "unanswered": errors}, form)
 
 
-def _story(parts: Parts, judged: Judged) -> Iterator[str]:
+def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
     unbelieved = disbelieved(judged)
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence of what would follow
@@ -93,6 +94,9 @@ def _story(parts: Parts, judged: Judged) -> Iterator[str]:
         headline = f"{clean(node.name)} is healthy, and could not be fenced if it died now: {unbelieved}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
+    told = "".join(check.seen for check in decision.checks)
+    for error in (error for _, error in sorted(errors.items()) if error not in told):
+        yield from (click.style(line, fg=BAD) for line in paragraph(clean(error), indent=2))
     yield ""
     yield from table(_ladder(judged), indent=2, gap=2)
     if held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,13 +11,25 @@ import click
 from fencer.cli.errand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, listing, paragraph, say, tell
-from fencer.cli.telling import fenced_age, guest_of
+from fencer.cli.telling import fenced_age, guest_of, last_said
 from fencer.cli.wire import Wiring
-from fencer.core.fence import is_named
-from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
+from fencer.core.fence import is_named, left_to_clear
+from fencer.core.model import (
+    Check,
+    Decision,
+    Intent,
+    Observation,
+    Outcome,
+    PowerState,
+    Reason,
+    Verdict,
+    Word,
+)
 from fencer.core.pods import clearable, to_release
-from fencer.core.policy import PausedGuest
-from fencer.core.reasons import says
+from fencer.core.policy import PausedGuest, SavedGuest
+from fencer.core.proof import reads_off
+from fencer.core.reasons import TEXTS, says
+from fencer.core.rung import Objection
 from fencer.core.text import age, count
 from fencer.errors import ConfigError
 from fencer.runtime.reconcile import Judged, does_something
@@ -81,8 +94,13 @@ def fence(  # noqa: PLR0913 - one for each option
         before = task.look()
         task.introduce(before)
         _refuse_misnamed(task, before)
-        if _is_done(task, before):
+        if _is_done(task, before) or _is_needless(before):
             return
+        refusal = _refused_for_good(task, before)
+        if refusal is not None:
+            if not dry_run:
+                task.note()
+            task.refuse(refusal)
         if not dry_run:
             consent(list(_plan(task, before)), f"Fence {clean(task.node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)
@@ -123,6 +141,34 @@ def _is_done(task: Errand, judged: Judged) -> bool:
     return False
 
 
+def _is_needless(judged: Judged) -> bool:
+    """Tell at once that an off guest's node has nothing to clear: no silence has to be waited for."""
+    seen = judged.observation
+    marked = seen.node.out_of_service is not None or seen.node.mark is not None
+    if marked or seen.pods is None or seen.evidence is None or not seen.evidence.gone:
+        return False
+    left = left_to_clear(seen)
+    if isinstance(left, Objection):
+        tell(f"nothing to do: {TEXTS[left.reason].says} ({clean(left.seen)}). It is not tainted.")
+    return isinstance(left, Objection)
+
+
+def _refused_for_good(task: Errand, judged: Judged) -> Judged | None:
+    """Return the refusal that no silence would change: memory on disk; None: there may be a fence."""
+    seen, policy, decision = judged.observation, task.parts.policy, judged.decision
+    evidence = seen.evidence
+    if decision.verdict is not Verdict.WAIT or seen.node.fenced or evidence is None:
+        return None
+    saved = evidence.power_state is PowerState.SAVED
+    if (saved and policy.saved_guest is SavedGuest.DISCARD) or (not saved and task.word.guest_off_why):
+        return None
+    answer = reads_off(evidence, policy)
+    if not isinstance(answer, Objection) or answer.reason is not Reason.GUEST_SAVED:
+        return None
+    check = Check("off", Outcome.FAILED, answer.seen, answer.needs)
+    return replace(judged, decision=Decision(answer.verdict, answer.reason, (check,), guest=decision.guest))
+
+
 def _plan(task: Errand, judged: Judged) -> Iterator[str]:
     """Name what will happen."""
     observation, guest = judged.observation, guest_of(judged)
@@ -131,10 +177,11 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
         yield from paragraph(
             f"It is fenced already, {since} ago: what is left on it will be cleared.", indent=2
         )
-    unsaid = _unsaid(observation)
-    if task.word.guest_off_why is not None and unsaid:
-        text = f"{unsaid}; you do, and that is recorded: {task.word.guest_off_why}."
-        yield from paragraph(clean(text), indent=2)
+    if task.word.guest_off_why is not None:
+        unsaid = _unsaid(observation)
+        text = f"{unsaid}; you do, and that is recorded: {task.word.guest_off_why}. " if unsaid else ""
+        said = last_said(observation.evidence, observation.evidence_error, observation.last_state)
+        yield from paragraph(clean(f"{text}{said}"), indent=2)
     if _will_stop(task, observation):
         runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
         alive = (

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from fencer.cli.render import listing
+from fencer.cli.telling import still_bound
 from fencer.config.settings import Config
 from fencer.config.transport import KEY
 from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
-from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
+from fencer.core.model import FenceMark, GuestRef, NodeView, Observation, Unreadable
 from fencer.core.pods import parse_utc
 from fencer.core.rung import Objection
 from fencer.core.text import count
@@ -178,8 +180,18 @@ def _guests(all_: Sequence[Observation], known: Sequence[Observation], silent: S
         )
     found = {observation.node.name: bound(observation) for observation in all_}
     text = listing([f"{name}: {why.seen}" for name, why in found.items() if isinstance(why, Objection)])
-    tries = ("name the guest in the configuration: `nodes: {NODE: ENDPOINT/GUEST}`",)
-    return Finding("guests", about, Level.WARN if known else Level.FAIL, text, tries)
+    lost = [one for one in all_ if isinstance(found[one.node.name], Objection)]
+    held = {one.node.name: old for one in lost if (old := still_bound(one)) is not None}
+    tries = [freeing(name, old) for name, old in held.items()]
+    if len(held) < len(lost):
+        tries.append("name the guest in the configuration: `nodes: {NODE: ENDPOINT/GUEST}`")
+    return Finding("guests", about, Level.WARN if known else Level.FAIL, text, tuple(tries))
+
+
+def freeing(node: str, old: GuestRef) -> str:
+    """Return the command for a mapped node that is bound to a machine that the map does not mean any more."""
+    command = f"kubectl annotate node {shlex.quote(node)} fencer.dev/binding-"
+    return f"{command}   (if the machine with UUID {old.uuid} is gone for good)"
 
 
 def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean
 from fencer.core.foresight import UNTOLD
 from fencer.core.identity import subject_of
 from fencer.core.model import (
+    Binding,
     Evidence,
     FenceMark,
     GuestRef,
@@ -16,6 +17,7 @@ from fencer.core.model import (
     PowerState,
     Reason,
     Verdict,
+    Via,
 )
 from fencer.core.pods import clearable, seconds_between, to_release
 from fencer.core.reasons import change, says
@@ -84,6 +86,34 @@ def state_cell(observation: Observation) -> Cell:
     colour = DOUBTFUL if evidence is None else STATE_COLOURS.get(evidence.power_state, BAD)
     word = state_of(observation)
     return Cell(word, FAINT if word == NOBODY else colour)
+
+
+def still_bound(observation: Observation) -> GuestRef | None:
+    """Return the guest that a mapped node is bound to, where the map means another one by now; None: none.
+
+    A machine that was made anew under its old name has another UUID, and the node's own word is not taken for
+    what became of the first: where that one runs on, it is the node.
+    """
+    binding, candidates = observation.node.binding, observation.candidates
+    if not isinstance(binding, Binding) or not any(one.via is Via.MAP for one in candidates):
+        return None
+    others = [one.guest for one in candidates if one.guest.key != binding.guest.key]
+    return binding.guest if others and len(others) < len(candidates) else None
+
+
+def last_said(reading: Evidence | None, error: str = "", last_state: PowerState | None = None) -> str:
+    """Return what a hypervisor last said of a guest, as a sentence: what a person's word stands beside.
+
+    Args:
+        reading: The newest; None: there is none.
+        error: Why there is none.
+        last_state: What was read a moment ago, from afar; None: nothing.
+    """
+    if reading is not None and reading.read:
+        return f"Last, {reading.guest.endpoint} said of it: {reading.raw.rstrip('.')}."
+    earlier = f"; a moment ago, from afar, it was read {last_state}" if last_state else ""
+    why = error or (reading.raw if reading is not None else "there is no reading of the guest")
+    return f"Its hypervisor says nothing of it now: {why.rstrip('.')}{earlier}."
 
 
 def fenced_age(observation: Observation) -> str | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from fencer.cli.findings import Finding, Level
+from fencer.cli.findings import Finding, Level, freeing
 from fencer.cli.render import listing
+from fencer.cli.telling import still_bound
 from fencer.config.settings import Config
-from fencer.core.identity import subject_of
+from fencer.core.identity import subject_of, told_apart
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
 from fencer.core.text import count
-from fencer.errors import FencerError, HypervisorUnreachable
+from fencer.errors import FencerError, GuestNotFound, HypervisorUnreachable
 
 Read: TypeAlias = Callable[[GuestRef], Evidence]
 Answer: TypeAlias = bool | FencerError | None
@@ -27,28 +28,13 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
         known: Nodes that are one guest each.
         read: Reads a guest live; raises `FencerError`.
     """
-    lost: set[str] = set()
-    wrong, unread = list[str](), list[str]()
-    for observation in known:
-        guest = guest_of(observation)
-        if guest.endpoint in lost:
-            continue  # named once is enough, and each would take as long
-        try:
-            reading = read(guest)
-        except HypervisorUnreachable as error:
-            lost.add(guest.endpoint)
-            wrong.append(f"{observation.node.name}: {error}")
-        except FencerError as error:
-            wrong.append(f"{observation.node.name}: {error}")
-        else:
-            wrong.extend(_objections(observation, reading))
-            if reading.power_state is PowerState.UNKNOWN:
-                unread.append(f"{observation.node.name}: {reading.raw}")
+    wrong, silent, unread = _read_live(known, read)
     subjects = filter(None, map(subject_of, known))
     unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(known) - len(unproven)} of {len(known)} proven"
-    if wrong:
-        yield Finding("bindings", about, Level.FAIL, "read live, they do not hold", points=tuple(wrong))
+    if wrong or silent:
+        text = "read live, they do not hold" if wrong else "could not be read live"
+        yield Finding("bindings", about, Level.FAIL, text, points=(*wrong, *silent))
     elif unread:
         yield Finding("bindings", about, Level.WARN, "not all of them can be told", points=tuple(unread))
     elif unproven:
@@ -60,6 +46,29 @@ def binding_findings(known: Sequence[Observation], read: Read) -> Iterator[Findi
     else:
         yield Finding("bindings", about, Level.OK, "each guest read live")
     yield from _copies(known)
+
+
+def _read_live(known: Sequence[Observation], read: Read) -> tuple[list[str], list[str], list[str]]:
+    """Return what contradicts a binding, what was not answered, and what the answer leaves open."""
+    lost: set[str] = set()
+    wrong, silent, unread = list[str](), list[str](), list[str]()
+    for observation in known:
+        guest = guest_of(observation)
+        if guest.endpoint in lost:
+            continue  # named once is enough, and each would take as long
+        try:
+            reading = read(guest)
+        except GuestNotFound as error:
+            wrong.append(f"{observation.node.name}: {error}")
+        except FencerError as error:
+            silent.append(f"{observation.node.name}: {error}")
+            if isinstance(error, HypervisorUnreachable):
+                lost.add(guest.endpoint)
+        else:
+            wrong.extend(_objections(observation, reading))
+            if reading.power_state is PowerState.UNKNOWN:
+                unread.append(f"{observation.node.name}: {reading.raw}")
+    return wrong, silent, unread
 
 
 def witness_findings(config: Config, known: Sequence[Observation], said: Said) -> Iterator[Finding]:
@@ -87,10 +96,15 @@ def _objections(observation: Observation, reading: Evidence) -> Iterator[str]:
 
 
 def _copies(known: Sequence[Observation]) -> Iterator[Finding]:
+    anew = [(one, old) for one in known if (old := still_bound(one)) is not None]
+    for one, old in anew:
+        name = one.node.name
+        text = f"{name} is bound to {old} (UUID {old.uuid}), and `nodes:` means another machine by now"
+        yield Finding("bindings", name, Level.WARN, text, (freeing(name, old),))
     copies = [
-        f"{observation.node.name}: {listing([str(copy.guest) for copy in observation.candidates[1:]])}"
-        for observation in known
-        if observation.candidates[1:]
+        f"{one.node.name}: {listing(told_apart([copy.guest for copy in one.candidates])[1:])}"
+        for one in known
+        if one.candidates[1:] and still_bound(one) is None
     ]
     if copies:
         text = f"{'; '.join(copies)}: while such a copy runs, its node is not fenced"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from fencer.cli.errand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.telling import last_said
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Reason, UntaintNode, Verdict, Word
 from fencer.core.reasons import says
@@ -73,9 +75,17 @@ def unfence(  # noqa: PLR0913 - one for each option
             return
         if not dry_run:
             first = "its guest has booted anew" if same_boot is None else "its old memory is heard"
-            consent(list(paragraph(PLAN.format(first=first), indent=2)), f"Unfence {clean(node)}?", yes=yes)
+            plan = [*paragraph(PLAN.format(first=first), indent=2), *_beside_word(before)]
+            consent(plan, f"Unfence {clean(node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)
         _tell_end(task, after, took_s, dry_run=dry_run)
+
+
+def _beside_word(judged: Judged) -> Iterator[str]:
+    """Say what is known of the guest that was fenced, where a person says that it is off."""
+    fenced = judged.observation.fenced_guest
+    if judged.observation.word.guest_off_why is not None and fenced is not None:
+        yield from paragraph(clean(f"You say that {fenced.guest} is off. {last_said(fenced)}"), indent=2)
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:

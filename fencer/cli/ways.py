@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencer.cli.render import clean, paragraph
-from fencer.core.model import OUT_OF_SERVICE, Cordon, Intent, Reason
+from fencer.cli.telling import still_bound
+from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Reason
 from fencer.core.reasons import change
 from fencer.core.text import age
 from fencer.core.word import WORD_LASTS_S, word_over
@@ -125,6 +126,20 @@ OF_A_DOUBT: dict[Reason, str] = {
 }
 """Other words where a reading is not believed."""
 
+OF_A_FILE = (
+    "`virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will restore "
+    "it: `fencer fence {node} --confirm-guest-off WHY`. Be sure: two writers destroy a volume"
+)
+"""Other words where memory may lie in a file, of which no hypervisor knows: there is nothing to discard."""
+
+OF_ONE_STILL_BOUND = dict.fromkeys(
+    (Reason.GUEST_AMBIGUOUS, Reason.ABSENCE_UNPROVEN),
+    "if the machine with UUID {bound}, to which the node is bound, is gone for good: `kubectl annotate node "
+    "{node} fencer.dev/binding-`; the guest that `nodes:` names is the node then. Be sure: two writers "
+    "destroy a volume",
+)
+"""Other words where a machine was made anew under the name that the map knows."""
+
 
 def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """Write what would change a decision, and how to bring that about, as paragraphs.
@@ -134,18 +149,23 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
         path: Where the configuration is.
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
+    evidence = judged.observation.evidence
     yield from paragraph(f"What would change this: {clean(change(decision))}.")
     if word_over(judged.observation):
         yield from paragraph(
             f"Your word that the guest is off was taken for {age(WORD_LASTS_S)}, and no longer: it has to be "
             "given again."
         )
-    evidence = judged.observation.evidence
     way = WAYS.get(decision.reason, "")
     if node.fenced:
         way = OF_A_FENCE.get(decision.reason, way)
     if evidence is not None and evidence.doubt is not None:
         way = OF_A_DOUBT.get(decision.reason, way)
+    if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
+        way = OF_A_FILE
+    old = still_bound(judged.observation)
+    if old is not None:
+        way = OF_ONE_STILL_BOUND.get(decision.reason, way)
     if decision.reason is Reason.OBSERVE_MODE and isinstance(node.cordon, Cordon) and node.unschedulable:
         way = _UNCORDON
     if not judged.observation.candidates:
@@ -154,5 +174,11 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
         way = TO_A_FENCE.get(decision.reason, way)
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
-        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named))
+        bound = clean(old.uuid) if old else ""
+        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named), bound=bound)
         yield from paragraph(f"Try: {way}.")
+
+
+def _filed(evidence: Evidence) -> bool:
+    """Whether its memory may lie in a file that its hypervisor does not know of."""
+    return evidence.filed or (evidence.doubt is not None and evidence.doubt.kind is Doubted.FILED)

@@ -98,6 +98,8 @@ def _known(place: Place, document: Document) -> str:
     others = [section for section in sections_at(place[:-1]) if word in section.model_fields]
     if types := [type_ for section in others if (type_ := type_of(section)) not in {"", OTHERS}]:
         return f"; it is of type {' or '.join(types)}"
+    if [type_of(section) for section in sections] == [OTHERS]:
+        return "; what the adapter wants to know belongs under `settings:`"
     if any(type_of(section) == OTHERS for section in others):
         return "; it is for hypervisors whose adapter another package brings"
     homes: list[Place] = [(), *((name,) for name in File.model_fields)]
@@ -127,8 +129,11 @@ def _type(own: str, value: Any) -> str:
     """Name fencer's own types of hypervisors and those that installed packages bring."""
     others = installed()
     said = _one_of(", ".join([own, *(f"'{printable(name)}'" for name in others)]), value)
-    none = not others and isinstance(value, str) and "did you mean" not in said
-    return f"{said}; no adapter of another package is installed beside fencer" if none else said
+    if not isinstance(value, str) or "did you mean" in said:
+        return said
+    if others:
+        return f"{said}; if another package brings its adapter, install that beside fencer"
+    return f"{said}; no adapter of another package is installed beside fencer"
 
 
 def _wrong_type(kind: str, value: Any, place: Place) -> str:

@@ -86,6 +86,13 @@ def _libvirt_uri(text: str) -> str:
         raise ValueError(
             f"must be a URI like qemu:///system or qemu+ssh://USER@HOST/system, not {quoted(text)}"
         )
+    driver = re.split("[+:]", text, maxsplit=1)[0]
+    if driver != "qemu":
+        way = "; VirtualBox has an adapter of its own, `type: virtualbox`" if driver == "vbox" else ""
+        raise ValueError(
+            f"must lead to QEMU, like qemu:///system, not {quoted(text)}: what libvirt's other drivers call "
+            f"off is no proof that fencer knows of{way}"
+        )
     return text
 
 

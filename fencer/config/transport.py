@@ -38,8 +38,7 @@ def of_uri(uri: str) -> str | None:
         A phrase after which a way out may follow; None: the way is authentic, or stays on this machine.
 
     Source: libvirt, docs/uri.rst; remote_driver.c takes names of parameters in any case, and any number but 0
-    for yes, and runs ``command`` for ssh. ``transport`` is of drivers that speak HTTP themselves
-    (docs/drvesx.rst, docs/drvhyperv.rst).
+    for yes, and runs ``command`` for ssh.
     """
     scheme, _, rest = uri.partition("://")
     transport = scheme.partition("+")[2].lower()
@@ -52,8 +51,6 @@ def of_uri(uri: str) -> str | None:
             return f"known_hosts_verify={value} {_UNSAFE_HOST_KEYS[value.lower()]}"
         if name == "command" and transport == "ssh" and not ssh_words.is_ssh(value):
             return f"command={printable(value)} runs in ssh's place, and may verify the host or not"
-        if name == "transport" and value.lower() == "http":
-            return "transport=http is neither encrypted nor authenticated"
     return None
 
 

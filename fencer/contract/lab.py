@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from fencer.contract.needs import ABILITIES
 from fencer.core.model import GuestRef
 from fencer.core.text import printable
+from fencer.hypervisors.guarded import with_place
 
 GROUP = "fencer.labs"
 
@@ -139,7 +140,7 @@ def build(name: str, folder: Path) -> Lab:
         folder: An empty one for the lab.
 
     Raises:
-        NoLab: there is none, or two, or it is none.
+        NoLab: there is none, or two, or it is none, or cannot be made.
     """
     found = list(entry_points(group=GROUP, name=name))
     if len(found) != 1:
@@ -148,7 +149,10 @@ def build(name: str, folder: Path) -> Lab:
             f"{len(found)} installed packages bring a lab called {printable(name)}, by an entry point "
             f"of the group {GROUP}; {f'there is {known}' if known else 'there is none at all'}"
         )
-    lab = found[0].load()(folder)
+    try:
+        lab = found[0].load()(folder)
+    except (Exception, SystemExit) as error:  # said once, not by each test
+        raise NoLab(f"the lab {found[0].value} cannot be made: {with_place(error)}") from error
     if not isinstance(lab, Lab):
         raise NoLab(f"{found[0].value} made no fencer.contract.lab.Lab, but a {type(lab).__name__}")
     if unknown := set(lab.cannot) - set(ABILITIES):

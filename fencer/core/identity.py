@@ -7,7 +7,7 @@ may narrow the choice, never widen it.
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -306,7 +306,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     known = {candidate.guest.key for candidate in candidates}
     is_bound = bound_guest is not None and bound_guest.key in known
     if len(candidates) > 1 and not (is_bound and HARMLESS.issuperset(observation.others)):
-        fits = ", ".join(str(candidate.guest) for candidate in candidates)
+        fits = ", ".join(told_apart([candidate.guest for candidate in candidates]))
         return _ambiguous(f"fits {fits}", "one guest with that UUID, and another UUID for the copy")
     written = bound_guest is not None and bound_guest.key == first.guest.key
     history = observation.history
@@ -315,6 +315,12 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     if evidence is None or evidence.guest.key != first.guest.key:  # who comes first may change amid a look
         evidence = nothing_read(first.guest, observation.evidence_error)
     return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(node, first)}"
+
+
+def told_apart(guests: Sequence[GuestRef]) -> list[str]:
+    """Name guests for people, with the UUIDs of those that are called alike: made anew under an old name."""
+    called = Counter(map(str, guests))
+    return [str(guest) if called[str(guest)] == 1 else f"{guest} (UUID {guest.uuid})" for guest in guests]
 
 
 def may_have_become(node: NodeView, reading: Evidence) -> bool:

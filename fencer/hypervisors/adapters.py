@@ -20,7 +20,10 @@ from fencer.hypervisors.plausible import words
 from fencer.ports import Hypervisor
 
 GROUP = "fencer.hypervisors"
-_METHODS = ("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start", "close")
+_METHODS = (
+    *("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start"),
+    *("subscribe", "nudge", "close"),
+)
 OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
 """The types that fencer has an adapter for itself. One of others that is called so is never found."""
 API = 1

@@ -157,7 +157,7 @@ class Guarded:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an async client's CancelledError is no Exception
-            said = words(error) if isinstance(error, Implausible) else _with_place(error)
+            said = words(error) if isinstance(error, Implausible) else with_place(error)
             raise HypervisorProtocol(
                 f"{self._endpoint}: its adapter gave an answer that cannot be understood ({call}): {said}"
             ) from error
@@ -188,7 +188,7 @@ class Guarded:
             try:
                 call()
             except BaseException as error:  # noqa: BLE001 - nothing depends on it
-                said = _with_place(error)
+                said = with_place(error)
                 log.warning("endpoint=%s the adapter's %s failed: %s", self._endpoint, name, said)
 
         thread = threading.Thread(target=run, name=f"fencer-{self._endpoint}-{name}", daemon=True)
@@ -196,7 +196,7 @@ class Guarded:
         thread.join(wait_s)
 
 
-def _with_place(error: BaseException) -> str:
+def with_place(error: BaseException) -> str:
     """Say what was raised, and where: the line in which its author has to look."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     where = f" ({'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno})" if frames else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from math import inf
 from types import NoneType
 
@@ -65,6 +66,14 @@ _STOPS: Mapping[str, Types] = {
 }
 ITS_PROOFS = frozenset({Proof.POWER, Proof.ABSENCE})
 """The others take more than one hypervisor's word."""
+
+
+class Lack(StrEnum):
+    """What has to be said beside "off" for it to be a statement at all; the value says why, to people."""
+
+    HOST = "no host: it may run on another (`one_host` is not set)"
+    RUN = "no incarnation: a start in between would not show"
+    WITNESS = "no witness who says so"
 
 
 class Implausible(Exception):
@@ -130,10 +139,26 @@ def stop_settings(answer: object) -> StopSettings | None:
     return answer
 
 
+def lacks(said: Evidence, *, one_host: bool) -> frozenset[Lack]:
+    """Return what a statement lacks, whatever it says now, to be believed if it said that its guest is off.
+
+    Args:
+        said: Of a guest.
+        one_host: As `evidence`.
+    """
+    missing = {
+        Lack.HOST: not (said.guest.host or said.guest.host_uuid or one_host),
+        Lack.RUN: not said.incarnation,
+        Lack.WITNESS: not said.witness,
+    }
+    return frozenset(lack for lack, is_missing in missing.items() if is_missing)
+
+
 def _contradictions(said: Evidence, *, one_host: bool) -> dict[str, bool]:
-    state, host = said.power_state, said.guest.host or said.guest.host_uuid
+    state = said.power_state
     alive = state in {PowerState.RUNNING, PowerState.PAUSED}
     off = state is PowerState.STOPPED
+    lacking = lacks(said, one_host=one_host)
     return {
         f"its proof is {said.proof}, which no adapter of others may give": said.proof not in ITS_PROOFS,
         f"the record of an end, of a guest that reads {state}": said.end_recorded
@@ -142,13 +167,11 @@ def _contradictions(said: Evidence, *, one_host: bool) -> dict[str, bool]:
         f"its memory is elsewhere, and it reads {state}": said.away and (alive or off),
         f"an absence, of a guest that reads {state}": said.proof is Proof.ABSENCE
         and state is not PowerState.ABSENT,
-        f"{state}, and no host: it may run on another (`one_host` is not set)": off
-        and not host
-        and not one_host,
+        f"{state}, and {Lack.HOST}": off and Lack.HOST in lacking,
         f"its memory is in a file, and it reads {state}": said.filed
         and state not in {PowerState.UNKNOWN, PowerState.PAUSED},
-        f"{state}, and no incarnation: a start in between would not show": said.gone and not said.incarnation,
-        f"{state}, and no witness who says so": said.gone and not said.witness,
+        f"{state}, and {Lack.RUN}": said.gone and Lack.RUN in lacking,
+        f"{state}, and {Lack.WITNESS}": said.gone and Lack.WITNESS in lacking,
     }
 
 

@@ -36,7 +36,7 @@ from fencer.simulation.clock import EPOCH
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiBudget
-from fencer.simulation.workloads import Deployment, StatefulSet
+from fencer.simulation.workloads import Deployment, StatefulSet, Workload
 
 PATH = Path("/etc/fencer/config.yaml")
 RENEWAL = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
@@ -80,6 +80,7 @@ class Lab(Wiring):
         strict: Two writers on one volume fail the test. Not where a person is to give a wrong word.
         timing: How slow the control plane is.
         shape: How big the world is, where the number of nodes does not say it.
+        workloads: What runs there, where it is something else.
     """
 
     def __init__(
@@ -92,9 +93,10 @@ class Lab(Wiring):
         strict: bool = True,
         timing: Timing | None = None,
         shape: Shape | None = None,
+        workloads: Sequence[Workload] | None = None,
     ) -> None:
         names = tuple(f"k8s-{number + 1}" for number in range(nodes))
-        workloads = (StatefulSet("db", 8), Deployment("web", 3))
+        workloads = workloads or (StatefulSet("db", 8), Deployment("web", 3))
         shape = shape or Shape(nodes=names)
         self.simulation = Simulation(shape, workloads, seed=7, strict=strict, timing=timing)
         self.simulation.warm_up()

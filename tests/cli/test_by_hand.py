@@ -6,9 +6,10 @@ import pytest
 
 from fencer.core import annotations
 from fencer.core.model import Proof
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import Mode, Policy, SavedGuest
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
+from fencer.simulation.workloads import DaemonSet
 from tests.cli.lab import Impatient, Lab
 
 
@@ -164,6 +165,36 @@ def test_what_rests_on_a_persons_word_alone_is_said_first(gone, said):
     assert lab.simulation.cluster.fact("k8s-2").node.mark.proof is Proof.OPERATOR
 
 
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (What.SAVE_TO_FILE, "Last, lab said of it: shut off (saved), to a file."),
+        (What.POWER_OFF, "Last, lab said of it: stopped (destroyed)."),
+        (What.UNREACHABLE, "Its hypervisor says nothing of it now: lab: "),
+    ],
+)
+def test_what_the_hypervisor_last_said_stands_beside_a_persons_word(happens, said):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.passes(60)
+    lab.breaks(happens, "" if happens is What.UNREACHABLE else "k8s-2")
+    for how in ("--dry-run", "--yes"):
+        result = lab.run("fence", "k8s-2", how, "--confirm-guest-off", "I pulled its plug")
+        assert said in " ".join(result.output.split())
+        assert result.exit_code == 0
+
+
+def test_what_is_known_of_a_fenced_guest_stands_beside_the_word_that_lifts_its_fence():
+    lab = stopped()
+    lab.run("fence", "k8s-2", "--yes")
+    lab.breaks(What.REPLACE, "k8s-2")
+    lab.passes(60)
+    words = ("unfence", "k8s-2", "--yes", "--confirm-guest-off", "it is scrap", "--timeout", "5")
+    told = " ".join(lab.run(*words).output.split())
+    assert "You say that lab/k8s-2 on lab1 is off. Last, lab said of it: stopped (destroyed)." in told
+
+
 def test_that_a_persons_word_is_not_taken_any_more_is_said():
     lab = Lab()
     lab.passes(30, watched=True)
@@ -209,3 +240,82 @@ def test_a_node_that_was_cordoned_before_stays_cordoned():
     assert result.exit_code == 0
     assert "It was cordoned before, and stays so: `kubectl uncordon k8s-2`" in result.output
     assert node(lab).unschedulable
+
+
+WAYS_OF_A_FILE = (
+    "Try: `virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will "
+    "restore it: `fencer fence k8s-2 --confirm-guest-off WHY`."
+)
+
+
+@pytest.mark.parametrize("saved_guest", SavedGuest)
+@pytest.mark.parametrize("forgotten", [False, True], ids=["filed", "doubted"])
+def test_a_guest_saved_to_a_file_is_never_told_to_be_discarded(saved_guest, forgotten):
+    """No hypervisor knows of such a file: `saved_guest: discard` finds nothing to throw away."""
+    lab = Lab(Policy(mode=Mode.ARMED, saved_guest=saved_guest))
+    lab.passes(30, watched=True)
+    lab.breaks(What.SAVE_TO_FILE, "k8s-2")
+    lab.passes(70, watched=True)
+    if forgotten:  # libvirtd was restarted: "shut off", and the note on the Node
+        lab.simulation.guest("k8s-2").forgotten = True
+    for words in (["explain", "k8s-2"], ["fence", "k8s-2", "--yes"]):
+        told = " ".join(lab.run(*words).output.split())
+        assert WAYS_OF_A_FILE in told
+        assert "discard" not in told
+
+
+def test_memory_on_disk_is_refused_at_once_and_noted_first():
+    """No silence would change it; and whoever removes the image by hand has not proven anything by that."""
+    for happens in (What.SAVE, What.SAVE_TO_FILE):
+        lab = Lab()
+        lab.passes(30, watched=True)
+        lab.breaks(happens, "k8s-2")
+        lab.passes(15)
+        before_s = lab.simulation.clock.now_s()
+        dry = lab.run("fence", "k8s-2", "--dry-run")
+        assert (dry.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, False)
+        wet = lab.run("fence", "k8s-2", "--yes")
+        assert (wet.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, True)
+        for result in (dry, wet):
+            assert "refused: its guest's memory is on disk" in result.output
+            assert "waiting" not in result.output
+            assert "will be deleted" not in result.output
+        assert lab.simulation.clock.now_s() - before_s < 5
+
+
+def test_a_word_is_still_taken_for_memory_in_a_file():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.SAVE_TO_FILE, "k8s-2")
+    lab.passes(60)
+    words = ("fence", "k8s-2", "--yes", "--confirm-guest-off", "the file is deleted")
+    assert lab.run(*words).exit_code == 0
+    assert node(lab).out_of_service
+
+
+@pytest.mark.parametrize("how", ["--yes", "--dry-run"])
+def test_that_only_pods_of_daemonsets_are_left_is_said_before_anything_else(how):
+    lab = Lab(workloads=(DaemonSet("agent"),))
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20)
+    before_s = lab.simulation.clock.now_s()
+    result = lab.run("fence", "k8s-2", how)
+    assert result.exit_code == 0
+    _, _, said = " ".join(result.output.split()).partition("stopped) ")
+    assert said == (
+        "nothing to do: there is nothing to clear on it (only pods of DaemonSets, no volume). It is not "
+        "tainted."
+    )
+    assert lab.simulation.clock.now_s() - before_s < 5
+    assert not node(lab).out_of_service
+
+
+def test_a_guest_that_runs_is_no_case_of_nothing_to_do():
+    lab = Lab(workloads=(DaemonSet("agent"),))
+    lab.passes(30, watched=True)
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.passes(60)
+    result = lab.run("fence", "k8s-2", "--yes")
+    assert result.exit_code == 1
+    assert "refused: its guest runs" in result.output

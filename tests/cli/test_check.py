@@ -12,7 +12,7 @@ from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.cli.trials import binding_findings
 from fencer.config import secret_files
-from fencer.config.settings import HookSettings, PowerWitness, PreStop
+from fencer.config.settings import AdapterEndpoint, HookSettings, PowerWitness, PreStop
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, PowerState, Taint
 from fencer.core.policy import Mode, Policy
@@ -22,10 +22,12 @@ from fencer.errors import (
     ClusterUnreachable,
     ConfigError,
     FencerError,
+    GuestNotFound,
     HypervisorDenied,
     HypervisorUnreachable,
 )
-from fencer.ports import ClusterInfo, Credential, Roster, StopSettings
+from fencer.hypervisors.guarded import Guarded
+from fencer.ports import ClusterInfo, Credential, EndpointInfo, Roster, StopSettings
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
@@ -126,7 +128,58 @@ def test_an_address_that_nobody_can_read_is_told_as_any_that_fails():
     broken_hypervisor(lab)
     rows, _, code = findings(lab)
     assert (rows["lab"]["level"], code) == ("fail", 1)
-    assert rows["lab"]["try"] == ["ssh '[::1' true   (as fencer's user; it must not ask anything)"]
+    assert rows["lab"]["try"] == [], "there is no command that tries it"
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("fencer@127.0.0.1:22022/system", "ssh -p 22022 fencer@127.0.0.1 true"),
+        (
+            "fencer@lab1:22022/system?keyfile=/etc/fencer/ssh%20key&no_tty=1",
+            "ssh -p 22022 -i '/etc/fencer/ssh key' fencer@lab1 true",
+        ),
+        ("[2001:db8::1]:22022/system", "ssh -p 22022 2001:db8::1 true"),
+        ("lab1/system?command=/opt/bin/ssh", "/opt/bin/ssh lab1 true"),
+    ],
+)
+def test_where_ssh_may_be_in_the_way_the_command_that_tries_it_is_one(place, command):
+    lab = Lab()
+    lab.uri = f"qemu+ssh://{place}"
+    broken_hypervisor(lab)
+    rows, _, _ = findings(lab)
+    assert rows["lab"]["try"] == [f"{command}   (as fencer's user; it must not ask anything)"]
+
+
+class Answering(Lab):
+    """A lab whose hypervisor describes itself in another way."""
+
+    def __init__(self, describe) -> None:
+        super().__init__()
+        self.sweep = None
+        self._describe = describe
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        return SimpleNamespace(**{**rest, "describe": self._describe, "sweep": self.sweep or port.sweep})
+
+
+def no_socket_there():
+    raise HypervisorUnreachable(
+        "lab: cannot connect: End of file while reading data: virt-ssh-helper: cannot connect to "
+        "'/run/libvirt-sock-ro': Failed to connect socket to '/run/libvirt-sock-ro': No such file"
+    )
+
+
+@pytest.mark.parametrize(
+    "describe",
+    [no_socket_there, lambda: EndpointInfo("libvirt", "QEMU 9", "here", can_power=True, remarks=("linger",))],
+)
+def test_where_ssh_got_in_nobody_is_sent_to_try_it(describe):
+    rows, _, _ = findings(Answering(describe))
+    assert rows["lab"]["level"] in {"fail", "warn"}
+    assert rows["lab"]["try"] == []
 
 
 def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
@@ -688,3 +741,133 @@ def test_a_guest_of_which_nothing_can_be_told_was_not_read_live():
     told = replace(evidence(PowerState.UNKNOWN), raw="lab1 is offline")
     [finding] = binding_findings([silent], lambda _guest: told)
     assert (finding.level, finding.points) == (Level.WARN, (f"{silent.node.name}: lab1 is offline",))
+
+
+class Foreign(Lab):
+    """A lab whose hypervisor is somebody else's adapter.
+
+    Args:
+        methods: What it does otherwise.
+    """
+
+    def __init__(self, **methods) -> None:
+        super().__init__()
+        self.one_host = False
+        self._methods = methods
+
+    def load(self, path):
+        endpoint = AdapterEndpoint("lab", "cells", one_host=self.one_host)
+        return replace(super().load(path), endpoints=(endpoint,))
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+        told = SimpleNamespace(**{**rest, **self._methods})
+        return Guarded(endpoint.name, told, clock.now_s, one_host=endpoint.one_host)
+
+
+def cannot_list():
+    raise HypervisorUnreachable("the list of guests timed out")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "why"),
+    [
+        (cannot_list, "lab: the list of guests timed out"),
+        (lambda: None, "lab: its adapter gave an answer that cannot be understood (sweep): "),
+    ],
+    ids=["raises", "returns None"],
+)
+def test_an_endpoint_that_describes_itself_and_tells_of_no_guest_fails_with_its_error(sweep, why):
+    lab = Foreign(sweep=sweep)
+    rows, told, code = findings(lab)
+    assert (rows["lab"]["level"], code) == ("fail", 1)
+    assert rows["lab"]["points"][0].startswith(f"Its guests were not told: {why}")
+    assert rows["guests"]["note"] == "the rest cannot be told before lab is in order"
+    assert "nodes: {NODE" not in json.dumps(rows), "no guest has to be named"
+    assert told["verdict"].endswith("Not ready to be armed: lab.")
+    explained = lab.run("explain", "k8s-2").output
+    assert why in " ".join(explained.split())
+    assert f"fencer: {why}" in lab.run("fence", "k8s-2", "--yes").stderr
+    assert why in json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["unanswered"]["lab"]
+
+
+def saying(lab, **changes):
+    """Have its adapter say something else of its guests."""
+    port = lab.simulation.hypervisor
+
+    def otherwise(reading):
+        guest = replace(reading.guest, **{key: changes[key] for key in ("host",) if key in changes})
+        return replace(reading, guest=guest, **{key: changes[key] for key in changes if key != "host"})
+
+    lab._methods = {
+        "sweep": lambda: [otherwise(reading) for reading in port.sweep()],
+        "read": lambda guest: otherwise(port.read(guest)),
+    }
+    return lab
+
+
+@pytest.mark.parametrize(
+    ("changes", "point"),
+    [
+        ({"host": None}, "lab names no host for its guests, and `one_host` is not set"),
+        ({"incarnation": None}, "lab names no run (incarnation) of its guests"),
+        ({"witness": ""}, "lab does not say whose word it tells of its guests (witness)"),
+    ],
+)
+def test_an_adapter_whose_off_could_never_be_believed_is_told_while_its_guests_run(changes, point):
+    lab = saying(Foreign(), **changes)
+    rows, _, _ = findings(lab)
+    assert (rows["proof"]["about"], rows["proof"]["level"]) == ("lab", "warn")
+    assert rows["proof"]["note"] == "none of its guests will be believed off"
+    assert len(rows["proof"]["points"]) == 1
+    assert rows["proof"]["points"][0].startswith(point)
+    assert rows["proof"]["try"]
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    said = json.loads(lab.run("explain", "k8s-2", "-o", "json").stdout)["guest_says"]
+    assert "cannot be understood: stopped, and no" in said, "and that is so"
+
+
+def test_of_one_host_no_host_has_to_be_named_and_whoever_says_all_is_no_warning():
+    assert "proof" not in findings(Foreign())[0]
+    lab = saying(Foreign(), host=None)
+    lab.one_host = True
+    assert "proof" not in findings(lab)[0]
+
+
+@pytest.mark.parametrize(
+    ("uri", "tries"),
+    [
+        ("qemu:///system", ["systemctl restart libvirtd   (or virtqemud; on this host, if it hangs"]),
+        ("qemu+ssh://lab1/system", ["ssh lab1 true", "systemctl restart libvirtd   (or virtqemud; there"]),
+        ("qemu:///session", []),
+    ],
+)
+@pytest.mark.parametrize("what", ["describe", "sweep"])
+def test_a_libvirtd_that_hangs_is_told_to_be_restarted(uri, tries, what):
+    def hangs():
+        raise HypervisorUnreachable("lab: no answer within 10 s")
+
+    lab = Answering(hangs) if what == "describe" else Answering(Lab().simulation.hypervisor.describe)
+    lab.uri = uri
+    if what == "sweep":
+        lab.sweep = hangs
+    told = findings(lab)[0]["lab"]["try"]
+    assert [one.startswith(begin) for one, begin in zip(told, tries, strict=True)] == [True] * len(tries)
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (HypervisorUnreachable("lab: no answer within 10 s"), "could not be read live"),
+        (HypervisorDenied("lab: access denied"), "could not be read live"),
+        (GuestNotFound("lab: knows no such guest"), "read live, they do not hold"),
+    ],
+)
+def test_a_guest_that_was_not_read_is_no_binding_that_does_not_hold(error, note):
+    def read(_guest):
+        raise error
+
+    [finding] = binding_findings([observation()], read)
+    assert (finding.level, finding.note) == (Level.FAIL, note)
+    assert finding.points == (f"{observation().node.name}: {error}",)

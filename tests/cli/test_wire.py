@@ -12,6 +12,7 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import ProxmoxEndpoint
 from fencer.core.policy import Mode
 from fencer.errors import ConfigError
+from fencer.hypervisors.libvirt import LibvirtHypervisor
 from fencer.runtime.clock import SystemClock
 from tests.support.guests import libvirt_binding
 from tests.support.vbox import FakeVBox
@@ -32,7 +33,7 @@ def config(tmp_path: Path) -> Path:
     written = {
         "mode": "observe",
         "kubernetes": {"kubeconfig": str(tmp_path / "kubeconfig")},
-        "hypervisors": [{"name": "lab", "type": "libvirt", "uri": "test:///default"}],
+        "hypervisors": [{"name": "lab", "type": "libvirt", "uri": "qemu:///system"}],
     }
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(written))
@@ -61,8 +62,8 @@ def test_an_endpoint_is_built_of_its_settings(config):
     wiring = Wiring()
     (endpoint,) = wiring.load(config).endpoints
     hypervisor = wiring.hypervisor(endpoint, wiring.clock())
+    assert isinstance(hypervisor, LibvirtHypervisor)
     assert hypervisor.endpoint == "lab"
-    assert hypervisor.describe().kind == "libvirt"
     hypervisor.close()
 
 

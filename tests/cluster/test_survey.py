@@ -310,7 +310,7 @@ def test_the_command_over_real_objects(bare_api, backstage, space, node, tmp_pat
     config = tmp_path / "fencer.yaml"
     config.write_text(
         f"mode: observe\nkubernetes: {{kubeconfig: {bare_api.kubeconfig()}}}\n"
-        "hypervisors: [{name: lab, type: libvirt, uri: 'test:///default'}]\n"
+        "hypervisors: [{name: lab, type: libvirt, uri: 'qemu:///system'}]\n"
     )
     result = CliRunner().invoke(cli, ["plan", node, "-c", str(config)], prog_name="fencer")
     assert result.exit_code == 1, result.output

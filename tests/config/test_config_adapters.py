@@ -48,7 +48,8 @@ def test_the_least_is_a_name_and_a_type(cells, load_text):
 def test_a_type_that_nobody_brings_is_told_with_those_that_there_are(cells, problems_of):
     (said,) = problems_of(CELLS.replace("cells", "incus"))
     types = "libvirt or proxmox or virtualbox or cells"
-    assert said == f'config.yaml:6: hypervisors[0].type: must be {types}, not "incus"'
+    another = "if another package brings its adapter, install that beside fencer"
+    assert said == f'config.yaml:6: hypervisors[0].type: must be {types}, not "incus"; {another}'
     (said,) = problems_of(CELLS.replace("cells", "cell"))
     assert said.endswith('not "cell"; did you mean cells?')
 
@@ -79,6 +80,7 @@ def test_a_type_that_nobody_brings_is_told_with_those_that_there_are(cells, prob
             "settings: {farm: {a: b}}",
             ".settings.farm: must be text, a number, true or false, or a list of these",
         ),
+        ("url: https://farm", ".url: unknown key; what the adapter wants to know belongs under `settings:`"),
         ("settings: {farm: }", ".settings.farm: must be text, a number, true or false, or a list of these"),
         (
             "settings: {farm: [[a]]}",

@@ -15,8 +15,6 @@ AUTHENTIC = [
     "qemu+libssh://lab1/system?sshauth=privkey",
     "qemu+tls://lab1/system?pkipath=/etc/fencer/pki",
     "qemu://lab1/system",
-    "test:///default",
-    "esx://esx1/?transport=https",
     "qemu+ssh://lab1/system?command=/opt/openssh/bin/ssh&netcat=/usr/bin/nc&socket=/run/libvirt/libvirt-sock",
     "qemu+libssh://lab1/system?command=/ignored/by/libvirt",
 ]
@@ -32,10 +30,8 @@ OPEN = {
     "qemu+libssh://lab1/system?known_hosts_verify=ignore": "known_hosts_verify=ignore takes any host",
     "qemu+libssh2://lab1/system?known_hosts_verify=auto": "known_hosts_verify=auto takes whoever",
     "qemu+libssh2://lab1/system?known_hosts_verify=Ignore": "known_hosts_verify=Ignore",
-    "hyperv://box/?transport=http": "transport=http is neither",
     "qemu+ssh://lab1/system?command=/usr/local/bin/anything": "command=/usr/local/bin/anything runs in ssh's",
     "qemu+ssh://lab1/system?Command=%2Fbin%2Fa%6Eything": "command=/bin/anything",
-    "remote+tcp://lab1/": "remote+tcp:// is neither",
 }
 BOX = VALID.replace("libvirt\n    uri: qemu:///system\n", "virtualbox\n    command: {}\n")
 TRUSTING = [

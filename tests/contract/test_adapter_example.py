@@ -172,6 +172,16 @@ def test_without_the_option_nothing_of_it_is_run(tmp_path):
             f"somebodys:Lab: `cannot` names fly; known: {', '.join(ABILITIES)}",
         ),
         (
+            {lab.GROUP: {"vm": "somebodys:lab"}},
+            "import nothing_of_that_name\ndef lab(folder): pass",
+            "the lab somebodys:lab cannot be made: ModuleNotFoundError: No module named 'nothing_of_that",
+        ),
+        (
+            {lab.GROUP: {"vm": "somebodys:lab"}},
+            "def lab(folder): raise RuntimeError('no /dev/kvm')",
+            "the lab somebodys:lab cannot be made: RuntimeError: no /dev/kvm (",
+        ),
+        (
             {lab.GROUP: {"vm": LAB}},
             "",
             "lab: no installed package brings an adapter of type vm (there is none at",

@@ -7,6 +7,7 @@ from fencer.hypervisors import adapters
 from fencer.hypervisors.adapters import API, GROUP, Adapter, AdapterSettings, connect, installed, load
 from fencer.hypervisors.guarded import Guarded
 from fencer.hypervisors.plausible import LONGEST_TEXT
+from fencer.ports import Hypervisor
 from tests.support.adapters import install, install_example, on_path
 
 MODULE = "somebodys_adapter"
@@ -146,6 +147,15 @@ def test_what_is_no_hypervisor_is_refused(package):
         package(source),
         pytest.raises(ConfigError, match=r"^farm: .*made a NoneType, .* it has no describe"),
     ):
+        connect("vm", settings())
+
+
+@pytest.mark.parametrize("name", ["read", "subscribe", "nudge", "close"])
+def test_an_adapter_that_lacks_one_method_is_refused_with_its_name(package, name):
+    methods = [method for method in dir(Hypervisor) if not method.startswith("_")]
+    made = ", ".join(f"'{method}': print" for method in methods if method != name)
+    source = GOOD.replace("lambda settings: settings", f"lambda settings: type('Most', (), {{{made}}})()")
+    with package(source), pytest.raises(ConfigError, match=rf"^farm: .*made a Most, .* it has no {name}$"):
         connect("vm", settings())
 
 

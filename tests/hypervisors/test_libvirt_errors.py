@@ -208,11 +208,13 @@ CHANGED = (
 
 
 def test_a_host_key_that_changed_is_told_in_one_line_with_the_way_out():
-    error = translate(LibvirtError(38, RPC, CHANGED, 104), "cannot connect", "lab", "uri", opening=True)
+    uri = "qemu+ssh://fencer@lab1:2222/system"
+    error = translate(LibvirtError(38, RPC, CHANGED, 104), "cannot connect", "lab", uri, opening=True)
     assert isinstance(error, HypervisorDenied)
     told = str(error)
     assert "REMOTE HOST IDENTIFICATION HAS CHANGED" in told
-    assert "ssh-keygen -R HOST" in told
+    assert "`ssh-keygen -R '[lab1]:2222'`" in told
+    assert "`ssh -p 2222 fencer@lab1 true`" in told
     assert "\n" not in told
     assert "@@" not in told
 

@@ -89,7 +89,7 @@ def test_stopped_needs_shut_off_and_the_certainty_that_no_image_is_there(state, 
 def test_a_saved_image_makes_a_guest_that_is_off_saved(reason):
     reading = read_power(5, reason, has_saved_image=True)
     assert reading.power_state is SAVED
-    assert "managed save image, which `virsh managedsave-remove` discards" in reading.raw
+    assert "by hand `virsh managedsave-remove` and then `virsh start`" in reading.raw
 
 
 def test_a_saved_guest_tells_a_managed_image_from_a_file_and_names_the_way_out():

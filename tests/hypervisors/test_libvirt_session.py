@@ -81,5 +81,7 @@ def test_a_guest_that_a_session_daemon_lost_sight_of_is_not_off(guest_host):
         assert "loginctl enable-linger" in evidence.raw
         assert evidence.power_state is PowerState.UNKNOWN
         machine.wait_for_beat(beats)
-        assert any("loginctl enable-linger" in remark for remark in hypervisor.describe().remarks)
+        [remark] = hypervisor.describe().remarks
+        assert "`loginctl enable-linger USER`, or" in remark
+        assert remark.endswith("rather use qemu:///system")
         hypervisor.close()

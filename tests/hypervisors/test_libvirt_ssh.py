@@ -1,7 +1,9 @@
 """The libvirt adapter over ``qemu+ssh://``: what ssh does when it is cut, hangs, or is refused."""
 
 import os
+import shlex
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorDenied, HypervisorUnreachable
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.ssh import way_of
 from tests.support import wait_until
 from tests.support.processes import freeze
 from tests.support.sshd import running_ssh_server
@@ -112,7 +115,7 @@ def test_a_host_with_another_key_is_refused_in_one_line_without_a_question(hyper
     """Not "unreachable": a host that does not answer may be called off by its power, this one does."""
     for call in (hypervisor.sweep, hypervisor.describe):
         with pytest.raises(
-            HypervisorDenied, match=r"IDENTIFICATION HAS CHANGED.*ssh-keygen -R HOST"
+            HypervisorDenied, match=r"IDENTIFICATION HAS CHANGED.*ssh-keygen -R '\[127"
         ) as raised:
             call()
         assert str(raised.value).isprintable()
@@ -121,7 +124,7 @@ def test_a_host_with_another_key_is_refused_in_one_line_without_a_question(hyper
 def test_a_host_whose_key_is_not_known_is_refused(hypervisor, server):
     (server.folder / "known_hosts").write_text("")
     try:
-        with pytest.raises(HypervisorDenied, match=r"Host key verification failed.*ssh HOST true"):
+        with pytest.raises(HypervisorDenied, match=r"Host key verification failed.*ssh -p .* true"):
             hypervisor.sweep()
     finally:
         server.know_host()
@@ -158,3 +161,16 @@ def test_an_ended_libvirtd_behind_a_live_sshd_is_unreachable(hypervisor, guest_h
     finally:
         guest_host.start_libvirtd()
     assert hypervisor.read(guest).power_state is PowerState.RUNNING
+
+
+def test_a_session_daemon_elsewhere_is_told_what_to_do_there(hypervisor, server):
+    [remark] = hypervisor.describe().remarks
+    assert "`loginctl enable-linger USER` on that host" in remark
+    assert remark.endswith(f"rather use {server.uri.partition('/session')[0]}/system")
+
+
+def test_what_a_person_is_told_to_type_gets_in(server):
+    done = subprocess.run(
+        shlex.split(way_of(server.uri).command), check=False, capture_output=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

@@ -7,8 +7,23 @@ from dataclasses import replace
 import pytest
 
 from fencer.contract.deadlines import IN_TIME, order
+from fencer.core.decide import decide
 from fencer.core.identity import Directory, Rules, subject_of, swapped
-from fencer.core.model import Fleet, GuestHistory, GuestRef, Intent, NodeView, Observation, PowerState, Via
+from fencer.core.model import (
+    Binding,
+    Candidate,
+    Fleet,
+    GuestHistory,
+    GuestRef,
+    Intent,
+    NodeView,
+    Observation,
+    Outcome,
+    PowerState,
+    Verdict,
+    Via,
+    Word,
+)
 from fencer.errors import (
     GuestChanged,
     GuestNotFound,
@@ -17,6 +32,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from tests.core.build import ARMED, BOOT, NOW_S, in_state, node
 from tests.support import wait_until
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
 
@@ -127,12 +143,55 @@ def test_a_machine_that_hung_is_left_in_peace_by_sweeps_for_a_while(vbox, opened
     )
 
 
+def test_a_machine_that_hangs_is_refused_with_the_command_that_ends_its_process(vbox, opened):
+    """`fencer fence --stop-guest` is: whoever waits at night for its guest "stopped" needs to know how."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("frozen")
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+
+    def hung():
+        return [read for read in in_the_end(hypervisor.sweep) if read.stuck]
+
+    (read,) = wait_until(hung, "reading of a machine that hangs")
+    decision = judged(read, word=Word(stop_guest=True))
+    [refusal] = [check for check in decision.checks if check.outcome is Outcome.FAILED]
+    command = " ".join((*vbox.command, "startvm", frozen.id, "--type", "emergencystop"))
+    assert (decision.verdict, decision.actions) == (Verdict.REFUSE, ())
+    assert refusal.needs == f"`{command}`: its process hangs, and only that ends it"
+
+
+HARDWARE_UUID = "12345678-aaaa-bbbb-cccc-1234567890ab"
+
+
+def test_a_machine_that_hangs_and_was_never_read_is_one_guest_by_its_log(vbox, opened):
+    """In each command typed anew: its own UUID in place of the guest's would make two of it and its node."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("k8s-2", hardware_uuid=HARDWARE_UUID)
+    vbox.trouble(**freeze(frozen))
+    guests = wait_until(
+        lambda: [read.guest for read in in_the_end(hypervisor.sweep) if read.stuck], "machine that hangs"
+    )
+    assert guests == [frozen]
+    bound = NodeView("k8s-2", "uid", HARDWARE_UUID, "", BOOT, None, "1", binding=Binding(frozen, (BOOT,)))
+    directory = Directory(guests, [bound], Rules({"k8s-2": ("lab", "k8s-2")}))
+    assert [candidate.guest for candidate in directory.candidates(bound)] == [frozen]
+
+
+def test_a_machine_that_hangs_and_whose_log_hangs_goes_by_its_uuid(vbox, opened):
+    """Not by none at all: a copy of a node's guest that may run has to be somebody's."""
+    hypervisor = opened(read_s=BUSY_S)
+    frozen = vbox.add("k8s-2", hardware_uuid=HARDWARE_UUID)
+    vbox.trouble(f"showvminfo {frozen.id}", hang=True)
+    (read,) = in_the_end(hypervisor.sweep)
+    assert read.guest.key == ("lab", frozen.id, frozen.id)
+
+
 def test_a_machine_that_did_not_answer_once_is_asked_again_and_not_said_to_hang(vbox, opened):
     hypervisor = opened(read_s=BUSY_S)
     machine = vbox.add("k8s-1")
     vbox.trouble(f"showvminfo {machine.id}", hang=True)
     (missed,) = in_the_end(hypervisor.sweep)
-    assert "emergencystop" not in missed.raw
+    assert "emergencystop" not in f"{missed.raw} {missed.stuck}"
     with pytest.raises(HypervisorUnreachable) as caught:
         hypervisor.read(machine)
     assert "emergencystop" not in str(caught.value)
@@ -170,6 +229,10 @@ def test_an_inaccessible_machine_is_unknown_under_the_name_it_had(vbox, hypervis
         assert evidence.guest == machine
         assert evidence.power_state is PowerState.UNKNOWN
         assert "inaccessible" in evidence.raw
+        [refusal] = [
+            check for check in judged(evidence, word=Word()).checks if check.outcome is Outcome.FAILED
+        ]
+        assert refusal.needs == "its settings file readable again"
 
 
 def test_a_machine_never_read_that_is_inaccessible_goes_by_its_uuid(vbox, hypervisor):
@@ -259,7 +322,8 @@ def test_a_server_that_does_not_know_of_the_run_proves_nothing_and_is_said(vbox,
     machine = vbox.add("k8s-1", "poweroff", log_opened="2026-11-20T11:00:00.000", runs_unknown=True)
     vbox.add("k8s-2")
     evidence = hypervisor.read(machine)
-    assert evidence.power_state is PowerState.UNKNOWN
+    assert (evidence.power_state, evidence.settled) == (PowerState.STOPPING, False)
+    assert evidence.stuck.startswith("process 100 runs it; to end it: `kill 100` on its host")
     assert "second VBoxSVC?" in evidence.stuck
     (problem,) = hypervisor.describe().problems
     assert problem.startswith("k8s-1: poweroff since 2026-11-20T10:00:00Z, but a run of it began at")
@@ -313,8 +377,8 @@ def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
     clock.ahead_s += 19
     vbox.change(machine, runs_unknown=True)
     seen = hypervisor.read(machine)
-    assert seen.power_state is PowerState.UNKNOWN
-    assert "second VBoxSVC?" in seen.stuck
+    assert seen.power_state is PowerState.STOPPING
+    assert "`kill 100`" in seen.stuck
     vbox.change(machine, runs_unknown=False)
     clock.ahead_s += 19
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
@@ -340,9 +404,53 @@ def test_a_machine_that_another_server_runs_is_never_off(vbox, hypervisor, clock
     machine = runs(vbox)
     vbox.forget_runs(runs_unknown=True, booted_s=int(time.time()) + 3600)
     for _ in range(3):
-        assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
-        assert states(hypervisor) == {"k8s-1": PowerState.UNKNOWN}
+        assert hypervisor.read(machine).power_state is PowerState.STOPPING
+        assert states(hypervisor) == {"k8s-1": PowerState.STOPPING}
         clock.ahead_s += 30
+
+
+def judged(read, intent=Intent.FENCE, word=Word(guest_off_why="I switched it off")):  # noqa: B008 - frozen
+    """Return what core decides of a silent node that is bound to the guest that was read."""
+    return decide(
+        in_state(
+            read.power_state,
+            evidence=replace(read, observed_at_s=NOW_S - 1),
+            candidates=(Candidate(read.guest, Via.UUID),),
+            node=node(binding=Binding(read.guest, (BOOT,))),
+            intent=intent,
+            word=word,
+            last_state=read.power_state,
+        ),
+        ARMED,
+    )
+
+
+@pytest.mark.parametrize("dated", ["before its run", "within it, 20 s ago"])
+def test_no_word_is_taken_against_a_machine_whose_own_process_is_there(vbox, hypervisor, clock, dated):
+    """As typed by somebody at night, whom `--confirm-guest-off` was proposed to: two machines would write."""
+    machine = runs(vbox)
+    vbox.forget_runs(runs_unknown=True)
+    if dated != "before its run":
+        vbox.change(machine, changed="2999-01-01T00:00:00.000000000")
+        hypervisor.read(machine)
+        clock.ahead_s += 20
+    read = hypervisor.read(machine)
+    for decision in (judged(read), judged(read, Intent.WATCH, Word())):
+        assert (decision.verdict, decision.actions) == (Verdict.REFUSE, ())
+        [refusal] = [check for check in decision.checks if check.outcome is Outcome.FAILED]
+        assert refusal.needs.startswith("process 100 runs it; to end it: `kill 100` on its host as the mach")
+        assert "--confirm-guest-off" not in f"{refusal.seen} {refusal.needs}"
+    vbox.change(machine, runs_unknown=False)
+    hypervisor.read(machine)
+    clock.ahead_s += 20
+    over = hypervisor.read(machine)
+    assert (over.power_state, over.settled, over.stuck) == (PowerState.STOPPED, True, "")
+
+
+def test_a_word_is_taken_where_it_is_not_plain_whose_the_process_is(vbox, hypervisor):
+    machine = runs(vbox)
+    vbox.forget_runs(processes=[[900, "4026531836", "Sl", "VBoxHeadless -s windows"]])
+    assert judged(hypervisor.read(machine)).verdict is Verdict.FENCE
 
 
 def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were_written_meanwhile(
@@ -356,10 +464,12 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     vbox.trouble("ps", code=1)
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 31
-    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    untold = hypervisor.read(machine)
+    assert (untold.power_state, "`kill 100`" in untold.stuck) == (PowerState.STOPPING, True)
+    assert "when its host told last, which it does not now: `ps` there failed" in untold.raw
     vbox.recover()
     clock.ahead_s += 31
-    assert hypervisor.read(machine).power_state is PowerState.UNKNOWN
+    assert "`kill 100`" in hypervisor.read(machine).stuck
     vbox.change(machine, runs_unknown=False)
     assert hypervisor.read(machine).power_state is PowerState.STOPPING
     clock.ahead_s += 20
@@ -446,6 +556,7 @@ def test_a_machine_whose_end_is_unknown_and_host_cannot_be_asked_stays_unknown(v
     evidence = hypervisor.read(machine)
     assert evidence.power_state is PowerState.UNKNOWN
     assert "only a command that ends with VBoxManage can ask its host" in evidence.raw
+    assert evidence.stuck.startswith("its host telling: a `command` that ends with VBoxManage, and lets `ps`")
     assert "--confirm-guest-off" in evidence.stuck
 
 
@@ -462,8 +573,10 @@ def test_a_copy_that_is_off_proves_nothing_while_another_users_machine_runs_unde
     """Both have its UUID; the log of the copy, which ends as it should, is not that run's."""
     machine = vbox.add("k8s-1", "poweroff")
     vbox.host(processes=[[4242, "-", "Sl", "/usr/lib/virtualbox/VBoxHeadless --startvm k8s-1"]])
-    for expected in (PowerState.STOPPING, PowerState.UNKNOWN):
-        assert hypervisor.read(machine).power_state is expected
+    for way_out in ("", "`kill 4242`"):
+        read = hypervisor.read(machine)
+        assert read.power_state is PowerState.STOPPING
+        assert way_out in read.stuck
         clock.ahead_s += 20
 
 
@@ -661,6 +774,25 @@ def test_a_vboxmanage_that_does_not_work_tells_nothing_of_any_machine(vbox, open
         assert str(caught.value).isprintable()
 
 
+def test_a_server_that_hangs_is_named_with_what_ends_it_and_what_that_costs(vbox, opened):
+    """Who types it ends all machines of that user: measured on a real VirtualBox, 11 to 15 s later."""
+    vbox.add("k8s-1")
+    vbox.trouble("", hang=True)
+    hypervisor = opened(read_s=SOON_S)
+    for reading in (hypervisor.describe, hypervisor.sweep):
+        with pytest.raises(HypervisorUnreachable) as caught:
+            reading()
+        assert "`pkill -KILL -u USER -x VBoxSVC`" in str(caught.value)
+        assert "That ends all that run of them as well" in str(caught.value)
+
+
+def test_an_ssh_that_does_not_get_in_is_no_question_of_virtualbox(vbox, hypervisor):
+    vbox.trouble("", stderr="ssh: connect to host box port 22: No route to host\n", code=255)
+    with pytest.raises(HypervisorUnreachable, match="ssh did not get in") as caught:
+        hypervisor.sweep()
+    assert "VBoxSVC" not in str(caught.value)
+
+
 def test_an_answer_that_ends_early_with_success_proves_nothing(vbox, hypervisor):
     machine = vbox.add("k8s-1", "poweroff")
     vbox.trouble("showvminfo", stdout=f'name="k8s-1"\nUUID="{machine.id}"\nVMState="poweroff"\n')
@@ -695,6 +827,45 @@ def test_it_describes_itself(vbox, hypervisor):
     info = hypervisor.describe()
     assert (info.kind, info.version) == ("virtualbox", "VirtualBox 7.2.22_Debianr175245")
     assert info.detail.endswith(": 1 machine")
+
+
+SILENT = {
+    "no ps": (
+        "ps",
+        {"code": 127, "stderr": "sh: 1: ps: not found\n"},
+        "`ps` there failed: sh: 1: ps: not found",
+    ),
+    "no boot": ("cat", {"code": 1, "stderr": "cat: not allowed\n"}, "`cat` there failed: cat: not allowed"),
+    "no folder": ("find", {"code": 1, "stderr": "sorry\n"}, "`find` there failed: sorry"),
+}
+
+
+@pytest.mark.parametrize(("on", "trouble", "told"), SILENT.values(), ids=list(SILENT))
+@pytest.mark.parametrize("state", ["running", "aborted"])
+def test_a_host_that_will_not_tell_after_a_power_loss_is_named_before_it(
+    vbox, hypervisor, state, on, trouble, told
+):
+    """`fencer check` says "Ready, and armed" where nothing is in the way; this is."""
+    vbox.add("k8s-1", state)
+    assert hypervisor.describe().remarks == ()
+    vbox.trouble(on, **trouble)
+    (remark,) = hypervisor.describe().remarks
+    assert f"does not tell ({told}): after its power loss, or once VBoxSVC was killed" in remark
+    assert "`ps`, `cat` and `find`" in remark
+
+
+def test_a_script_as_the_command_is_named_as_what_keeps_ends_unproven(vbox, clock):
+    vbox.add("k8s-1")
+    settings = VirtualBoxSettings("lab", vbox.script, look_s=LONG_S, read_s=LONG_S)
+    (remark,) = VirtualBoxHypervisor(settings, clock.now_s).describe().remarks
+    assert "only a command that ends with VBoxManage can ask its host" in remark
+
+
+def test_a_host_without_machines_is_asked_for_all_but_their_folder(vbox, hypervisor):
+    assert hypervisor.describe().remarks == ()
+    assert [words[0] for words in vbox.asked()] == ["ps", "cat"]
+    vbox.trouble("ps", code=1)
+    assert "`ps` there failed" in hypervisor.describe().remarks[0]
 
 
 # -- power ----------------------------------------------------------------------------------------------

@@ -82,14 +82,8 @@ def test_a_run_without_process_is_watched_for_a_while(facts):
 
 
 OPEN = {
-    "its process is there": ({"suspects": OWN}, "process 42"),
-    "... after a boot as well: the clock was set": ({"suspects": OWN, **REBOOTED}, "second VBoxSVC"),
     "a process that may be its own": ({"suspects": UNCLEAR}, "process 43"),
     "... which is there after a boot": ({"suspects": UNCLEAR, **REBOOTED}, "process 43"),
-    "its process is there, and its log tells of an end": (
-        {"suspects": OWN, "ended": "PoweredOff"},
-        "process 42",
-    ),
     "its log tells of an end, VirtualBox does not": ({"ended": "Saved", "place": NFS}, "nfs4"),
     "no list": ({"processes": None, "untold": "no ps"}, "no ps"),
     "no list after a boot": ({"processes": None, "untold": "no ps", **REBOOTED}, "no ps"),
@@ -119,6 +113,17 @@ def test_a_second_server_is_suspected_only_where_a_process_was_seen():
         found = find(look(**facts))
         assert ("second VBoxSVC" in found.way_out) is ("suspects" in facts)
         assert ("--confirm-guest-off" in found.way_out) is ("suspects" not in facts)
+
+
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["before", "after"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted"])
+def test_where_the_host_does_not_tell_the_way_out_begins_with_that(state, changed_s):
+    for facts in ({"processes": None}, {"place": None}, {"place": NFS}):
+        found = find(look(state, changed_s, **facts))
+        silent = facts != {"place": NFS}
+        assert found.ending is Ending.OPEN
+        assert found.way_out.startswith("its host telling: a `command`" if silent else "the machine started")
+        assert "--confirm-guest-off" in found.way_out
 
 
 def state_is_aborted(told: Look) -> bool:
@@ -164,6 +169,17 @@ def test_a_run_whose_guest_was_teleported_is_never_over_here(state, changed_s):
         assert found.ending is Ending.OPEN
         assert "teleport" in found.why
         assert "--confirm-guest-off" in found.way_out
+
+
+@pytest.mark.parametrize("changed_s", [BEFORE_S, AFTER_S], ids=["told before it", "told after it"])
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved"])
+def test_nor_is_one_whose_log_was_not_read_to_its_end(state, changed_s):
+    """Its last word may be that its guest was teleported; a boot of the host is none."""
+    cut = LogHead(moment_of(BEGAN_S), cold_start=True, is_cut=True)
+    for facts in ({}, REBOOTED, {"lived_here": True}, {"seen_for_s": 0.0}):
+        found = find(replace(look(state, changed_s, **facts), log=cut))
+        assert found.ending is Ending.OPEN
+        assert "too long" in found.why
 
 
 # -- an end that VirtualBox dated -----------------------------------------------------------------------
@@ -235,11 +251,42 @@ def test_no_time_ends_a_doubt_about_a_run_that_was_never_seen_alive_here(state, 
     assert "--confirm-guest-off" in found.way_out
 
 
-@pytest.mark.parametrize("ended", ["", "PoweredOff"])
+# -- its own process is there ---------------------------------------------------------------------------
+
+KILL = "process 42 runs it; to end it: `kill 42` on its host as the machines' user"
+logs = pytest.mark.parametrize(
+    "log", [{}, {"ended": "PoweredOff"}, {"away": True}], ids=["no end", "an end", "a teleport"]
+)
+
+
+@logs
 @pytest.mark.parametrize("state", ["poweroff", "saved", "aborted", "aborted-saved"])
-def test_no_end_counts_while_the_machines_own_process_is_there(state, ended):
-    young = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S - 0.1, ended=ended))
-    old = find(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S, ended=ended))
-    assert (young.ending, old.ending) == (Ending.SOON, Ending.OPEN)
+def test_no_end_counts_while_the_machines_own_process_is_there(state, log):
+    told = LogHead(moment_of(BEGAN_S), cold_start=True, **log)
+    young = find(replace(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S - 0.1), log=told))
+    old = find(replace(look(state, AFTER_S, suspects=OWN, seen_for_s=ABORTED_FOR_S), log=told))
+    assert (young.ending, old.ending) == (Ending.SOON, Ending.SOON)
     assert "process 42" in young.why
-    assert "second VBoxSVC" in old.way_out
+    assert young.way_out == ""
+    assert old.way_out.startswith(f"{KILL}. Has this user a second VBoxSVC?")
+
+
+@logs
+@pytest.mark.parametrize("facts", [{}, REBOOTED, {"processes": None, "untold": "no ps"}, {"place": None}])
+@pytest.mark.parametrize("state", ["poweroff", "aborted", "saved", "aborted-saved"])
+def test_a_run_of_which_virtualbox_does_not_know_goes_on_while_its_own_process_is_there(state, facts, log):
+    """After a boot as well: a clock can have been set. And no person is asked for a word against it."""
+    told = LogHead(moment_of(BEGAN_S), cold_start=True, **log)
+    found = find(replace(look(state, suspects=OWN, **facts), log=told))
+    assert found.ending is Ending.SOON
+    assert found.way_out.startswith(KILL)
+    assert "--confirm-guest-off" not in f"{found.why} {found.way_out}"
+    assert ("no ps" in found.why) is ("untold" in facts)
+
+
+def test_a_process_that_was_started_by_name_may_be_ended_or_told_apart():
+    by_name = Suspects(own=Process(42, "VBoxHeadless --startvm m1"))
+    found = find(look(suspects=by_name))
+    assert "`kill 42`" in found.way_out
+    assert "another name" in found.way_out
+    assert "another name" not in find(look(suspects=OWN)).way_out

@@ -28,6 +28,7 @@ from fencer.hypervisors.virtualbox.parse import (
     moment,
     parse_list,
     parse_log_head,
+    parse_logged_uuid,
     parse_machine,
     parse_version,
     same_moment,
@@ -291,6 +292,17 @@ def test_a_log_tells_how_its_run_began(state, cold_start, thread):
     assert parse_log_head(LOG.format(state=state, thread=thread)) == LogHead(OPENED, cold_start)
 
 
+@pytest.mark.parametrize("thread", ["", "main "])
+def test_a_log_tells_what_uuid_its_guest_sees(thread):
+    """As VirtualBox 7.2.22 wrote it, of a machine with another ``--hardware-uuid``."""
+    told = "12 34 56 78 aa aa bb bb cc cc 12 34 56 78 90 ab"
+    value = f'00:00:00.190486 {thread}  UUID              <bytes>   = "{told}" (cb=16)\n'
+    uuid = "78563412-aaaa-bbbb-cccc-1234567890ab"
+    assert parse_logged_uuid(LOG.format(state="Starting", thread=thread) + value) == uuid
+    for other in ("", value[:60], value.replace("UUID", "Name"), f"00:00:01.0 Guest Log: {value[17:]}"):
+        assert parse_logged_uuid(LOG.format(state="Starting", thread=thread) + other) == ""
+
+
 def test_a_log_that_has_just_been_opened_does_not_tell_yet():
     assert parse_log_head(LOG[: LOG.index("00:00:00.025")].format(thread="")) == LogHead(OPENED, None)
 
@@ -318,6 +330,13 @@ def test_a_log_tells_of_an_end_by_its_last_state(states):
     head = parse_log_head(log)
     assert head.ended == (states[-1] if states[-1] in {"PoweredOff", "Saved"} else "")
     assert head.away is states[-1].startswith("Teleport")
+
+
+def test_a_log_that_goes_on_tells_of_no_end():
+    log = LOG.format(state="Starting", thread="")
+    log += "00:00:03.091846 Console: Machine state changed to 'PoweredOff'\n"
+    head = parse_log_head(log, is_cut=True)
+    assert (head.ended, head.is_cut) == ("", True)
 
 
 def test_a_guest_that_writes_of_an_end_into_the_log_does_not_end():

@@ -6,6 +6,7 @@ The last ones start some, where that is possible; so do the contract's.
 import os
 import signal
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -167,7 +168,31 @@ def test_a_second_server_never_calls_a_machine_off_that_runs(vbox, clock, runnin
     for _ in range(3):
         seen = second.read(running)
         assert seen.raw.startswith("poweroff since"), "it knows nothing of the run"
-        assert seen.power_state in {PowerState.UNKNOWN, PowerState.STOPPING}, seen.raw
+        assert seen.power_state is PowerState.STOPPING, seen.raw
         clock.ahead_s += 600
+    assert f"`kill {vbox.pid(running)}`" in seen.stuck, "no person is asked for a word against it"
     second.close()
     vbox.wait_for_beat(running)
+
+
+def test_a_machine_that_hangs_and_was_never_read_is_known_by_its_log_and_can_be_killed(vbox, clock):
+    """Its own UUID would be another guest's, and the refusal has to name what ends its process."""
+    guest = replace(vbox.create_bootable(), uuid="12345678-aaaa-bbbb-cccc-1234567890ab")
+    vbox.run("modifyvm", guest.id, "--hardware-uuid", guest.uuid)
+    vbox.start(guest)
+    fresh = VirtualBoxHypervisor(vbox.settings(look_s=9.0, read_s=2.0), clock.now_s)
+    process = vbox.pid(guest)
+    os.kill(process, signal.SIGSTOP)
+    hung = wait_until(
+        lambda: [read for read in fresh.sweep() if read.guest.id == guest.id and read.stuck],
+        f"a reading of {guest} that hangs",
+        timeout_s=60.0,
+    )[0]
+    assert (hung.guest, hung.power_state) == (guest, PowerState.UNKNOWN)
+    command = hung.stuck.split("`")[1]
+    subprocess.run(command.split(" "), check=True, capture_output=True)
+    ended = wait_until(
+        lambda: fresh.read(guest) if vbox.pid(guest) is None else None, f"end of {guest}", timeout_s=60.0
+    )
+    fresh.close()
+    assert ended.power_state is PowerState.STOPPED, ended.raw

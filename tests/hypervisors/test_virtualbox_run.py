@@ -128,14 +128,21 @@ def test_much_output_on_both_ways_does_not_block():
     program = "for _ in range(20): os.write(1, b'x' * 65536); os.write(2, b'y' * 65536)"
     output = python(program).run("list", deadline_s=LONG_S)
     assert (len(output.stdout), len(output.stderr)) == (20 * 65536, 20 * 65536)
+    assert not output.is_cut
 
 
 def test_enough_is_enough(tmp_path):
     file = tmp_path / "pid"
     program = f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, b'x' * 100); time.sleep(3600)"
     output = python(program).run("list", deadline_s=LONG_S, enough_bytes=100)
-    assert (output.code, output.stdout) == (0, "x" * 100)
+    assert (output.code, output.stdout, output.is_cut) == (0, "x" * 100, True)
     gone(number_in(file))
+
+
+def test_as_much_as_is_enough_is_never_too_much():
+    more = MAX_BYTES + 65536
+    program = f"for _ in range({more // 65536 + 1}): os.write(1, b'x' * 65536)"
+    assert len(python(program).run("list", deadline_s=LONG_S, enough_bytes=more).stdout) >= more
 
 
 def once_slow(file: Path) -> Runner:

@@ -32,7 +32,7 @@ _SAVED = "refused, or discarded first (`saved_guest: discard`): its memory would
 _WAITS = "waits, for 20 s"
 _NOTHING = "nothing is known of it, and nothing is done to its node"
 _GONE = "refused: that alone is never an end; an agent that had read it off before goes by that"
-_ENDS = "refused; the reading names the process"
+_ENDS = "refused, also against a word; the way out is the end of its process, by `kill PID`"
 
 GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
     "One VBoxSVC": (
@@ -48,7 +48,9 @@ GROUPS: Final[dict[str, tuple[Situation, ...]]] = {
         Situation("killed while its memory was read back", ("killed-while-restoring",), _SAVED),
         Situation("its process was killed a moment ago", ("killed",), _FENCED),
         Situation(
-            "its process hangs (uninterruptible sleep)", ("frozen",), "not fenced; a stop kills the process"
+            "its process hangs (uninterruptible sleep)",
+            ("frozen",),
+            "refused, also with `--stop-guest`; the way out is `startvm UUID --type emergencystop`",
         ),
         Situation("ended by `startvm UUID --type emergencystop`", ("emergencystop",), _FENCED),
     ),

@@ -33,8 +33,8 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
 _OF_SESSION = (
-    "A session daemon needs `loginctl enable-linger USER`, or it loses sight of its guests at a logout, and "
-    "calls them off while they run on; rather use qemu:///system"
+    "A session daemon needs `loginctl enable-linger USER`{there}, or it loses sight of its guests at a "
+    "logout, and calls them off while they run on; rather use {system}"
 )
 
 
@@ -84,7 +84,7 @@ class LibvirtHypervisor:
             version=f"{driver} {version}, libvirt {library}",
             detail=f"{self._settings.uri} on {host}",
             can_power=can_power,
-            remarks=(*remarks, *([_OF_SESSION] if self._settings.of_session else [])),
+            remarks=(*remarks, *([_of_session(self._settings.uri)] if self._settings.of_session else [])),
         )
 
     def sweep(self) -> Sequence[Evidence]:
@@ -333,6 +333,14 @@ class _Look:
 
 def _saved(stats: dict[str, Any]) -> bool:
     return (stats.get("state.state"), stats.get("state.reason")) == SAVED
+
+
+def _of_session(uri: str) -> str:
+    """Say what a session daemon takes, and what to use instead: on the host that it is on."""
+    scheme, _, rest = uri.partition("://")
+    host = rest.partition("/")[0]
+    there = " on that host" if host else ""
+    return _OF_SESSION.format(there=there, system=f"{scheme}://{host}/system")
 
 
 def _dotted(version: int) -> str:

@@ -20,6 +20,7 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
+from fencer.hypervisors.libvirt.ssh import SshWay, way_of
 
 NO_SUPPORT = 3
 INVALID_ARGUMENT = 8
@@ -76,7 +77,7 @@ _SAID_CHARS = 600
 _TO_KNOW_A_HOST = (
     "ssh knows no host key, or another one, of what answers there. Compare its fingerprint with the host's "
     "own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are equal, take an old key "
-    "out of known_hosts (`ssh-keygen -R HOST`), and let ssh learn it (`ssh HOST true`), as the user that "
+    "out of known_hosts (`ssh-keygen -R {known_as}`), and let ssh learn it (`{command}`), as the user that "
     "fencer runs as"
 )
 _NO_RIGHT = {errno.EACCES, errno.EPERM}
@@ -121,7 +122,9 @@ def translate(
     kind = kind_of(code, origin, error.get_int1() or 0, text, opening=opening)
     said = f"{endpoint} ({uri}): {doing}: {_in_one_line(text)} (libvirt error {code}, from {origin})"
     if kind is HypervisorDenied and _STRANGER in text:
-        return kind(f"{said}. {_TO_KNOW_A_HOST}; then try `virsh -c '{uri}' list --all`")
+        way = way_of(uri) or SshWay("ssh HOST true", "HOST")  # by libssh, which keeps the same file
+        learn = _TO_KNOW_A_HOST.format(known_as=way.known_as, command=way.command)
+        return kind(f"{said}. {learn}; then try `virsh -c '{uri}' list --all`")
     return kind(f"{said}. {_way_out(kind, uri, guest, late=code in _LATE)}")
 
 

@@ -115,7 +115,10 @@ _HANDED_OVER = {(PAUSED, 2), (PAUSED, 12), (PAUSED, 13)}
 class Saved(Enum):
     """Where the memory of a saved guest is; the value says so to people, with the way out."""
 
-    MANAGED = ", in a managed save image, which `virsh managedsave-remove` discards"
+    MANAGED = (
+        ", in a managed save image (`saved_guest: discard` throws it away; by hand "
+        "`virsh managedsave-remove` and then `virsh start`)"
+    )
     FILE = (
         ", in no managed save image: in a file of `virsh save FILE`, which `virsh restore FILE` goes on "
         "from; or in an image that was removed"

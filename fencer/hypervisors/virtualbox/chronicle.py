@@ -206,7 +206,7 @@ def _off(now: _Record, log: LogHead, scene: Scene) -> Reading:
         cold_start=None,
         raw=", ".join(filter(None, (_words(machine), found.why))),
         way_out=found.way_out,
-        away=log.away,
+        away=log.away and now.suspects.own is None,
     )
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fencer.core.identity import canonical
@@ -30,7 +31,7 @@ from fencer.errors import (
 )
 from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.chronicle import UNASKED, Chronicle, is_alive, is_off, name_of_run
-from fencer.hypervisors.virtualbox.ended import Scene, needs_place
+from fencer.hypervisors.virtualbox.ended import LET_THROUGH, Scene, needs_place, untold_of
 from fencer.hypervisors.virtualbox.errors import Locked
 from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
@@ -79,6 +80,7 @@ class VirtualBoxHypervisor:
         self._host = Host(settings.endpoint, settings.command, settings.rest_s, now_s)
         self._chronicle = Chronicle()
         self._silence = Silence(settings.rest_s)
+        self._logged: dict[str, str] = {}
         self._wakes: tuple[Callable[[], None], ...] = ()
         # VirtualBox gives its registries no name; what an agent calls one by, another may call otherwise.
         self._witness = "virtualbox"
@@ -89,7 +91,7 @@ class VirtualBoxHypervisor:
         return self._settings.endpoint
 
     def describe(self) -> EndpointInfo:
-        """Ask VBoxManage for its version and all machines.
+        """Ask VBoxManage for its version and all machines, and their host for what an end may depend on.
 
         VirtualBox has no rights below a user's: who sees a machine may power it.
 
@@ -105,6 +107,7 @@ class VirtualBoxHypervisor:
             detail=f"{self._settings.tool}: {len(machines)} machine{'' if len(machines) == 1 else 's'}",
             can_power=True if machines else None,
             problems=self._problems(machines),
+            remarks=self._remarks(machines, budget),
         )
 
     def sweep(self) -> Sequence[Evidence]:
@@ -275,8 +278,9 @@ class VirtualBoxHypervisor:
         except Late as error:
             if not self._silence.hangs(uuid):
                 raise
-            ends = f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
-            raise Late(f"{error}. The machine's process may hang: then only {ends} ends it") from error
+            raise Late(
+                f"{error}. The machine's process may hang: then only {self._kill(uuid)} ends it"
+            ) from error
         except GuestNotFound:
             absent = self._absent(guest, uuid, began_s, budget)
             if absent is None:
@@ -289,7 +293,9 @@ class VirtualBoxHypervisor:
         began_s = self._now_s()
         silent_s = self._silence.rests_for_s(listed.uuid, began_s)
         if silent_s is not None:
-            return self._unread(listed, f"it did not answer {silent_s:.0f} s ago", began_s)
+            return self._unread(
+                listed, f"it did not answer {silent_s:.0f} s ago, nor before that", began_s, None
+            )
         try:
             return self._look(listed, budget)
         except GuestNotFound:
@@ -297,9 +303,9 @@ class VirtualBoxHypervisor:
         except Late as error:
             if budget.left_s() > 0:  # else it was not given all of its time
                 self._silence.missed(listed.uuid, self._now_s())
-            return self._unread(listed, str(error), began_s)
+            return self._unread(listed, str(error), began_s, budget)
         except HypervisorError as error:
-            return self._unread(listed, str(error), began_s)
+            return self._unread(listed, str(error), began_s, budget)
 
     def _look(self, listed: Listed, budget: Budget) -> Seen | Evidence:
         """Look at one machine, and at its log where that matters; raises as the port's `read`."""
@@ -308,7 +314,7 @@ class VirtualBoxHypervisor:
         self._silence.answered(uuid)
         if isinstance(machine, Unreadable):
             state = PowerState.STOPPING if machine.passing else PowerState.UNKNOWN
-            return self._unread(listed, machine.why, began_s, state)
+            return self._unread(listed, machine.why, began_s, budget, state, machine.way_out)
         log, bytes_ = None, LOG_BYTES if is_off(machine) else LOG_HEAD_BYTES
         if self._chronicle.needs_log(machine):
             log = self._tool.log_head(uuid, budget, bytes_)
@@ -371,11 +377,22 @@ class VirtualBoxHypervisor:
             witness=self._witness,
         )
 
+    def _kill(self, uuid: str) -> str:
+        """Return the command that ends a machine's process which obeys no more, as people would type it."""
+        return f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
+
     def _unread(
-        self, listed: Listed, why: str, began_s: float, state: PowerState = PowerState.UNKNOWN
+        self,
+        listed: Listed,
+        why: str,
+        began_s: float,
+        budget: Budget | None,
+        state: PowerState = PowerState.UNKNOWN,
+        way_out: str = "",
     ) -> Evidence:
-        known = self._chronicle.machine(listed.uuid)
-        hardware_uuid = known.hardware_uuid if known else listed.uuid
+        """Turn a look that told nothing into evidence. Without a budget nothing more is asked."""
+        known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
+        hardware_uuid = known.hardware_uuid if known else self._logged_uuid(listed, budget)
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
         return Evidence(
             guest=GuestRef(self.endpoint, listed.uuid, hardware_uuid, name),
@@ -386,7 +403,22 @@ class VirtualBoxHypervisor:
             raw=why,
             source="VBoxManage showvminfo",
             observed_at_s=began_s,
+            stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it"
+            if hangs
+            else way_out,
         )
+
+    def _logged_uuid(self, listed: Listed, budget: Budget | None) -> str:
+        """Return what UUID the guest of a machine sees that was never read: by its log.
+
+        If that does not tell, the machine's own, which it is unless somebody has set another. Without any, a
+        copy that hangs would be nobody's, and the node of which it is the guest be judged by the other copy.
+        """
+        asked = listed.uuid in self._logged or listed.name == NAME_OF_INACCESSIBLE
+        if budget and not asked:
+            with suppress(HypervisorError):
+                self._logged[listed.uuid] = self._tool.logged_uuid(listed.uuid, budget)
+        return self._logged.get(listed.uuid) or listed.uuid
 
     def _problems(self, machines: Sequence[Evidence]) -> tuple[str, ...]:
         if not machines:
@@ -397,6 +429,23 @@ class VirtualBoxHypervisor:
         return tuple(
             f"{name}: {reading.raw}. To change that: {reading.way_out}"
             for name, reading in self._chronicle.disbelieved()
+        )
+
+    def _remarks(self, machines: Sequence[Evidence], budget: Budget) -> tuple[str, ...]:
+        """Say whether the host tells what it will be asked for after a power loss: not only then."""
+        if budget.left_s() <= 0:  # machines that hang have taken it
+            return ()
+        known = (self._chronicle.machine(reading.guest.id) for reading in machines)
+        machine = next((one for one in known if one and one.settings_file), None)
+        scene = self._host.with_boot(self._host.listed(budget), budget)
+        if machine:
+            scene = self._host.with_place(scene, machine, budget)
+        untold = untold_of(scene, with_place=machine is not None)
+        if not untold:
+            return ()
+        return (
+            f"Its host does not tell ({untold}): after its power loss, or once VBoxSVC was killed, no end of "
+            f"a machine is proven. What would change this: {LET_THROUGH}.",
         )
 
     def _uuid(self, guest: GuestRef) -> str:

@@ -116,6 +116,17 @@ def is_contradicted(machine: Machine, log: LogHead) -> bool:
     return log.opened > machine.changed
 
 
+def untold_of(scene: Scene, *, with_place: bool) -> str:
+    """Say why a host does not tell all that an end may depend on; empty: it does.
+
+    Args:
+        scene: What it was asked.
+        with_place: Whether it was asked where a machine lies, too.
+    """
+    missing = scene.processes is None or scene.booted_s is None or (with_place and scene.place is None)
+    return scene.untold if missing else ""
+
+
 def needs_place(machine: Machine, log: LogHead) -> bool:
     """Whether it matters where a machine lies that is called off, and when its host was booted."""
     return not log.ended or is_contradicted(machine, log)
@@ -123,24 +134,39 @@ def needs_place(machine: Machine, log: LogHead) -> bool:
 
 def find(look: Look) -> Finding:
     """Judge a machine that VirtualBox calls off."""
+    if look.suspects.own:
+        return _of_living(look, look.suspects.own)
     if look.log.away:
         return Finding(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
+    if look.log.is_cut and not look.suspects.any:
+        why = "but its log is too long to be read to its end: the machine may have been teleported"
+        return Finding(Ending.OPEN, why, WAY_BACK)
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 
+def _of_living(look: Look, own: Process) -> Finding:
+    """Judge a machine whose own process is there: it runs, whatever is said of it, and until that has gone.
+
+    So this is never `Ending.OPEN`, which a person's word may close.
+    """
+    there = f"{own} is still there"
+    if look.scene.processes is None:
+        there = f"{own} was there when its host told last, which it does not now: {look.scene.untold}"
+    if is_contradicted(look.machine, look.log):
+        return Finding(Ending.SOON, f"{_began(look)}, and {there}", _its_end(own, look.machine))
+    if look.seen_for_s < ABORTED_FOR_S:
+        return Finding(Ending.SOON, f"but {there}")
+    return Finding(Ending.SOON, f"for {look.seen_for_s:.0f} s, but {there}", _its_end(own, look.machine))
+
+
 def _of_dated_end(look: Look) -> Finding:
-    own, seen_s = look.suspects.own, look.seen_for_s
-    if own and seen_s >= ABORTED_FOR_S:
-        return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {own} is still there", _second_server(own))
-    if own:
-        return Finding(Ending.SOON, f"but {own} is still there")
     if look.log.ended:
         return Finding(Ending.OVER)
     doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
     if look.machine.state.startswith("aborted"):
         return _of_aborted(look, doubt)
     told = "but its log tells of no end"
-    return Finding(Ending.OPEN, f"{told}, and {doubt}", WAY_OUT) if doubt else _by_quiet(look, told)
+    return Finding(Ending.OPEN, f"{told}, and {doubt}", _way_out(look)) if doubt else _by_quiet(look, told)
 
 
 def _of_aborted(look: Look, doubt: str) -> Finding:
@@ -157,16 +183,17 @@ def _of_aborted(look: Look, doubt: str) -> Finding:
     if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
         return Finding(Ending.SOON, why)
-    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", WAY_OUT)
+    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", _way_out(look))
 
 
 def _of_unknown_run(look: Look) -> Finding:
     opened, booted_s, place = look.log.opened, look.scene.booted_s, look.scene.place
-    began = f"but a run of it began at {date(opened)}: this VBoxSVC does not know of that one"
+    began = _began(look)
     if suspect := look.suspects.any:
-        return Finding(Ending.OPEN, f"{began}, and {suspect} may be it", _second_server(suspect))
+        way_out = f"process {suspect.pid} ended, or the VBoxSVC asked that runs it. {SECOND_SERVER}"
+        return Finding(Ending.OPEN, f"{began}, and {suspect} may be it", way_out)
     if untold := _untold(look):
-        return Finding(Ending.OPEN, f"{began}, and {untold}", WAY_OUT)
+        return Finding(Ending.OPEN, f"{began}, and {untold}", _way_out(look))
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
         return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
@@ -193,6 +220,12 @@ def _by_quiet(look: Look, told: str) -> Finding:
     return Finding(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
 
 
+def _way_out(look: Look) -> str:
+    """Say what would change a doubt: first that its host tells, where it does not."""
+    is_told = look.scene.processes is not None and look.scene.place is not None
+    return WAY_OUT if is_told else f"its host telling: {LET_THROUGH}; or {WAY_OUT}"
+
+
 def _untold(look: Look) -> str:
     """Say what has to be known of the host of a run, and is not; empty: all is known."""
     scene = look.scene
@@ -203,13 +236,25 @@ def _untold(look: Look) -> str:
     return ""
 
 
-def _second_server(suspect: Process) -> str:
-    return (
-        f"process {suspect.pid} ended, or the VBoxSVC asked that runs it. Has this user a second VBoxSVC? A "
-        "service with a private /tmp starts one, and so does whoever deletes /tmp/.vbox-USER-ipc"
-    )
+def _began(look: Look) -> str:
+    return f"but a run of it began at {date(look.log.opened)}: this VBoxSVC does not know of that one"
 
 
+def _its_end(own: Process, machine: Machine) -> str:
+    """Say what ends a process, and what else would do where it names the machine by what two may have."""
+    way_out = f"process {own.pid} runs it; to end it: `kill {own.pid}` on its host as the machines' user"
+    if machine.uuid not in own.line.lower():
+        way_out += "; or another name for this machine, if that process is another user's"
+    return f"{way_out}. {SECOND_SERVER}"
+
+
+SECOND_SERVER: Final = (
+    "Has this user a second VBoxSVC? A service with a private /tmp starts one, and so does whoever deletes "
+    "/tmp/.vbox-USER-ipc"
+)
+LET_THROUGH: Final = (
+    "a `command` that ends with VBoxManage, and lets `ps`, `cat` and `find` of that host through in its place"
+)
 WAY_OUT: Final = (
     "the machine started and stopped once, which VirtualBox then records, or --confirm-guest-off WHY if you "
     "know that it is off: it can have ended with its host or with a VBoxSVC that was killed"

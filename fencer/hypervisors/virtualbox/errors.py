@@ -21,7 +21,6 @@ from fencer.errors import (
 )
 from fencer.hypervisors.virtualbox.run import Output
 
-INACCESSIBLE = "inaccessible: its settings file cannot be read"
 _CALL_FAILED = 0x800706BE
 _INVALID_OBJECT_STATE = 0x80BB0007
 
@@ -119,6 +118,19 @@ def failure(output: Output, doing: str, endpoint: str, tool: str, guest: str = "
     return kind(f"{said}. {_way_out(kind, output, tool, guest)}")
 
 
+def hangs(tool: str) -> str:
+    """Say what to do, and what that costs, where an endpoint does not answer even what is about no machine.
+
+    Source: VirtualBox 7.2.22: of a frozen VBoxSVC every asking hangs; once it was killed, its machines beat
+    on for 11 to 15 s, then they ended.
+    """
+    return (
+        f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends it, "
+        "typed there, is `pkill -KILL -u USER -x VBoxSVC`, where USER is whose machines they are. That ends "
+        "all that run of them as well, without a shutdown, some 12 s later"
+    )
+
+
 def _first_words(output: Output) -> str:
     lines = (line.strip() for line in f"{output.stderr}\n{output.stdout}".split("\n"))
     first = next((line for line in lines if line), "it said nothing")
@@ -141,6 +153,8 @@ def _way_out(kind: type[HypervisorError], output: Output, tool: str, guest: str)
         return "Is VirtualBox installed there? Name the program with its path in `command`"
     if kind is HypervisorDenied:
         return f"Try `{tool} list vms` as the user that fencer runs as; it must end without a question"
+    if output.code == _SSH_FAILED and code_of(output) is None:
+        return f"ssh did not get in, so nothing was asked there. Try `{tool} list vms`"
     if kind is HypervisorUnreachable:
         return f"Try `{tool} list vms`; does VBoxSVC run there?"
     return f"Try `{tool} showvminfo {guest}`" if guest else f"Try `{tool} list vms`"

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+from uuid import UUID
 
 from fencer.core.identity import canonical
 from fencer.core.model import PowerState
@@ -58,6 +59,9 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
 _OPENED = re.compile(r"^[\d:.]+ +(?:\S+ +)?Log opened (\S+)$", re.MULTILINE)
 _STATE = re.compile(r"^[\d:.]+ +(?:\S+ +)?Console: Machine state changed to '(\w+)'$", re.MULTILINE)
+_CONFIGURED = re.compile(
+    r'^[\d:.]+ +(?:\S+ +)?UUID +<bytes> += "((?:[0-9a-f]{2} ){15}[0-9a-f]{2})"', re.MULTILINE
+)
 _BEGINNINGS = {"Starting": True, "Restoring": False, "TeleportingIn": False}
 _ENDS = frozenset({"PoweredOff", "Saved"})
 _LEAVINGS = frozenset({"Teleporting", "TeleportingPausedVM", "Teleported"})
@@ -110,12 +114,14 @@ class LogHead:
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
         ended: In which state that run says that it ended; empty: it does not, or its end was not read.
         away: Its last word is that its guest was teleported, or on the way: it may run on elsewhere.
+        is_cut: It goes on, and so may have another last word.
     """
 
     opened: str
     cold_start: bool | None
     ended: str = ""
     away: bool = False
+    is_cut: bool = False
 
 
 def parse_version(text: str) -> str:
@@ -180,8 +186,12 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
     return Machine(answered, hardware, pairs["name"], pairs["VMState"], changed, *places)
 
 
-def parse_log_head(text: str) -> LogHead:
+def parse_log_head(text: str, *, is_cut: bool = False) -> LogHead:
     """Read a log, or the head of one, ``showvminfo UUID --log 0``. Each run begins its own.
+
+    Args:
+        text: What was printed.
+        is_cut: That was not all.
 
     Raises:
         Malformed: it does not say when it was opened.
@@ -193,8 +203,19 @@ def parse_log_head(text: str) -> LogHead:
     if opened is None:
         raise Malformed(f"no log but {_shown(text)}")
     first, last = (states[0], states[-1]) if states else ("", "")
-    ended = last if last in _ENDS else ""
-    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), ended, last in _LEAVINGS)
+    ended = last if last in _ENDS and not is_cut else ""
+    return LogHead(moment(opened[1]), _BEGINNINGS.get(first), ended, last in _LEAVINGS, is_cut)
+
+
+def parse_logged_uuid(text: str) -> str:
+    """Read what UUID the guest sees out of a machine's log; empty: it does not tell.
+
+    In VirtualBox's own byte order, as ``hardwareuuid`` is.
+
+    Source: logs of VirtualBox 7.2: the first of its values in the dump of the configuration, after some 2 KB.
+    """
+    found = _CONFIGURED.search(text)
+    return str(UUID(bytes_le=bytes.fromhex(found[1]))) if found else ""
 
 
 def moment(text: str) -> str:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Final
 
 from fencer.errors import HypervisorDenied, HypervisorError, HypervisorProtocol, HypervisorUnreachable
@@ -41,11 +41,13 @@ class Output:
         code: Its exit code; negative: the signal that killed it.
         stdout: Decoded; what is no UTF-8 is replaced, and so are the line ends of Windows.
         stderr: The same.
+        is_cut: It had printed enough, and was ended for that.
     """
 
     code: int
     stdout: str
     stderr: str
+    is_cut: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -131,7 +133,7 @@ class Runner:
                 patience_s = min(_LOOK_S, until_s - now_s)
                 if (output := _first(attempts, selector, patience_s, enough_bytes)) is not None:
                     return output
-                if any(attempt.size > MAX_BYTES for attempt in attempts):
+                if any(attempt.size > max(MAX_BYTES, enough_bytes or 0) for attempt in attempts):
                     raise HypervisorProtocol(
                         f"{self._endpoint}: `{_line(words)}` prints more than {MAX_BYTES} bytes"
                     )
@@ -225,7 +227,7 @@ def _first(
     heard = {chosen.fileobj for chosen, _ in ready}
     for attempt in attempts:
         if enough_bytes is not None and len(attempt.stdout) >= enough_bytes:
-            return attempt.output(0)
+            return replace(attempt.output(0), is_cut=True)
         if not attempt.open:
             with suppress(subprocess.TimeoutExpired):
                 return attempt.output(attempt.process.wait(_LOOK_S))

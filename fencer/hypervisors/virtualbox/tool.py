@@ -12,10 +12,10 @@ from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.errors import (
     ACCESS_DENIED,
     IN_BETWEEN,
-    INACCESSIBLE,
     PASSING,
     code_of,
     failure,
+    hangs,
     kind_of,
     meets_leaving_server,
 )
@@ -27,10 +27,11 @@ from fencer.hypervisors.virtualbox.parse import (
     Malformed,
     parse_list,
     parse_log_head,
+    parse_logged_uuid,
     parse_machine,
     parse_version,
 )
-from fencer.hypervisors.virtualbox.run import Output, Runner
+from fencer.hypervisors.virtualbox.run import Late, Output, Runner
 
 PROGRAM = Path("/usr/lib/virtualbox/VBoxManage")
 """Where Debian's and Oracle's packages have the program; theirs on PATH is a script around it."""
@@ -41,7 +42,7 @@ ASKING_PAUSE_S = 0.3
 
 LOG_HEAD_BYTES = 8192
 """As much of a log as says how its run began, with a long list of extension packs before that."""
-LOG_BYTES = 2 * 1024 * 1024
+LOG_BYTES = 8 * 1024 * 1024
 """As much as is read for the end of a run; a week of one takes some 0.2 MB."""
 
 
@@ -105,10 +106,17 @@ class Unreadable:
     Attributes:
         why: For people.
         passing: It is on the way from one state to another.
+        way_out: What would change it, where waiting does not; empty: not known.
     """
 
     why: str
     passing: bool = False
+    way_out: str = ""
+
+
+_INACCESSIBLE = Unreadable(
+    "inaccessible: its settings file cannot be read", way_out="its settings file readable again"
+)
 
 
 class Tool:
@@ -159,7 +167,7 @@ class Tool:
                 break
             self.rest(ASKING_PAUSE_S)
         if code == ACCESS_DENIED and (known_inaccessible or self._calls_inaccessible(uuid, budget)):
-            return Unreadable(INACCESSIBLE)
+            return _INACCESSIBLE
         if code in PASSING:
             return Unreadable(f"on the way to another state: {PASSING[code]} (0x{code:08x})", passing=True)
         return Unreadable(IN_BETWEEN[code]) if code in IN_BETWEEN else self._shown(output, uuid)
@@ -171,7 +179,7 @@ class Tool:
         if output.code != 0:
             raise self._failure(output, f"cannot read machine {uuid}", uuid)
         try:
-            return parse_machine(output.stdout, uuid) or Unreadable(INACCESSIBLE)
+            return parse_machine(output.stdout, uuid) or _INACCESSIBLE
         except Malformed as error:
             raise self._garbled(f"showvminfo {uuid}", error) from error
 
@@ -182,9 +190,17 @@ class Tool:
             # Unregistered since its state was read, which is no word against that state.
             raise self._failure(output, f"cannot read the log of machine {uuid}", uuid)
         try:
-            return parse_log_head(output.stdout) if output.code == 0 else None
+            return parse_log_head(output.stdout, is_cut=output.is_cut) if output.code == 0 else None
         except Malformed:
             return None
+
+    def logged_uuid(self, uuid: str, budget: Budget) -> str:
+        """Return what UUID a machine's guest sees, by its newest log, which one that hangs has, too.
+
+        Empty: it is not told there.
+        """
+        output = self._read(budget, "showvminfo", uuid, "--log", "0", enough_bytes=LOG_HEAD_BYTES)
+        return parse_logged_uuid(output.stdout) if output.code == 0 else ""
 
     def order(self, doing: str, uuid: str, deadline_s: float, *words: str) -> None:
         """Have something done to a machine.
@@ -211,7 +227,10 @@ class Tool:
         self._runner.close()
 
     def _ask(self, doing: str, budget: Budget, *words: str) -> str:
-        output = self._read(budget, *words)
+        try:
+            output = self._read(budget, *words)
+        except Late as error:
+            raise Late(f"{error}. {hangs(self._settings.tool)}") from error
         if output.code != 0:
             raise self._failure(output, f"cannot {doing}")
         return output.stdout

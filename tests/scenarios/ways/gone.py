@@ -195,13 +195,14 @@ ROWS = [
     row(
         Reason.GUEST_SAVED,
         (happens(What.SAVE_TO_FILE), waits(10), everywhere(What.DAEMON_RESTART), waits(60), forgotten),
-        way("the guest started", "restored", do=[happens(What.RESTORE)], to=healthy),
+        way("the guest started", "restored", "`virsh restore FILE`", do=[happens(What.RESTORE)], to=healthy),
+        way("`virsh start` and delete the file", do=[DEAD, happens(What.START)], to=healthy),
         way(
-            "if its saved memory is gone for good, `kubectl annotate node k8s-2 fencer.dev/doubts-`",
-            do=[DEAD, unannotated(annotations.DOUBTS)],
+            "if you know that nobody will restore it: `fencer fence k8s-2 --confirm-guest-off WHY`",
+            WHY,
+            do=[DEAD, GIVEN],
             to=fenced,
         ),
-        way(WORD, WHY, do=[DEAD, GIVEN], to=fenced),
         beside=("its memory may lie in a file", SURE),
         more="to a file",
     ),

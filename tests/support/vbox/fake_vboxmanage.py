@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from datetime import UTC, datetime
+from uuid import UUID
 
 NOT_FOUND = "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component VirtualBoxWrap, interface IVirtualBox"
 LOCKED = "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007), component MachineWrap, interface IMachine"
@@ -198,10 +199,12 @@ def show_log(machine):
     head = "00:00:00.021348 VirtualBox VM 7.2.22_Debian r175245 linux.amd64 release log\n"
     opened = f"00:00:00.021350 Log opened {machine['log_opened']}000000Z\n"
     began = f"00:00:00.024768 Console: Machine state changed to '{machine.get('began', 'Starting')}'\n"
+    seen = " ".join(f"{byte:02x}" for byte in UUID(machine["hardware_uuid"]).bytes_le)
+    configured = f'00:00:00.190486   UUID              <bytes>   = "{seen}" (cb=16)\n'
     ran = "00:00:00.472628 Console: Machine state changed to 'Running'\n"
     end = f"00:00:09.091846 Console: Machine state changed to '{machine['log_ended']}'\n"
     rest = ran + "00:00:00.531278 Guest architecture: x86\n" * 1000
-    return head + opened + began + rest + (end if machine["log_ended"] else "")
+    return head + opened + began + configured + rest + (end if machine["log_ended"] else "")
 
 
 def control(_uuid, machine, rest):
