@@ -6,3 +6,6 @@ contract, `others` what is asked of adapters of others besides, `suite` puts bot
 what the contract asks for beside the port, `lab` the same as a package brings it, `needs` names what a lab
 may be unable to do, `plugin` is pytest's. Nothing else in fencer imports this room, nor pytest.
 """
+
+GROUP = "fencer.labs"
+"""Of entry points that name labs. It stands here, as `plugin` is loaded wherever fencer is installed."""

@@ -14,12 +14,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
+from fencer.contract import GROUP
 from fencer.contract.needs import ABILITIES
 from fencer.core.model import GuestRef
 from fencer.core.text import printable
 from fencer.hypervisors.guarded import with_place
-
-GROUP = "fencer.labs"
 
 
 class Lab(ABC):

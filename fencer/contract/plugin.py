@@ -4,7 +4,8 @@ It stands for the whole of `fencer.contract.suite`, beside whatever paths are ty
 taken instead of the whole. What a lab cannot do is said at the end, whatever else is shown.
 
 ``--adapter`` is a common name, and this plugin is there wherever fencer is installed. So it is taken only if
-nobody else has it, no conftest.py either; ``--fencer-adapter`` is there in any case.
+nobody else has it, no conftest.py either; ``--fencer-adapter`` is there in any case. And nothing else of
+fencer is imported here: whoever measures which lines are run has not begun yet.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.contract.lab import GROUP
+from fencer.contract import GROUP
 
 pytest.register_assert_rewrite(
     "fencer.contract.backstage", "fencer.contract.hypervisor", "fencer.contract.others"

@@ -1,6 +1,8 @@
 """The example adapter keeps the contract, as its author would see it; and what is said where nothing runs."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -97,6 +99,13 @@ def test_the_name_may_follow_the_option_and_be_that_of_a_folder(tmp_path, here):
     (here / "cells").mkdir()
     done = pytest_on(None, here, install_example(tmp_path), "--adapter", "cells", "-k", WHO_IT_IS)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_plugin_brings_nothing_else_of_fencer_along():
+    """It is loaded before coverage begins to count: whatever came with it had been run by no test."""
+    tell = "import sys, fencer.contract.plugin; print(*(name for name in sys.modules if 'fencer' in name))"
+    done = subprocess.run([sys.executable, "-c", tell], check=True, capture_output=True, text=True)
+    assert set(done.stdout.split()) == {"fencer", "fencer.contract", "fencer.contract.plugin"}
 
 
 THEIRS = "def pytest_addoption(parser): parser.addoption('--adapter', {})\n"
