@@ -190,7 +190,7 @@ def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box):
     node.nic_off()
     vbox.change(machine, state="poweroff", changed="2026-11-20T10:00:00.000000000", runs_unknown=True)
     try:
-        box.wait_for(name, ["refuse/guest_unknown"], began)
+        box.wait_for(name, ["refuse/guest_stopping"], began)
         stays(lambda: not box.lab.is_fenced(name), f"{name} is not fenced", for_s=WATCHED_S)
         config = str(box.operator.configure())
 

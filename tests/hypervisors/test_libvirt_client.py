@@ -70,6 +70,12 @@ def test_an_endpoint_that_cannot_be_reached_says_where_it_was_looked_for(uri):
 
 
 @pytest.mark.libvirt
+def test_the_driver_that_pretends_is_told_from_one_of_machines():
+    [problem] = make("test:///default").describe().problems
+    assert "no machine" in problem
+
+
+@pytest.mark.libvirt
 @pytest.mark.parametrize("uri", ["not a uri", "test://{folder}/no-world.xml"])
 def test_a_uri_that_means_nothing_is_not_called_unreachable(uri, tmp_path):
     (tmp_path / "no-world.xml").write_text("no XML")

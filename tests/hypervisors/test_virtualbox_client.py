@@ -352,6 +352,7 @@ def test_a_machine_whose_host_was_booted_since_it_ran_is_off(vbox, hypervisor):
 def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_for_a_while(
     vbox, hypervisor, clock
 ):
+    clock.stop()
     machine = vbox.add("k8s-1", "poweroff")
     before = hypervisor.read(machine)
     vbox.run("startvm", machine.id, "--type", "headless")
@@ -371,6 +372,7 @@ def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_
 
 
 def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
+    clock.stop()
     machine = runs(vbox)
     vbox.forget_runs()
     hypervisor.read(machine)

@@ -32,6 +32,7 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
+_PRETENCE = "libvirt's test driver only pretends: behind its guests is no machine, and its off proves nothing"
 _OF_SESSION = (
     "A session daemon needs `loginctl enable-linger USER`{there}, or it loses sight of its guests at a "
     "logout, and calls them off while they run on; rather use {system}"
@@ -84,6 +85,7 @@ class LibvirtHypervisor:
             version=f"{driver} {version}, libvirt {library}",
             detail=f"{self._settings.uri} on {host}",
             can_power=can_power,
+            problems=(_PRETENCE,) if driver == "TEST" else (),
             remarks=(*remarks, *([_of_session(self._settings.uri)] if self._settings.of_session else [])),
         )
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -141,13 +142,19 @@ class FakeVBox:
 
 
 class QuickClock:
-    """Real monotonic time, which the tests may set forward."""
+    """Real monotonic time, which the tests may set forward, and have stand still but for that."""
 
     def __init__(self) -> None:
         self.ahead_s = 0.0
+        self.stands_at_s: float | None = None
 
     def now_s(self) -> float:
-        return time.monotonic() + self.ahead_s
+        now_s = time.monotonic() if self.stands_at_s is None else self.stands_at_s
+        return now_s + self.ahead_s
+
+    def stop(self) -> None:
+        """Stand still, at a whole second: what is asked takes as long as this machine likes."""
+        self.stands_at_s = float(ceil(time.monotonic()))
 
 
 class FakeBackstage:
