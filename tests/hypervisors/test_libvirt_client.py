@@ -71,8 +71,8 @@ def test_an_endpoint_that_cannot_be_reached_says_where_it_was_looked_for(uri):
 
 @pytest.mark.libvirt
 def test_the_driver_that_pretends_is_told_from_one_of_machines():
-    [problem] = make("test:///default").describe().problems
-    assert "no machine" in problem
+    [remark] = make("test:///default").describe().remarks
+    assert "no machine" in remark
 
 
 @pytest.mark.libvirt

@@ -85,8 +85,7 @@ class LibvirtHypervisor:
             version=f"{driver} {version}, libvirt {library}",
             detail=f"{self._settings.uri} on {host}",
             can_power=can_power,
-            problems=(_PRETENCE,) if driver == "TEST" else (),
-            remarks=(*remarks, *([_of_session(self._settings.uri)] if self._settings.of_session else [])),
+            remarks=(*remarks, *self._remarks(driver)),
         )
 
     def sweep(self) -> Sequence[Evidence]:
@@ -256,6 +255,12 @@ class LibvirtHypervisor:
             now = chronicle.incarnation(guest.uuid.lower(), domain_id, chronicle.moment())
         if incarnation is not None and now != incarnation:
             raise GuestChanged(f"{guest}: {incarnation!r} was meant, it is {now!r} now; nothing was sent")
+
+    def _remarks(self, driver: str) -> Iterator[str]:
+        if driver == "TEST":
+            yield _PRETENCE
+        if self._settings.of_session:
+            yield _of_session(self._settings.uri)
 
     def _try_power(self) -> tuple[bool | None, tuple[str, ...]]:
         try:
