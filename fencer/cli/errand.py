@@ -93,17 +93,6 @@ class Errand:
             raise
         return judged, self.parts.clock.now_s() - began_s
 
-    def note(self) -> None:
-        """Write what has to be known of the node whatever follows: whose word is not believed.
-
-        An agent that has just begun has counted no silence: it does nothing else.
-
-        Raises:
-            ClusterError: the cluster could not be read.
-        """
-        self.progress.tells_steps = False
-        self.pursue(0, act=True)
-
     def refuse(self, judged: Judged, said: str = "refused") -> NoReturn:
         """Say no, why, and what would change that.
 

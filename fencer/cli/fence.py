@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,20 +13,9 @@ from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.telling import fenced_age, guest_of, last_said
 from fencer.cli.wire import Wiring
 from fencer.core.fence import is_named, left_to_clear
-from fencer.core.model import (
-    Check,
-    Decision,
-    Intent,
-    Observation,
-    Outcome,
-    PowerState,
-    Reason,
-    Verdict,
-    Word,
-)
+from fencer.core.model import Intent, Observation, PowerState, Reason, Verdict, Word
 from fencer.core.pods import clearable, to_release
-from fencer.core.policy import PausedGuest, SavedGuest
-from fencer.core.proof import reads_off
+from fencer.core.policy import PausedGuest
 from fencer.core.reasons import TEXTS, says
 from fencer.core.rung import Objection
 from fencer.core.text import age, count
@@ -96,11 +84,6 @@ def fence(  # noqa: PLR0913 - one for each option
         _refuse_misnamed(task, before)
         if _is_done(task, before) or _is_needless(before):
             return
-        refusal = _refused_for_good(task, before)
-        if refusal is not None:
-            if not dry_run:
-                task.note()
-            task.refuse(refusal)
         if not dry_run:
             consent(list(_plan(task, before)), f"Fence {clean(task.node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)
@@ -151,22 +134,6 @@ def _is_needless(judged: Judged) -> bool:
     if isinstance(left, Objection):
         tell(f"nothing to do: {TEXTS[left.reason].says} ({clean(left.seen)}). It is not tainted.")
     return isinstance(left, Objection)
-
-
-def _refused_for_good(task: Errand, judged: Judged) -> Judged | None:
-    """Return the refusal that no silence would change: memory on disk; None: there may be a fence."""
-    seen, policy, decision = judged.observation, task.parts.policy, judged.decision
-    evidence = seen.evidence
-    if decision.verdict is not Verdict.WAIT or seen.node.fenced or evidence is None:
-        return None
-    saved = evidence.power_state is PowerState.SAVED
-    if (saved and policy.saved_guest is SavedGuest.DISCARD) or (not saved and task.word.guest_off_why):
-        return None
-    answer = reads_off(evidence, policy)
-    if not isinstance(answer, Objection) or answer.reason is not Reason.GUEST_SAVED:
-        return None
-    check = Check("off", Outcome.FAILED, answer.seen, answer.needs)
-    return replace(judged, decision=Decision(answer.verdict, answer.reason, (check,), guest=decision.guest))
 
 
 def _plan(task: Errand, judged: Judged) -> Iterator[str]:

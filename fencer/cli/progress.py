@@ -90,18 +90,12 @@ class Progress:
     def __init__(self, wall: Callable[[], datetime]) -> None:
         self.done: list[Action] = []
         """What was carried out."""
-        self.tells_steps = True
-        """Whether decisions are shown, or only what is done."""
         self._wall = wall
         self._failed = ""
 
     def decided(self, _node: NodeView, decision: Decision) -> None:
         """Show a step on the way. An ending is told by whoever asked for it."""
-        if (
-            decision.verdict is Verdict.REFUSE
-            or decision.reason is Reason.CLOSER_LOOK
-            or not self.tells_steps
-        ):
+        if decision.verdict is Verdict.REFUSE or decision.reason is Reason.CLOSER_LOOK:
             return
         what, detail = STEPS.get(decision.reason, (decision.verdict.value, TEXTS[decision.reason].says))
         text = detail if isinstance(detail, str) else _seen(decision, detail)

@@ -2,9 +2,9 @@
 
 A doubt stands on the Node, so that neither a restart nor another agent forgets it, until that hypervisor
 reads the guest RUNNING on that host again (one about saved memory: restored), or the node is bound to another
-guest. It makes the off readings
-of that one witness UNKNOWN: an operator's word still proves. That its host has no power, or was fenced by HA,
-ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
+guest. It makes the off readings of that one witness UNKNOWN: an operator's word still proves. That its host
+has no power, or was fenced by HA, ends a doubt about a witness that was wrong, but none about memory that is
+elsewhere.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
     state, raw = evidence.power_state, evidence.raw
     if evidence.gone:
         return Passed(f"{raw}; its end was recorded" if state is PowerState.ABSENT else raw)
-    if state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST:
+    if state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST and not evidence.filed:
         return Passed(f"{raw}; trusted not to be resumed (paused_guest: trust)")
     if state is PowerState.ABSENT and not evidence.conclusive:
         return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, raw, "a live reading of the guest", 0.0)

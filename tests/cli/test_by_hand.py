@@ -264,25 +264,6 @@ def test_a_guest_saved_to_a_file_is_never_told_to_be_discarded(saved_guest, forg
         assert "discard" not in told
 
 
-def test_memory_on_disk_is_refused_at_once_and_noted_first():
-    """No silence would change it; and whoever removes the image by hand has not proven anything by that."""
-    for happens in (What.SAVE, What.SAVE_TO_FILE):
-        lab = Lab()
-        lab.passes(30, watched=True)
-        lab.breaks(happens, "k8s-2")
-        lab.passes(15)
-        before_s = lab.simulation.clock.now_s()
-        dry = lab.run("fence", "k8s-2", "--dry-run")
-        assert (dry.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, False)
-        wet = lab.run("fence", "k8s-2", "--yes")
-        assert (wet.exit_code, annotations.DOUBTS in node(lab).annotations) == (1, True)
-        for result in (dry, wet):
-            assert "refused: its guest's memory is on disk" in result.output
-            assert "waiting" not in result.output
-            assert "will be deleted" not in result.output
-        assert lab.simulation.clock.now_s() - before_s < 5
-
-
 def test_a_word_is_still_taken_for_memory_in_a_file():
     lab = Lab()
     lab.passes(30, watched=True)

@@ -461,6 +461,12 @@ class TestPausedGuests:
         short = GuestHistory(run(PowerState.PAUSED, since_s=NOW_S - 30))
         assert decide(in_state(PowerState.PAUSED, history=short), trusting).reason is Reason.NOT_HELD
 
+    def test_trust_is_in_the_pause_and_not_in_a_file_of_the_same_memory(self):
+        """Nobody resumes it; but another restore of the file goes on with it, too."""
+        trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+        beside = in_state(PowerState.PAUSED, evidence=evidence(PowerState.PAUSED, filed=True))
+        assert decide(beside, trusting).verdict is Verdict.REFUSE
+
     def test_trust_is_in_people_and_not_in_storage_that_heals(self):
         trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
         stalled = in_state(
