@@ -1,7 +1,8 @@
 """One table of what a drain does, for both of its implementations: the guest's and the agent's.
 
-Plain data. `PODS`: which pods are evicted, kept or waited for. `ANSWERS`: what the API server's answers to an
-eviction mean. Bodies are as kube-apiserver 1.36 sends them, shortened.
+Plain data. `PODS`: which pods are evicted, kept or waited for. `LATER`: what becomes of those that come after a
+drain has begun. `ANSWERS`: what the API server's answers to an eviction mean. Bodies are as kube-apiserver 1.36
+sends them, shortened.
 """
 
 from typing import Any, NamedTuple
@@ -91,6 +92,57 @@ PODS = (
         "with an emptyDir to be lost", "evict", _owned(_REPLICA_SET), _EMPTY_DIR, delete_emptydir_data=True
     ),
 )
+
+
+class LaterCase(NamedTuple):
+    """A pod that is bound to the node after a drain has fixed whom it moves, and what becomes of it.
+
+    Attributes:
+        name: Why this case is here.
+        returns: It is named and left: what tolerates the cordon would only come back again.
+        tolerations: Its `spec.tolerations`.
+        meta: More of its metadata; None: of a Deployment.
+    """
+
+    name: str
+    returns: bool
+    tolerations: list[Json]
+    meta: Json | None = None
+
+    def pod(self) -> Json:
+        """Return the pod as the API server would."""
+        meta = _owned(_REPLICA_SET) if self.meta is None else self.meta
+        return PodCase(self.name, "", meta, {"tolerations": self.tolerations}).pod()
+
+
+_CORDON = {"key": "node.kubernetes.io/unschedulable"}
+_EXISTS = {"operator": "Exists"}
+_BY_ADMISSION = [
+    {"key": f"node.kubernetes.io/{what}", **_EXISTS, "effect": "NoExecute", "tolerationSeconds": 300}
+    for what in ("not-ready", "unreachable")
+]
+
+LATER = (
+    LaterCase("tolerates everything", True, [_EXISTS]),
+    LaterCase("tolerates everything, by its last word", True, [*_BY_ADMISSION, _EXISTS]),
+    LaterCase("tolerates the cordon", True, [{**_CORDON, **_EXISTS, "effect": "NoSchedule"}]),
+    LaterCase("tolerates the cordon, whatever it does", True, [{**_CORDON, **_EXISTS}]),
+    LaterCase("tolerates a cordon without a value, as it is", True, [{**_CORDON, "operator": "Equal"}]),
+    LaterCase("tolerates a cordon by the default operator", True, [{**_CORDON, "effect": "NoSchedule"}]),
+    LaterCase("tolerates whatever keeps pods off", True, [{**_EXISTS, "effect": "NoSchedule"}]),
+    LaterCase("tolerates everything, deleted by now", True, [_EXISTS], {**_owned(_REPLICA_SET), **_DELETED}),
+    LaterCase("tolerates everything, without a controller", True, [_EXISTS], {}),
+    LaterCase("tolerates nothing", False, []),
+    LaterCase("tolerates what admission gives to all", False, _BY_ADMISSION),
+    LaterCase("tolerates another value", False, [{**_CORDON, "operator": "Equal", "value": "true"}]),
+    LaterCase(
+        "tolerates to be evicted by it, not to be kept off", False, [{**_EXISTS, "effect": "NoExecute"}]
+    ),
+    LaterCase("tolerates another taint", False, [{"key": "node.kubernetes.io/not-ready", **_EXISTS}]),
+    LaterCase("tolerates by numbers", False, [{**_CORDON, "operator": "Gt", "value": "1"}]),
+)
+"""Source: k8s.io/api core/v1 toleration.go, ToleratesTaint; the cordon is the taint
+node.kubernetes.io/unschedulable:NoSchedule without a value (kubernetes pkg/scheduler, NodeUnschedulable)."""
 
 
 class AnswerCase(NamedTuple):
