@@ -1,8 +1,8 @@
 """One table of what a drain does, for both of its implementations: the guest's and the agent's.
 
-Plain data. `PODS`: which pods are evicted, kept or waited for. `LATER`: what becomes of those that come after a
-drain has begun. `ANSWERS`: what the API server's answers to an eviction mean. Bodies are as kube-apiserver 1.36
-sends them, shortened.
+Plain data. `PODS`: which pods are evicted, kept or waited for. `LATER`: what becomes of those that come after
+a drain has begun. `ANSWERS`: what the API server's answers to an eviction mean. Bodies are as kube-apiserver
+1.36 sends them, shortened.
 """
 
 from typing import Any, NamedTuple
