@@ -573,6 +573,7 @@ class PodView:
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
         ports: It declares container ports.
+        tolerates_cordon: It may be scheduled to a node that is cordoned.
     """
 
     namespace: str
@@ -595,6 +596,7 @@ class PodView:
     cpu_m: int = 0
     memory_b: int = 0
     ports: bool = False
+    tolerates_cordon: bool = False
 
     @property
     def finished(self) -> bool:

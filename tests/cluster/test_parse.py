@@ -23,6 +23,7 @@ from fencer.core.model import (
     Unreadable,
 )
 from fencer.errors import ClusterProtocol
+from tests.drain_cases import LATER, LaterCase
 
 OUT = "node.kubernetes.io/out-of-service"
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
@@ -194,6 +195,7 @@ def test_a_whole_pod():
         terminating=True,
         mirror=True,
         tolerates_out_of_service=True,
+        tolerates_cordon=True,
         finalizers=("batch.kubernetes.io/job-tracking",),
     )
 
@@ -339,6 +341,13 @@ def test_the_first_toleration_that_matches_counts():
     assert parse.tolerates_out_of_service([no_match, for_ever, at_once], terminating=False)
 
 
+@pytest.mark.parametrize("case", LATER, ids=lambda case: case.name)
+def test_which_pods_a_cordon_does_not_keep_off(case: LaterCase):
+    body = case.pod()
+    body["metadata"]["resourceVersion"] = "1"
+    assert parse.pod(body).tolerates_cordon is case.returns
+
+
 def test_attachments():
     data = {
         "metadata": {"name": "va", "uid": "u", "deletionTimestamp": "T"},
@@ -410,6 +419,7 @@ def test_any_json_is_read_or_refused_with_our_own_error(data):
         lambda data: fields.items(data, "PodList"),
         lambda data: parse.set_aside(read_node, data),
         lambda data: parse.tolerates_out_of_service([data], terminating=False),
+        lambda data: parse.tolerates_cordon([data]),
     ):
         refused_or_read(read, data)
 
