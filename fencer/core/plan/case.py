@@ -11,6 +11,10 @@ from fencer.core.drain import Filters, Lot, lot
 from fencer.core.inventory import Budget, Inventory, Machine, Tenant
 from fencer.core.model import PodView
 
+LEAST_GRACE_S = 1.0
+"""A drain gives every pod so long to end, whatever its spec says: with 0 s the API server would forget it
+while it still runs, and its replacement would run beside it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -127,6 +131,11 @@ class Case:
 def family(pod: PodView) -> tuple[str, str]:
     """Return what a pod has in common with the others of its controller."""
     return pod.namespace, pod.controller
+
+
+def grace_s(pod: PodView) -> float:
+    """Return how long a pod may take to end, in seconds."""
+    return max(pod.grace_s, LEAST_GRACE_S)
 
 
 def called(tenants: Sequence[Tenant]) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 
 from fencer.core.drain import Lot
 from fencer.core.inventory import Budget, Tenant
-from fencer.core.plan.case import Case
+from fencer.core.plan.case import Case, grace_s
 
 END_LOW_S = 1.0
 """A program that heeds SIGTERM."""
@@ -53,7 +53,7 @@ def of_node(case: Case, name: str, moving: Collection[str]) -> tuple[float, floa
     leaving = case.leaving_from(name)
     going = [*leaving, *case.of_lot(name, Lot.LEAVING)]
     waves = [_waves(budget.allowed, group, moving) for budget, group in _groups(case, leaving)]
-    end_s = max((one.pod.grace_s for one in going), default=0.0)
+    end_s = max((grace_s(one.pod) for one in going), default=0.0)
     spans = [*waves, (min(END_LOW_S, end_s), end_s)]
     release = VOLUME_S if any(one.pod.uid in moving for one in leaving) else (0.0, 0.0)
     low_s = max(low for low, _ in spans) + release[0] + min(SHUTDOWN_LOW_S, case.terms.shutdown_s)
@@ -81,9 +81,8 @@ def _groups(case: Case, leaving: Sequence[Tenant]) -> list[tuple[Budget, list[Te
 def _waves(allowed: int, group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
     pauses = -(-len(group) // allowed) - 1
     low_s, high_s = _back(group, moving)
-    grace_s = max(one.pod.grace_s for one in group)
-    end_s = min(END_LOW_S, grace_s)
-    return pauses * (end_s + low_s) + end_s, pauses * (grace_s + high_s) + grace_s
+    end_s = max(grace_s(one.pod) for one in group)
+    return pauses * (END_LOW_S + low_s) + END_LOW_S, pauses * (end_s + high_s) + end_s
 
 
 def _back(group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
