@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from fencer.cluster import hooks
-from fencer.cluster.fields import expect, flag, mapping, number, required, sequence, text, texts
+from fencer.cluster.fields import expect, flag, number, required, sequence, text, texts
 from fencer.core.inventory import Container
 
 DEFAULT_GRACE_S = 30.0
@@ -91,18 +91,6 @@ def waiting(data: Any) -> tuple[str, int]:
     return max(found, key=lambda one: (bool(one[0]), one[1]), default=("", 0))
 
 
-def ports(data: Any) -> bool:
-    """Whether a container declares a port."""
-    return any(sequence(container, "ports") for container in _lasting(data))
-
-
-def pre_stop(data: Any) -> bool:
-    """Whether every container that serves has a preStop hook: those with ports, or all where none has any."""
-    lasting = _lasting(data)
-    serving = [container for container in lasting if sequence(container, "ports")] or lasting
-    return bool(serving) and all(_hooked(container) for container in serving)
-
-
 def requests(data: Any) -> Requests:
     """Return what the scheduler sets aside: containers together, or an init container's peak; and overhead.
 
@@ -157,7 +145,3 @@ def _port_names(container: Any) -> Iterator[str]:
             yield name
         if (written := number(port, "containerPort")) is not None:
             yield str(written)
-
-
-def _hooked(container: Any) -> bool:
-    return bool(mapping(container, "lifecycle", "preStop"))

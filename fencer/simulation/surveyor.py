@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
-from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
+from fencer.core.inventory import (
+    Budget,
+    Claim,
+    Container,
+    Hook,
+    Inventory,
+    Look,
+    Machine,
+    Service,
+    Tenant,
+    Volume,
+)
+from fencer.core.model import PodView
 from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
@@ -28,6 +41,10 @@ class SimulatedSurveyor:
         """Workloads to which a Service of their name leads."""
         self.local: dict[str, str] = {}
         """Claim → the only node that has its volume."""
+        self.hooks: dict[str, Hook] = {}
+        """Workload → the preStop hook of its pods' containers."""
+        self.crashing: dict[str, int] = {}
+        """Workload whose pods are in a crash loop → how often their containers were started anew."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
         self._api = api
@@ -36,7 +53,7 @@ class SimulatedSurveyor:
     def survey(self) -> Inventory:
         """Look at everything."""
         nodes = [fact.node for fact in self._cluster.roster().facts]
-        pods = [Tenant(pod, node.name) for node in nodes for pod in self._cluster.pods(node.name)]
+        pods = [self._tenant(pod, node.name) for node in nodes for pod in self._cluster.pods(node.name)]
         claimed = [(one.pod.namespace, claim) for one in pods for claim in one.pod.claims]
         budgets = tuple(self._budget(budget, pods) for budget in self._api.budgets)
         services = tuple(Service("demo", name, _of(name)) for name in self.services)
@@ -53,6 +70,17 @@ class SimulatedSurveyor:
 
     def _may(self, right: str, look: Look[T]) -> Look[T]:
         return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
+
+    def _tenant(self, pod: PodView, node: str) -> Tenant:
+        workload = dict(pod.labels).get("app", "")
+        restarts = self.crashing.get(workload, 0)
+        return Tenant(
+            replace(pod, ready=pod.ready and not restarts),
+            node,
+            containers=(Container("main", hook=self.hooks.get(workload)),),
+            waiting="CrashLoopBackOff" if restarts else "",
+            restarts=restarts,
+        )
 
     def _budget(self, budget: ApiBudget, pods: list[Tenant]) -> Budget:
         """Count as the disruption controller does."""

@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fencer.core.drain import Filters, Lot, lot
+from fencer.core.evictions import LEAST_GRACE_S
 from fencer.core.inventory import Budget, Inventory, Machine, Tenant
 from fencer.core.model import PodView
-
-LEAST_GRACE_S = 1.0
-"""A drain gives every pod so long to end, whatever its spec says: with 0 s the API server would forget it
-while it still runs, and its replacement would run beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def family(pod: PodView) -> tuple[str, str]:
 
 
 def grace_s(pod: PodView) -> float:
-    """Return how long a pod may take to end, in seconds."""
+    """Return how long a pod may take to end, in seconds: a drain gives it some time at least."""
     return max(pod.grace_s, LEAST_GRACE_S)
 
 

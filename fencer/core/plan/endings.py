@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fencer.core.drain import Lot
+from fencer.core.evictions import LEAST_GRACE_S
 from fencer.core.inventory import Container, Service, Tenant
-from fencer.core.plan.case import LEAST_GRACE_S, Case, by_family, called, grace_s, names_of
+from fencer.core.plan.case import Case, by_family, called, grace_s, names_of
 from fencer.core.plan.words import Finding, What
+from fencer.core.roster import TOLERATES
 
 KILLED_S = 2.0
 """What a container has left where its hook took all of the grace period. Source: kubernetes
@@ -181,10 +183,7 @@ def _graces(case: Case) -> Iterator[Finding]:
 def _returning(case: Case) -> Iterator[Finding]:
     """Name the pods that a cordon does not keep off: the controller's next one may be bound to this node."""
     for group in by_family(one for one in case.leaving if one.pod.tolerates_cordon and one.pod.controller):
-        text = (
-            "tolerates the cordon: may come back to this node after its eviction, and the drain leaves it "
-            "then"
-        )
+        text = f"{TOLERATES}: may come back to this node after its eviction, and the drain leaves it then"
         way = "a node affinity, or tolerations that are narrower"
         yield Finding(What.COMES_BACK, called(group), text, way, names_of(group))
 
