@@ -873,6 +873,10 @@ def test_unless_told_otherwise_a_drain_waits_ten_minutes(grace_s, expected):
 # -- how long -----------------------------------------------------------------------------------------------
 
 
+SOON_S = 6
+"""The hook of the pods here, and a second."""
+
+
 def takes(seen, *names, **terms):
     span = plan(names or ("k8s-1",), seen, Terms(**terms)).takes
     return span.low_s, span.high_s
@@ -885,48 +889,64 @@ def test_an_empty_node_takes_its_shutdown():
 
 def test_evictions_go_in_parallel_and_the_longest_grace_counts():
     pods = (pod("web-a", grace_s=30.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
-    assert takes(inventory(*pods)) == (1 + 5.0, 50 + 60.0)
+    assert takes(inventory(*pods)) == (SOON_S + 5.0, 50 + 60.0)
+
+
+@pytest.mark.parametrize(
+    ("containers", "soon_s"),
+    [((BARE,), 1), ((QUITS,), 1), ((waits(9.0),), 10), ((waits(9.0), waits(12.0)), 13), ((waits(90.0),), 30)],
+)
+def test_a_pod_ends_after_its_hook_at_the_soonest_and_its_grace_period_at_the_latest(containers, soon_s):
+    tenant = pod("web-a", containers=containers)
+    assert takes(inventory(tenant, TWO[1])) == (soon_s + 5, 30 + 60)
+    waves = inventory(tenant, pod("web-b", containers=containers), budgets=(budget(),))
+    assert takes(waves) == (2 * soon_s + BACK_S[0] + 5, 2 * 30 + BACK_S[1] + 60)
+
+
+def test_how_far_the_hook_of_a_pod_is_that_is_leaving_already_is_not_known():
+    leaving = pod("web-a", terminating=True, containers=(waits(9.0),))
+    assert takes(inventory(leaving)) == (1 + 5, 30 + 60)
 
 
 def test_a_budget_makes_waves_and_each_waits_for_the_replacements():
     pods = [pod(f"web-{letter}") for letter in "abc"]
     seen = inventory(*pods, budgets=(budget(allowed=2, desired=1, healthy=3, expected=3),))
-    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 30 + BACK_S[1] + 30 + 60)
+    assert takes(seen) == (SOON_S + BACK_S[0] + SOON_S + 5, 30 + BACK_S[1] + 30 + 60)
 
 
 def test_waves_take_as_long_as_the_slowest_pod_and_one_at_a_time_is_waves_too():
     pods = (pod("web-a", grace_s=10.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
     seen = inventory(*pods, budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),))
-    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 50 + BACK_S[1] + 50 + 60)
+    assert takes(seen) == (SOON_S + BACK_S[0] + SOON_S + 5, 50 + BACK_S[1] + 50 + 60)
 
 
 def test_a_replacement_with_a_volume_waits_until_that_is_detached_here_and_attached_there():
     """Though only one of the pods has one that follows it."""
     pods = [db(f"db-{number}") for number in range(2)]
     seen = inventory(*pods, budgets=(budget(),), claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
-    waves = (1 + (5 + 2 * 2) + 1, 30 + (60 + 2 * 60) + 30)
+    waves = (SOON_S + (5 + 2 * 2) + SOON_S, 30 + (60 + 2 * 60) + 30)
     assert takes(seen) == (waves[0] + 2 + 5, waves[1] + 60 + 60)
 
 
 def test_a_volume_that_many_nodes_may_use_at_once_is_not_waited_for():
     seen = inventory(*DBS, claims=[claim_of("db-0", one_node=False)], volumes=[Volume("pv-1")])
-    assert takes(seen) == (6, 90)
+    assert takes(seen) == (SOON_S + 5, 90)
 
 
 @pytest.mark.parametrize("unseen", ["claims", "volumes"])
 def test_while_volumes_are_not_known_each_claim_may_be_one_that_moves_and_a_pod_without_has_none(unseen):
     known = inventory(*DBS)
-    assert takes(replace(known, **{unseen: DENIED})) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
-    assert takes(replace(inventory(*TWO), **{unseen: DENIED})) == (6, 90)
+    assert takes(replace(known, **{unseen: DENIED})) == (SOON_S + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+    assert takes(replace(inventory(*TWO), **{unseen: DENIED})) == (SOON_S + 5, 90)
 
 
 def test_volumes_are_waited_for():
     seen = inventory(*DBS, claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
-    assert takes(seen) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+    assert takes(seen) == (SOON_S + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
 
 
 def test_between_two_nodes_what_left_the_first_has_to_be_ready():
-    assert takes(inventory(*TWO), "k8s-1", "k8s-2") == (2 * 6 + BACK_S[0], 2 * 90 + BACK_S[1])
+    assert takes(inventory(*TWO), "k8s-1", "k8s-2") == (2 * (SOON_S + 5) + BACK_S[0], 2 * 90 + BACK_S[1])
     assert takes(inventory(), "k8s-1", "k8s-2") == (10, 120)
 
 
@@ -938,7 +958,7 @@ def test_a_pod_that_is_leaving_already_is_waited_for():
 def test_what_blocks_has_no_end():
     seen = inventory(*TWO, budgets=(budget(allowed=0, desired=2),))
     (node,) = plan(("k8s-1",), seen, Terms()).nodes
-    assert takes(seen) == (6, None)
+    assert takes(seen) == (SOON_S + 5, None)
     assert node.takes.high_s is None
 
 
