@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
-from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
-from fencer.core.model import NodeView
+from fencer.core.inventory import (
+    Budget,
+    Claim,
+    Container,
+    Hook,
+    Inventory,
+    Look,
+    Machine,
+    Service,
+    Tenant,
+    Volume,
+)
+from fencer.core.model import NodeView, PodView
 from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
@@ -29,6 +41,10 @@ class SimulatedSurveyor:
         """Workloads to which a Service of their name leads."""
         self.local: dict[str, str] = {}
         """Claim → the only node that has its volume."""
+        self.hooks: dict[str, Hook] = {}
+        """Workload → the preStop hook of its pods' containers."""
+        self.crashing: dict[str, int] = {}
+        """Workload whose pods are in a crash loop → how often their containers were started anew."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
         self._api = api
@@ -60,10 +76,23 @@ class SimulatedSurveyor:
         return [fact.node for fact in self._cluster.roster().facts]
 
     def _pods(self) -> list[Tenant]:
-        return [Tenant(pod, node.name) for node in self._nodes() for pod in self._cluster.pods(node.name)]
+        return [
+            self._tenant(pod, node.name) for node in self._nodes() for pod in self._cluster.pods(node.name)
+        ]
 
     def _may(self, right: str, look: Look[T]) -> Look[T]:
         return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
+
+    def _tenant(self, pod: PodView, node: str) -> Tenant:
+        workload = dict(pod.labels).get("app", "")
+        restarts = self.crashing.get(workload, 0)
+        return Tenant(
+            replace(pod, ready=pod.ready and not restarts),
+            node,
+            containers=(Container("main", hook=self.hooks.get(workload)),),
+            waiting="CrashLoopBackOff" if restarts else "",
+            restarts=restarts,
+        )
 
     def _budget(self, budget: ApiBudget, pods: list[Tenant]) -> Budget:
         """Count as the disruption controller does."""
