@@ -167,7 +167,11 @@ def _drain(options: argparse.Namespace) -> int:
         start=started(run),
         shutdown=not options.now,
     )
-    return drain.drain(client, plan, _say)
+    code = drain.drain(client, plan, _say)
+    if plan.shutdown and going_down(run) is False:
+        # The cordon stands, and the drain's unit is stopped: the next shutdown would drain nothing.
+        _say("the shutdown was called off: `systemctl start default.target` brings this node back")
+    return code
 
 
 def _uncordon(options: argparse.Namespace) -> int:

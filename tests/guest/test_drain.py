@@ -1,10 +1,14 @@
 """A whole drain, and what becomes of its cordon: against a server that has one node, and controllers."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,8 +21,9 @@ from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, Cordon, read_cordon
 from fencer.guest.rules import Filters
+from fencer.guest.system import boot_id
 from fencer.guest.uncordon import uncordon
-from tests.controlplane.certificates import Authority
+from tests.controlplane.certificates import Authority, kubeconfig
 from tests.guest.serving import send, serving
 
 BOOT, START, LATER_START = "b-1", "7000000", "9000000"
@@ -280,3 +285,83 @@ def test_after_a_soft_reboot_the_cordon_comes_off(authority: Authority, shutdown
         "k8s-1 uncordoned: it was cordoned by a drain, and the system was started anew"
     )
     assert not cluster.unschedulable
+
+
+# -- the commands -----------------------------------------------------------------------------------------
+
+_SYSTEMCTL = """\
+#!/bin/sh
+read first rest < {states}
+case $1 in
+is-system-running) echo "$first"; [ -z "$rest" ] || echo "$rest" > {states} ;;
+show) echo ActiveEnterTimestampMonotonic=7000000 ;;
+esac
+"""
+
+
+class Guest:
+    """This machine, with a systemctl that says what it is told to.
+
+    Args:
+        folder: For its files.
+        authority: Of the cluster.
+        port: Where the API server is.
+    """
+
+    def __init__(self, folder: Path, authority: Authority, port: int) -> None:
+        pair = authority.client("system:node:k8s-1", ["system:nodes"])
+        self._kubeconfig = folder / "kubeconfig"
+        url = f"https://127.0.0.1:{port}"
+        self._kubeconfig.write_text(kubeconfig(url, authority.ca_file, "system:node:k8s-1", pair))
+        self._states = folder / "states"
+        self._path = folder / "bin"
+        self._path.mkdir()
+        systemctl = self._path / "systemctl"
+        systemctl.write_text(_SYSTEMCTL.format(states=self._states))
+        systemctl.chmod(0o755)
+
+    def run(self, *command: str, states: str) -> list[str]:
+        """Run `fencer-guest`; give what it says, line by line.
+
+        Args:
+            command: Without the program.
+            states: What `is-system-running` says, one after the other.
+        """
+        self._states.write_text(f"{states}\n")
+        program = [sys.executable, "-m", "fencer.guest", *command, "--kubeconfig", str(self._kubeconfig)]
+        environment = {**os.environ, "PATH": f"{self._path}:/usr/bin:/bin"}
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return done.stdout.splitlines()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    empty = Cluster()
+    empty.node["status"]["nodeInfo"]["bootID"] = boot_id()
+    return empty
+
+
+@pytest.fixture
+def guest(tmp_path: Path, authority: Authority, cluster: Cluster) -> Iterator[Guest]:
+    with serving(authority, cluster) as port:
+        yield Guest(tmp_path, authority, port)
+
+
+def test_a_drain_for_a_shutdown_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
+    assert guest.run("drain", states="stopping")[-1].endswith("0 pods gone")
+    assert (cluster.note.start, cluster.note.shutdown) == ("7000000", True)
+    assert guest.run("uncordon", states="running")[-1] == "k8s-1 uncordoned: the shutdown was called off"
+
+
+def test_a_drain_by_hand_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
+    assert guest.run("drain", "--now", states="running")[-1].endswith("0 pods gone")
+    assert (cluster.note.start, cluster.note.shutdown) == ("7000000", False)
+    stays = "k8s-1 left as it is: cordoned by a drain in this very boot"
+    assert guest.run("uncordon", states="running")[-1] == stays
+
+
+def test_a_shutdown_that_is_called_off_amid_the_drain_is_told(guest: Guest) -> None:
+    """Then the node is cordoned, this unit is stopped, and the next shutdown would drain nothing."""
+    told = guest.run("drain", states="stopping running")[-1]
+    assert told.startswith("the shutdown was called off: `systemctl start default.target` ")
