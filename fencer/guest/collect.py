@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencer.guest import kubelets, logind_files, servers
-from fencer.guest.connect import connect
+from fencer.guest import itself, kubelets, logind_files, orders, servers
+from fencer.guest.connect import connect, servers_of
 from fencer.guest.errors import GuestError, Unreachable
 from fencer.guest.facts import (
     DRAIN_UNIT,
@@ -16,10 +16,13 @@ from fencer.guest.facts import (
     Kubelet,
     Lock,
     Logind,
+    Order,
+    Route,
     Unit,
 )
 from fencer.guest.kubelet_config import kubelet_config
 from fencer.guest.node import ASK_WITHIN_S
+from fencer.guest.routes import routes
 from fencer.guest.spans import seconds
 from fencer.guest.system import Run, boot_id, read_text
 
@@ -49,13 +52,15 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
         file: A kubeconfig; None: the kubelet's own.
         node: The Node's name; None: found.
     """
+    drain = _unit(run, DRAIN_UNIT)
     return Facts(
         systemd=_version(run),
-        drain=_unit(run, DRAIN_UNIT),
+        drain=drain,
         uncordon=_unit(run, UNCORDON_UNIT),
         logind=_logind(root, run),
         kubelet=_kubelet(root, run),
         connection=_connection(root, run, file, node),
+        order=_order(root, run, drain, file) if drain.loaded else Order(),
         button="Power Button" in read_text(root / "proc/bus/input/devices"),
         agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
     )
@@ -88,6 +93,28 @@ def _unit(run: Run, name: str) -> Unit:
         stop_timeout_s=seconds(said.get("TimeoutStopUSec", "")),
         drain_timeout_s=seconds(timeouts[-1]) if timeouts else None,
     )
+
+
+def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
+    unnamed = sorted(set(orders.names(itself.units()[DRAIN_UNIT])) - set(drain.after))
+    states = run(["systemctl", "is-active", *unnamed]).text.split() if unnamed else []
+    order = orders.after(run)
+    return Order(
+        ways_to_servers(root, run, file),
+        tuple(orders.named(root)),
+        tuple(unit for unit, state in zip(unnamed, states) if state == "active"),
+        tuple(unit for unit in drain.after if orders.comes_after_ours(order, unit)),
+    )
+
+
+def ways_to_servers(root: Path, run: Run, file: str | None = None) -> tuple[Route, ...]:
+    """Return the ways to the API servers that the kubelet's kubeconfig and the installer's lists name."""
+    try:
+        access, listed = servers_of(root, run, file)
+    except GuestError:  # without credentials there is no way
+        return ()
+    found = {it.url: it for it in (access, *listed()[0])}
+    return routes(root, run, found.values())
 
 
 def _logind(root: Path, run: Run) -> Logind:

@@ -133,6 +133,44 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Route:
+    """A way to API servers.
+
+    Attributes:
+        to: Them.
+        interface: Over which it goes.
+        units: What brings that up, or what is below it, and runs.
+        tunnel: It goes with whatever holds it.
+        pods: It is of the network of pods.
+        trouble: Why nothing is known of it.
+    """
+
+    to: tuple[str, ...]
+    interface: str = ""
+    units: tuple[str, ...] = ()
+    tunnel: bool = False
+    pods: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the drain unit should be ordered after, beside the kubelet.
+
+    Attributes:
+        routes: The ways to API servers.
+        named: Units that `install` found, or was told.
+        missing: Those that this program's unit names, that run, and that the unit in force does not name.
+        circular: Those that are themselves started after it.
+    """
+
+    routes: tuple[Route, ...] = ()
+    named: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    circular: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that `check` judges.
 
@@ -143,6 +181,7 @@ class Facts:
         logind: systemd-logind.
         kubelet: The kubelet.
         connection: The way to the API server.
+        order: What the drain unit should be ordered after.
         button: The kernel has a power button that logind can hear.
         agent: The guest agent that runs (`qemu-guest-agent`, …); empty: none.
     """
@@ -153,5 +192,6 @@ class Facts:
     logind: Logind = Logind()
     kubelet: Kubelet = Kubelet()
     connection: Connection = Connection()
+    order: Order = Order()
     button: bool = False
     agent: str = ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Iterator
+from typing import Iterator, Sequence
 
-from fencer.guest.facts import Connection, Facts, Kubelet, Setting, Unit
+from fencer.guest.facts import Connection, Facts, Kubelet, Route, Setting, Unit
 from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
@@ -112,6 +112,8 @@ def _drain(facts: Facts) -> Iterator[Finding]:
     if unit.active and unit.enabled:
         yield Finding(name, OK, "installed, enabled and active")
     yield from _order(facts, unit)
+    for route in facts.order.routes:
+        yield _way(route, unit, facts.order.named)
     yield from _limits(unit)
 
 
@@ -125,6 +127,38 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
     if kubelet and kubelet in unit.tied_to:
         text = f"it is tied to {kubelet} (Requires, BindsTo or PartOf): every restart of that stops it"
         yield Finding("order", FAIL, text, f"{_INSTALL} again, and remove the drop-in that ties them")
+
+    missing = ", ".join(it for it in facts.order.missing if it != kubelet)
+    if missing:
+        text = f"running, and may be stopped before the drain is over: {missing}"
+        yield Finding("order", FAIL, text, f"{_INSTALL} again: the unit in place is another one")
+    for circular in facts.order.circular:
+        text = f"it waits for {circular}, and that for it, or for multi-user.target: systemd leaves out one"
+        yield Finding(
+            "order", FAIL, text, f"remove one After=; systemd-analyze verify {unit.name} shows them"
+        )
+
+
+def _way(route: Route, unit: Unit, named: Sequence[str]) -> Finding:
+    name, to = "network", ", ".join(route.to)
+    if route.trouble:
+        return Finding(name, WARN, f"over what {to} is reached is not known: {route.trouble}")
+    text, units = f"{route.interface} carries the way to {to}", ", ".join(route.units)
+    late = ", ".join(it for it in route.units if it not in unit.after)
+    if late:
+        text += f", and {late} brings it up, which may be stopped before the drain is over"
+        return Finding(name, FAIL, text, f"{_INSTALL} again")
+    if units:
+        return Finding(name, OK, f"{text}; the drain comes before the stop of {units}")
+    if route.pods:
+        return Finding(name, NOTE, f"{text}: of the network of pods, which stands as long as its pods run")
+    by_hand = ", ".join(it for it in named if it in unit.after)
+    if not route.tunnel or by_hand:
+        return Finding(
+            name, OK, text + (f"; the drain comes before the stop of {by_hand}" if by_hand else "")
+        )
+    text += "; it is a tunnel, and which unit brings it up was not found: that may be stopped first"
+    return Finding(name, WARN, text, f"{_INSTALL} --after UNIT")
 
 
 def _limits(unit: Unit) -> Iterator[Finding]:
