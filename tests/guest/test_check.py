@@ -53,6 +53,7 @@ GRACEFUL = replace(
 ALL_DRAINED = ("drained",) * 5
 ALL_UNTOLD = ("untold",) * 5
 BY_KUBELET = ("ended-by-kubelet",) * 5
+OTHERS = ("systemctl kexec", "systemctl soft-reboot", "systemctl rescue")
 
 
 def _with(base: Facts, **parts: dict[str, object]) -> Facts:
@@ -72,7 +73,11 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
         (_with(GOOD, connection={"trouble": "no"}), ALL_UNTOLD),
         (GRACEFUL, BY_KUBELET),
         (replace(GRACEFUL, systemd=250), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
-        (replace(GRACEFUL, systemd=219), ("untold", "untold", *("ended-by-kubelet",) * 3)),
+        (replace(GRACEFUL, systemd=239), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
+        (replace(GRACEFUL, systemd=254), BY_KUBELET),
+        (replace(GRACEFUL, systemd=219), ALL_UNTOLD),
+        (replace(GRACEFUL, systemd=208), ALL_UNTOLD),
+        (replace(GRACEFUL, drain=GOOD.drain, systemd=219), ALL_DRAINED),
         (_with(GRACEFUL, logind={"locks": (Lock("other", "shutdown", "delay"),)}), ALL_UNTOLD),
         (_with(GRACEFUL, logind={"locks": (Lock("kubelet", "sleep", "delay"),)}), ALL_UNTOLD),
         (replace(GRACEFUL, drain=GOOD.drain), BY_KUBELET),
@@ -89,8 +94,30 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
 )
 def test_what_each_way_of_stopping_does(facts: Facts, outcomes: tuple[str, ...]) -> None:
     """The lock comes before the units; what asks logind for the shutdown depends on systemd's version."""
-    found = [way.outcome.value for way in ways(facts)]
+    found = [way.outcome.value for way in ways(facts) if not way.how.startswith(OTHERS)]
     assert tuple(found) == (*outcomes, "cut", "cut", "cut")
+
+
+@pytest.mark.parametrize(
+    ("facts", "kexec", "soft"),
+    [
+        (GOOD, "drained", None),
+        (replace(GOOD, systemd=254), "drained", "drained"),
+        (replace(GRACEFUL, systemd=257), "ended-by-kubelet", "ended-by-kubelet"),
+        (replace(GRACEFUL, systemd=247), "untold", None),
+        (replace(NO_DRAIN, systemd=257), "untold", "untold"),
+    ],
+)
+def test_what_reboots_without_the_firmware(facts: Facts, kexec: str, soft: str | None) -> None:
+    """Both stop all units, and ask logind before; a soft reboot is there since 254."""
+    found = {way.how: way.outcome.value for way in ways(facts)}
+    assert (found["systemctl kexec"], found.get("systemctl soft-reboot")) == (kexec, soft)
+
+
+def test_a_rescue_is_no_shutdown() -> None:
+    """What the unit runs at its stop sees that the machine does not go down."""
+    (rescue,) = [way for way in ways(replace(GOOD, systemd=257)) if "rescue" in way.how]
+    assert (rescue.outcome.value, "`fencer-guest drain --now`" in rescue.text) == ("untold", True)
 
 
 def test_that_the_drain_comes_too_late_is_said() -> None:
