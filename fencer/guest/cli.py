@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from fencer.guest import drain, install, itself, report, uncordon
+from fencer.guest import drain, install, itself, pythons, report, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
 from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Drains this Kubernetes node when it goes down, and uncordons it after boot.",
         epilog=_EPILOG,
     )
+    parser.add_argument("--version", action="version", version=f"fencer-guest {itself.version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_drain(commands)
     about = "take off the cordon that the drain before this boot set; wait for a fence to be lifted"
@@ -190,8 +191,11 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
+    python = pythons.running() if options.root == _ROOT else pythons.of_image(options.root)
+    if not python:
+        _say("no Python 3.8 or newer was found in the image: `python3` there has to be one")
     return install.install(
-        itself.program(),
+        pythons.pinned(itself.program(), python),
         itself.units(),
         options.root,
         _run_in(options.root),

@@ -10,6 +10,7 @@ from fencer.guest.connect import connect, servers_of
 from fencer.guest.errors import GuestError, Unreachable
 from fencer.guest.facts import (
     DRAIN_UNIT,
+    PROGRAM,
     UNCORDON_UNIT,
     Connection,
     Facts,
@@ -17,6 +18,7 @@ from fencer.guest.facts import (
     Lock,
     Logind,
     Order,
+    Program,
     Route,
     Unit,
 )
@@ -37,6 +39,8 @@ _PROPERTIES = (
     "LoadState,ActiveState,UnitFileState,After,Requires,BindsTo,PartOf,TimeoutStopUSec,Environment,ExecStop"
 )
 _TIMEOUT = re.compile(r"(?:DRAIN_TIMEOUT=|--timeout[ =])([0-9]+)")
+_LINE = 256
+"""Bytes of a first line that count. Source: execve(2)."""
 _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|(\S+)')
 """As busctl writes. (`shlex` takes half a minute for a reason of 1 MB, and any user may give one.)"""
 _LOCK_FIELDS = 6
@@ -61,6 +65,7 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
         kubelet=_kubelet(root, run),
         connection=_connection(root, run, file, node),
         order=_order(root, run, drain, file) if drain.loaded else Order(),
+        program=_program(root, run) if drain.loaded else Program(),
         button="Power Button" in read_text(root / "proc/bus/input/devices"),
         agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
     )
@@ -93,6 +98,14 @@ def _unit(run: Run, name: str) -> Unit:
         stop_timeout_s=seconds(said.get("TimeoutStopUSec", "")),
         drain_timeout_s=seconds(timeouts[-1]) if timeouts else None,
     )
+
+
+def _program(root: Path, run: Run) -> Program:
+    """Run what the units run: the Python in its first line may be gone, or an older one by now."""
+    python = read_text(root / PROGRAM.lstrip("/"), _LINE).partition("\n")[0].lstrip("#!").strip()
+    ran = run([PROGRAM, "--version"])
+    trouble = "" if ran.code == 0 else ran.error or f"exit code {ran.code}"
+    return Program(python, ran.text.strip(), trouble)
 
 
 def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:

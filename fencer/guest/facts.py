@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 DRAIN_UNIT = "fencer-guest-drain.service"
 UNCORDON_UNIT = "fencer-guest-uncordon.service"
+PROGRAM = "/usr/local/bin/fencer-guest"
+"""What the units run."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,21 @@ class Unit:
     tied_to: tuple[str, ...] = ()
     stop_timeout_s: float | None = None
     drain_timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program that the units run.
+
+    Attributes:
+        python: What its first line says that it is run by.
+        version: What it says of itself.
+        trouble: Why it does not run; empty: it does.
+    """
+
+    python: str = ""
+    version: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,6 +199,7 @@ class Facts:
         kubelet: The kubelet.
         connection: The way to the API server.
         order: What the drain unit should be ordered after.
+        program: The program that the units run.
         button: The kernel has a power button that logind can hear.
         agent: The guest agent that runs (`qemu-guest-agent`, …); empty: none.
     """
@@ -193,5 +211,6 @@ class Facts:
     kubelet: Kubelet = Kubelet()
     connection: Connection = Connection()
     order: Order = Order()
+    program: Program = Program()
     button: bool = False
     agent: str = ""

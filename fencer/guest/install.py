@@ -11,7 +11,7 @@ from typing import Callable, Mapping, Sequence
 from fencer.guest import orders
 from fencer.guest.collect import ways_to_servers
 from fencer.guest.errors import DONE, REFUSED, GuestError, Unusable
-from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.facts import DRAIN_UNIT, PROGRAM, UNCORDON_UNIT
 from fencer.guest.kubelets import running
 from fencer.guest.system import Run
 
@@ -19,7 +19,6 @@ Say = Callable[[str], None]
 
 SYSTEMD_WITHIN_S = 120.0
 """A busy machine takes its time to enable and to start; what is given up half-way is not installed."""
-PROGRAM = "/usr/local/bin/fencer-guest"
 _UNITS = (DRAIN_UNIT, UNCORDON_UNIT)
 _FOLDER = "/etc/systemd/system"
 _WANTS = f"{_FOLDER}/multi-user.target.wants"

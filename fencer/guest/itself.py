@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from zipfile import BadZipFile, ZipFile
 
+import fencer
 from fencer.guest.errors import Unusable
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
 
@@ -19,6 +20,11 @@ def program() -> bytes:
     """
     path = Path(sys.argv[0])
     return path.read_bytes() if _packed(path) else _build().build()
+
+
+def version() -> str:
+    """Return the version that was built."""
+    return str(getattr(fencer, "__version__", "") or _build().version())
 
 
 def units() -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Iterator, Sequence
 
-from fencer.guest.facts import Connection, Facts, Kubelet, Route, Setting, Unit
+from fencer.guest.facts import PROGRAM, Connection, Facts, Kubelet, Program, Route, Setting, Unit
 from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
@@ -111,10 +111,19 @@ def _drain(facts: Facts) -> Iterator[Finding]:
         yield Finding(name, FAIL, "not enabled: gone after the next boot", start)
     if unit.active and unit.enabled:
         yield Finding(name, OK, "installed, enabled and active")
+    yield _program(facts.program)
     yield from _order(facts, unit)
     for route in facts.order.routes:
         yield _way(route, unit, facts.order.named)
     yield from _limits(unit)
+
+
+def _program(program: Program) -> Finding:
+    by = f" by {program.python}" if program.python else ""
+    if not program.trouble:
+        return Finding("program", OK, f"{PROGRAM} runs{by}: {program.version}")
+    text = f"{PROGRAM} does not run{by}, so nothing is drained: {program.trouble}"
+    return Finding("program", FAIL, text, f"{_INSTALL} by a Python 3.8 or newer, which then stays")
 
 
 def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.facts import DRAIN_UNIT, PROGRAM, UNCORDON_UNIT
 from fencer.guest.places import UNITS
 from fencer.guest.system import Ran
 
@@ -54,6 +54,8 @@ class Machine:
         self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
         self.environment: list[str] = []
         self.main: dict[str, int] = {}
+        self.program = Ran(0, "fencer-guest 0.1.0\n")
+        """What the installed program says of its version."""
         self.missing: list[str] = []
         """Programs that are not there."""
         self.ways: dict[str, str] = {}
@@ -97,6 +99,8 @@ class Machine:
     def run(self, command: Sequence[str]) -> Ran:
         """Answer a command."""
         words = list(command)
+        if words == [PROGRAM, "--version"]:
+            return self.program
         answers = {"systemctl": self._systemd, "busctl": self._logind, "ip": self._way}
         if words[0] in answers and words[0] not in self.missing:
             return answers[words[0]](words)
