@@ -18,6 +18,7 @@ from fencer.cli.planned import (
     give_up,
     grace_option,
     host_option,
+    ignore_daemonsets_option,
     introduce,
     meant,
     parallel_option,
@@ -53,6 +54,7 @@ WHY = {
 @yes_option
 @force_option
 @emptydir_option
+@ignore_daemonsets_option
 @grace_option
 @timeout_option(600)
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
@@ -122,6 +124,13 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
         text = f"{whom}{count(len(going), 'pod')} will be evicted: {listing(going)}." if going else ""
         rest = f"{count(stays, 'pod')} of DaemonSets, static or finished, stay." if stays else ""
         yield from paragraph(f"{text or f'{whom}no pod has to go.'} {rest}".rstrip(), indent=2)
+        back = [pod for pod in going if pod.tolerates_cordon]
+        if back:
+            their = "tolerates" if len(back) == 1 else "tolerate"
+            text = (
+                f"{count(len(back), 'pod')} {their} the cordon, and may come back, to stay: {listing(back)}."
+            )
+            yield from paragraph(text, indent=2)
 
 
 def refuse_barred(tools: Tools, filters: Filters) -> None:
@@ -176,21 +185,20 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
-    took = see_through(tools, campaign, lambda word: standing(turns, word), "not drained")
-    which = listing(tools.names)
-    back = " ".join(clean(name) for name in tools.names)
+    took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
+    which, stay = listing(tools.names), "It stays" if len(turns) == 1 else "They stay"
     tell(
-        f"drained in {took}: {which}. "
-        f"{'It stays' if len(turns) == 1 else 'They stay'} cordoned; `fencer start {back}` takes that off."
+        f"drained in {took}: {which}. {stay} cordoned; {clean(tools.way_back(*tools.names))} takes that off."
     )
 
 
-def standing(turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
+def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
     """Say for each node how it stands, and the command that goes on or takes it back."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
+        back = tools.way_back(name)
         if drain.over and not drain.failed:
-            yield f"{name}: drained, and cordoned; `fencer start {name}` takes that back."
+            yield f"{name}: drained, and cordoned; {back} takes that back."
         elif turn.given_back and not drain.failed:
             yield f"{name}: not begun; it is uncordoned again."
         elif turn.given_back:
@@ -199,7 +207,7 @@ def standing(turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
                 f"{name}: {word}{why}; it is cordoned, {drain.progress()}. `fencer drain {name}` goes on, "
-                f"`fencer start {name}` takes it back."
+                f"{back} takes it back."
             )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"

@@ -32,6 +32,7 @@ from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
+NO_GUEST = "no guest"
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -43,6 +44,12 @@ force_option: Decorator = click.option(
 )
 emptydir_option: Decorator = click.option(
     "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
+)
+ignore_daemonsets_option: Decorator = click.option(
+    "--ignore-daemonsets",
+    is_flag=True,
+    expose_value=False,
+    help="Accepted as kubectl's, and changes nothing: pods of DaemonSets always stay.",
 )
 NO_GRACE = "0 is refused: such a pod may run on"
 
@@ -150,7 +157,13 @@ class Tools:
         """Return a node's guest and its state, in words."""
         observation = self.looker.observer.observation(self.scene, self.node(name))
         subject = subject_of(observation)
-        return "no guest" if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
+        return NO_GUEST if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
+
+    def way_back(self, *names: str) -> str:
+        """Return the commands that take nodes' cordons off; `fencer start` is for those with a guest."""
+        bound = [name for name in names if self.guest(name) != NO_GUEST]
+        ways = (("fencer start", bound), ("kubectl uncordon", [name for name in names if name not in bound]))
+        return " and ".join(f"`{command} {' '.join(whom)}`" for command, whom in ways if whom)
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:
@@ -230,8 +243,11 @@ def see_through(
         well = campaign.run()
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
-        for line in standing(word):
-            say(clean(line), err=True)
+        try:
+            campaign.break_off()
+        finally:  # whoever presses Ctrl-C twice is told all the same
+            for line in standing(word):
+                say(clean(line), err=True)
         raise
     if not well:
         give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])

@@ -18,6 +18,7 @@ from fencer.cli.planned import (
     give_up,
     grace_option,
     host_option,
+    ignore_daemonsets_option,
     introduce,
     meant,
     parallel_option,
@@ -57,6 +58,7 @@ DRAINS = ("agent", "guest", "none")
 )
 @force_option
 @emptydir_option
+@ignore_daemonsets_option
 @grace_option
 @timeout_option(600)
 @click.option(
@@ -162,7 +164,7 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 and options.drain else None
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options.drain, patience_s)
-    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not shut down")
+    took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
     back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
@@ -174,14 +176,14 @@ def _cordoned(drain: DrainOptions | None, number: int) -> str:
     return " It stays cordoned." if number == 1 else " They stay cordoned."
 
 
-def _standing(turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
+def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
     """Say for each node how it stands, and the command that goes on or takes it back."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
             yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
-            for line in standing([turn.draining], word):
+            for line in standing(tools, [turn.draining], word):
                 yield line.replace("`fencer drain ", "`fencer shutdown ")
         elif turn.judged is None:
             yield f"{name}: not begun; nothing was changed."

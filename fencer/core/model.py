@@ -459,12 +459,14 @@ class Cordon:
         by: ``unfence`` (the settling cordon after a fence), ``drain``, or ``hook`` (a drain before a stop).
         boot_id: The boot during which it was set.
         since_utc: When, by the API server's clock.
+        run: Which drain set it: two may do so within one second. Empty: not told.
         schema: Version of the annotation.
     """
 
     by: str
     boot_id: str
     since_utc: str
+    run: str = ""
     schema: int = 1
 
 

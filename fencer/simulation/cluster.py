@@ -358,6 +358,7 @@ def _pod_view(pod: ApiPod) -> PodView:
         terminating=pod.deleted_s is not None,
         mirror=pod.mirror,
         tolerates_out_of_service=pod.tolerates_out_of_service,
+        tolerates_cordon=pod.tolerates_cordon,
         finalizers=pod.finalizers,
         controller=pod.owner,
         local_data=pod.local_data,

@@ -211,6 +211,43 @@ def test_an_interrupt_says_what_stands_and_the_same_command_goes_on():
     assert not node(lab).unschedulable
 
 
+def test_an_interrupt_uncordons_the_nodes_whose_turn_never_began():
+    lab = running(DB, nodes=4)
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes")
+    assert result.exit_code == 130
+    assert "k8s-2: interrupted; it is cordoned," in result.stderr
+    assert "k8s-3: not begun; it is uncordoned again." in result.stderr
+    assert [node(lab, name).unschedulable for name in ("k8s-2", "k8s-3")] == [True, False]
+
+
+def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
+    """`fencer start` refuses it: there is nothing to start."""
+    lab = Lab()
+    node(lab).system_uuid = "00000000-0000-0000-0000-000000000000"
+    done = lab.run("drain", "k8s-2", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "It stays cordoned; `kubectl uncordon k8s-2` takes that off." in done.stdout
+    refused = lab.run("start", "k8s-2", "--yes")
+    assert refused.exit_code == 1
+    assert "Its cordon alone: `kubectl uncordon k8s-2`." in refused.output
+
+
+@pytest.mark.parametrize("verb", ["drain", "shutdown", "plan"])
+def test_what_people_type_for_kubectl_is_taken(verb):
+    lab = running()
+    dry = ["--dry-run"] if verb != "plan" else []
+    assert lab.run(verb, "k8s-2", "--ignore-daemonsets", *dry).exit_code == 0
+
+
+def test_who_may_come_back_is_said_beforehand():
+    lab = running()
+    for pod in lab.simulation.api.pods_on("k8s-2"):
+        pod.tolerates_cordon = pod.owner == "StatefulSet/db"
+    words = " ".join(lab.run("drain", "k8s-2", "--dry-run").output.split())
+    assert re.search(r"\d pods? tolerates? the cordon, and may come back, to stay: demo/db-", words)
+
+
 def test_an_api_that_is_lost_on_the_way_is_waited_for():
     lab = running(DB)
     lab.breaks(What.API_DOWN, in_s=3)
