@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from fencer.guest import drain, install, itself, pythons, report, uncordon
+from fencer.guest import drain, install, itself, listen, pythons, report, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
 from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
@@ -65,6 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     about = "tell what happens to the pods when this machine is stopped, and what to change"
     command = _add(commands, "check", _check, about)
     command.add_argument("-o", "--output", choices=("text", "json"), default="text", help="(text)")
+    command.add_argument(
+        "--listen",
+        action="store_true",
+        help="say what logind announces and systemd queues, as it comes; 0: a shutdown was announced",
+    )
+    command.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="how long to listen (until Ctrl-C)"
+    )
     about = "put the program and its units in place, enable and start them"
     command = _add(commands, "install", _install, about, credentials=False)
     command.add_argument(
@@ -183,6 +191,8 @@ def _uncordon(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.listen:
+        return listen.listen(run, _say, options.timeout)
     facts = collect(_ROOT, run, options.kubeconfig, options.node)
     findings, found_ways = judge(facts), ways(facts)
     render = report.as_json if options.output == "json" else report.as_text

@@ -58,7 +58,7 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
     """
     drain = _unit(run, DRAIN_UNIT)
     return Facts(
-        systemd=_version(run),
+        systemd=systemd_version(run),
         drain=drain,
         uncordon=_unit(run, UNCORDON_UNIT),
         logind=_logind(root, run),
@@ -71,7 +71,8 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
     )
 
 
-def _version(run: Run) -> int:
+def systemd_version(run: Run) -> int:
+    """Return systemd's version; 0: there is none."""
     found = re.match(r"systemd (\d{1,6})", run(["systemctl", "--version"]).text)
     return int(found.group(1)) if found else 0
 
@@ -134,7 +135,7 @@ def _logind(root: Path, run: Run) -> Logind:
     delay = _property(run, "InhibitDelayMaxUSec")
     return Logind(
         running=delay.isdecimal(),
-        locks=_locks(run),
+        locks=locks(run),
         delay_s=int(delay) / 1e6 if delay.isdecimal() else None,
         delay_set=logind_files.settings(root, "InhibitDelayMaxSec"),
         power_key=_property(run, "HandlePowerKey").strip('"'),
@@ -147,7 +148,8 @@ def _property(run: Run, name: str) -> str:
     return (answer.text.strip().split(" ", 1)[1:] or [""])[0] if answer.code == 0 else ""
 
 
-def _locks(run: Run) -> tuple[Lock, ...]:
+def locks(run: Run) -> tuple[Lock, ...]:
+    """Return the inhibitor locks that logind holds; none where none runs."""
     answer = run(["busctl", "call", *_LOGIND, "ListInhibitors"])
     said = _WORD.findall(answer.text) if answer.code == 0 else []
     words = [re.sub(r'\\(["\\])', r"\1", quoted or bare) for quoted, bare in said]

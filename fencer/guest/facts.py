@@ -110,6 +110,7 @@ class Kubelet:
         grace_s: shutdownGracePeriod, or the sum of those by priority; 0: graceful node shutdown is off.
         critical_s: shutdownGracePeriodCriticalPods.
         by_priority: The periods are set by priority.
+        set_in: The file that sets the period, or the feature, last; empty: none does.
         trouble: Why its configuration could not be read; empty: it could.
         doubt: Why its process is not believed; empty: it is.
     """
@@ -118,6 +119,7 @@ class Kubelet:
     grace_s: float = 0.0
     critical_s: float = 0.0
     by_priority: bool = False
+    set_in: str = ""
     trouble: str = ""
     doubt: str = ""
 

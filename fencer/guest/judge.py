@@ -199,22 +199,28 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
         yield Finding(name, WARN, f"{what}unknown, because {kubelet.trouble}")
     elif not kubelet.grace_s and not held:
         level, text = (OK, "off, as it should be beside the drain unit") if works else (NOTE, "off")
-        yield Finding(name, level, text)
+        where = f"{kubelet.set_in} says so" if kubelet.set_in else "no file of the kubelet's sets it"
+        yield Finding(name, level, f"{text}: {where}, and it holds no lock")
     elif kubelet.grace_s and not held:
         yield _no_lock(facts, name)
     if held and works:
         yield Finding(
             name,
             WARN,
-            "on, beside the drain unit: the kubelet ends all pods first, and the drain finds none to move",
+            f"on{_set_by(kubelet)}, beside the drain unit: "
+            "the kubelet ends all pods first, and the drain finds none to move",
             "choose: shutdownGracePeriod: 0s lets the drain move pods as budgets allow; without the drain "
             f"(fencer-guest uninstall) the kubelet ends them within {_grace(kubelet)}, budgets or not",
         )
     elif held:
-        yield Finding(name, OK, f"on: the kubelet holds its lock, {_grace(kubelet)} in all")
+        yield Finding(name, OK, f"on{_set_by(kubelet)}: the kubelet holds its lock, {_grace(kubelet)} in all")
     if kubelet.grace_s and kubelet.critical_s > kubelet.grace_s and not kubelet.by_priority:
         text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole of it"
         yield Finding(name, FAIL, text, "make it shorter than shutdownGracePeriod")
+
+
+def _set_by(kubelet: Kubelet) -> str:
+    return f", set in {kubelet.set_in}" if kubelet.set_in else ""
 
 
 def _grace(kubelet: Kubelet) -> str:
@@ -224,7 +230,8 @@ def _grace(kubelet: Kubelet) -> str:
 def _no_lock(facts: Facts, name: str) -> Finding:
     """Say why a kubelet that should hold a lock holds none."""
     logind, grace_s = facts.logind, facts.kubelet.grace_s
-    text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
+    where = f" in {facts.kubelet.set_in}" if facts.kubelet.set_in else ""
+    text = f"set to {told(grace_s)}{where}, but the kubelet holds no lock: it does not happen"
     if drain_works(facts):
         return Finding(name, WARN, text, "shutdownGracePeriod: 0s beside the drain unit")
     if not logind.running:

@@ -35,8 +35,8 @@ _HARD = (
     "crash of the guest or of its host",
 )
 _RESCUED = (
-    "the kubelet is stopped with all but a shell, and the machine runs on: so nothing is drained, and the "
-    "cluster is not told (before it: `fencer-guest drain --now`)"
+    "the kubelet is stopped, containers may run on, and the machine does not go down: so nothing is drained, "
+    "and the cluster is not told (before it: `fencer-guest drain --now`)"
 )
 _CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"
 

@@ -380,6 +380,12 @@ def _k3s_drop_in(machine: Machine) -> None:
     machine.write(f"{K3S_DROP_INS}/10-graceful.conf", KUBELET_CONFIG)
 
 
+def _kubespray(machine: Machine) -> None:
+    """Where `kubelet_shutdown_grace_period` of Kubespray goes."""
+    _kubeadm(machine, "--config=/etc/kubernetes/kubelet-config.yaml")
+    machine.write("etc/kubernetes/kubelet-config.yaml", KUBELET_CONFIG)
+
+
 def _kubeadm_file(machine: Machine) -> None:
     _kubeadm(machine)
     machine.write("var/lib/kubelet/config.yaml", KUBELET_CONFIG)
@@ -393,14 +399,40 @@ def _kubeadm_drop_in(machine: Machine) -> None:
 
 @pytest.mark.parametrize(
     "prepare",
-    [_k3s_argument, _k3s_command, _k3s_drop_in, _kubeadm_file, _kubeadm_drop_in],
+    [_k3s_argument, _k3s_command, _k3s_drop_in, _kubespray, _kubeadm_file, _kubeadm_drop_in],
     ids=lambda it: it.__name__,
 )
 def test_the_grace_period_is_found(machine: Machine, prepare: Callable[[Machine], None]) -> None:
-    """Wherever the installer keeps it; the last file wins."""
+    """Wherever the installer keeps it; the last file wins, and is named."""
     prepare(machine)
     kubelet = _collected(machine).kubelet
     assert (kubelet.grace_s, kubelet.critical_s, kubelet.trouble) == (60, 20, "")
+    file = {
+        _k3s_argument: "/etc/k.yaml",
+        _k3s_command: "/etc/k.yaml",
+        _k3s_drop_in: f"/{K3S_DROP_INS}/10-graceful.conf",
+        _kubespray: "/etc/kubernetes/kubelet-config.yaml",
+        _kubeadm_file: "/var/lib/kubelet/config.yaml",
+        _kubeadm_drop_in: "/d/10.conf",
+    }[prepare]
+    (text,) = [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+    assert f"set to 1 min in {file}, but the kubelet holds no lock" in text
+    machine.locks = [("shutdown", "kubelet", "delay")]
+    (text,) = [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+    assert text.startswith(f"on, set in {file}")
+
+
+def test_that_it_is_off_is_told_with_who_says_so(machine: Machine) -> None:
+    """It is off unless somebody sets it; some installers do."""
+
+    def told() -> list[str]:
+        return [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+
+    assert told() == ["off: no file of the kubelet's sets it, and it holds no lock"]
+    file = f"{K3S_DROP_INS}/00-k3s-defaults.conf"
+    for text in ("shutdownGracePeriod: 0s\n", "featureGates:\n  GracefulNodeShutdown: false\n"):
+        machine.write(file, text)
+        assert told() == [f"off: /{file} says so, and it holds no lock"]
 
 
 @pytest.mark.parametrize(
