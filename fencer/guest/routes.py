@@ -67,7 +67,7 @@ def _ways(run: Run, host: str) -> list[tuple[str, str]]:
     try:
         return [(name, "") for name in sorted({_interface(run, at) for at in _addresses(host)})]
     except (OSError, ValueError) as error:
-        return [("", str(error))]
+        return [("", getattr(error, "strerror", "") or str(error))]
 
 
 def _addresses(host: str) -> set[str]:
