@@ -114,10 +114,8 @@ def pod(data: Any) -> PodView:
         grace_s=podspec.grace_s(data),
         ready=_ready(data) is True,
         labels=tuple(sorted(texts(data, "metadata", "labels").items())),
-        pre_stop=podspec.pre_stop(data),
         cpu_m=requests.cpu_m,
         memory_b=requests.memory_b,
-        ports=podspec.ports(data),
         tolerates_cordon=tolerates_cordon(tolerations),
     )
 

@@ -571,10 +571,8 @@ class PodView:
         grace_s: How long it may take to end.
         ready: Its condition Ready is True.
         labels: Its labels, sorted.
-        pre_stop: Every container that serves (declares ports; all, where none does) has a preStop hook.
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
-        ports: It declares container ports.
         tolerates_cordon: It may be scheduled to a node that is cordoned.
     """
 
@@ -594,10 +592,8 @@ class PodView:
     grace_s: float = 30.0
     ready: bool = False
     labels: tuple[tuple[str, str], ...] = ()
-    pre_stop: bool = False
     cpu_m: int = 0
     memory_b: int = 0
-    ports: bool = False
     tolerates_cordon: bool = False
 
     @property

@@ -366,8 +366,6 @@ def _pod_view(pod: ApiPod) -> PodView:
         grace_s=pod.grace_s,
         ready=pod.ready,
         labels=(("app", pod.owner.partition("/")[2]),) if pod.owner else (),
-        pre_stop=pod.pre_stop,
         cpu_m=pod.cpu_m,
         memory_b=pod.memory_b,
-        ports=pod.ports,
     )

@@ -76,8 +76,6 @@ class ApiPod:
         local_data: It uses an emptyDir.
         tolerates_cordon: A cordon does not keep it off a node.
         named_node: The node that its template names, so that no scheduler is asked; None: none.
-        pre_stop: Its containers have preStop hooks.
-        ports: It declares container ports.
     """
 
     namespace: str
@@ -101,8 +99,6 @@ class ApiPod:
     finalizers: tuple[str, ...] = ()
     disrupted_why: str = ""
     local_data: bool = False
-    pre_stop: bool = False
-    ports: bool = False
     cpu_m: int = 0
     memory_b: int = 0
 

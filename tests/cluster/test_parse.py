@@ -238,19 +238,9 @@ def test_a_pod_with_all_that_a_drain_must_know():
         grace_s=5.0,
         ready=True,
         labels=(("a", "1"), ("b", "2")),
-        pre_stop=True,
         cpu_m=2100,
         memory_b=2 * 128 * 1024**2 + 1000,
-        ports=True,
     )
-
-
-def test_a_container_that_serves_without_a_hook_is_enough_to_have_none():
-    hook = {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "5"]}}}}
-    serving = {"ports": [{"containerPort": 80}]}
-    assert not parse.pod(pod(spec={"containers": [{**serving, **hook}, serving]})).pre_stop
-    assert not parse.pod(pod(spec={"containers": [serving, hook]})).pre_stop
-    assert parse.pod(pod(spec={"containers": [hook, hook]})).pre_stop
 
 
 def test_requests_of_a_whole_pod_replace_those_of_its_containers():
