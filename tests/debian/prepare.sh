@@ -35,6 +35,8 @@ LinkLocalAddressing=no
 IPv6AcceptRA=no
 N
 systemctl -q enable systemd-networkd
+# By its device it is started at boot only, and not after a soft-reboot.
+systemctl -q add-wants multi-user.target qemu-guest-agent.service
 systemctl -q mask systemd-timesyncd apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
     e2scrub_all.timer e2scrub_reap fstrim.timer systemd-networkd-wait-online systemd-sysusers systemd-random-seed \
     systemd-binfmt systemd-pstore modprobe@ systemd-modules-load systemd-sysctl systemd-network-generator \
