@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.findings import granting
 from fencer.cli.options import config_option, timeout_option, yes_option
@@ -18,6 +19,7 @@ from fencer.cli.planned import (
     give_up,
     grace_option,
     host_option,
+    ignore_daemonsets_option,
     introduce,
     meant,
     parallel_option,
@@ -53,9 +55,11 @@ WHY = {
 @yes_option
 @force_option
 @emptydir_option
+@ignore_daemonsets_option
 @grace_option
 @timeout_option(600)
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@even_if_blocked_option
 @parallel_option
 @click.pass_obj
 def drain(  # noqa: PLR0913 - one for each option
@@ -71,13 +75,14 @@ def drain(  # noqa: PLR0913 - one for each option
     grace_s: int,
     timeout_s: float,
     keep_cordon: bool,
+    even_if_blocked: bool,
     parallel: int,
 ) -> None:
     """Empty nodes: cordon, evict their pods as far as budgets allow, wait until pods and volumes are gone.
 
     Several nodes are cordoned first, if there are others, and drained one after the other: the next one when
-    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again. --timeout 0
-    waits for ever.
+    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again, one that would
+    never end is refused before anything is changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
@@ -88,10 +93,11 @@ def drain(  # noqa: PLR0913 - one for each option
         if dry_run:
             for line in plan:
                 say(line)
-            refuse_barred(tools, options.filters)
+        refuse_barred(tools, options.filters)
+        refuse_endless(tools, options.filters, even_if_blocked=even_if_blocked)
+        if dry_run:
             say("dry run: nothing was done.")
             return
-        refuse_barred(tools, options.filters)
         consent(plan, f"Drain {listing(tools.names)}?", yes=yes)
         _carry_out(tools, options, parallel)
 
@@ -122,6 +128,13 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
         text = f"{whom}{count(len(going), 'pod')} will be evicted: {listing(going)}." if going else ""
         rest = f"{count(stays, 'pod')} of DaemonSets, static or finished, stay." if stays else ""
         yield from paragraph(f"{text or f'{whom}no pod has to go.'} {rest}".rstrip(), indent=2)
+        back = [pod for pod in going if pod.tolerates_cordon]
+        if back:
+            their = "tolerates" if len(back) == 1 else "tolerate"
+            text = (
+                f"{count(len(back), 'pod')} {their} the cordon, and may come back, to stay: {listing(back)}."
+            )
+            yield from paragraph(text, indent=2)
 
 
 def refuse_barred(tools: Tools, filters: Filters) -> None:
@@ -176,21 +189,20 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
-    took = see_through(tools, campaign, lambda word: standing(turns, word), "not drained")
-    which = listing(tools.names)
-    back = " ".join(clean(name) for name in tools.names)
+    took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
+    which, stay = listing(tools.names), "It stays" if len(turns) == 1 else "They stay"
     tell(
-        f"drained in {took}: {which}. "
-        f"{'It stays' if len(turns) == 1 else 'They stay'} cordoned; `fencer start {back}` takes that off."
+        f"drained in {took}: {which}. {stay} cordoned; {clean(tools.way_back(*tools.names))} takes that off."
     )
 
 
-def standing(turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
+def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
     """Say for each node how it stands, and the command that goes on or takes it back."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
+        back = tools.way_back(name)
         if drain.over and not drain.failed:
-            yield f"{name}: drained, and cordoned; `fencer start {name}` takes that back."
+            yield f"{name}: drained, and cordoned; {back} takes that back."
         elif turn.given_back and not drain.failed:
             yield f"{name}: not begun; it is uncordoned again."
         elif turn.given_back:
@@ -199,7 +211,7 @@ def standing(turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
                 f"{name}: {word}{why}; it is cordoned, {drain.progress()}. `fencer drain {name}` goes on, "
-                f"`fencer start {name}` takes it back."
+                f"{back} takes it back."
             )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"

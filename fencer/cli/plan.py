@@ -10,7 +10,7 @@ import click
 
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
-from fencer.cli.planned import emptydir_option, force_option
+from fencer.cli.planned import emptydir_option, force_option, ignore_daemonsets_option
 from fencer.cli.render import (
     BAD,
     DOUBTFUL,
@@ -71,6 +71,7 @@ NOT_JUDGED = "Not judged: affinity, topology spread, node selectors, tolerations
 @output_option("table", "json", "yaml")
 @force_option
 @emptydir_option
+@ignore_daemonsets_option
 @timeout_option(600)
 @click.option(
     "--shutdown-timeout",

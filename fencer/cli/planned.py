@@ -16,6 +16,7 @@ from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
+from fencer.core.inventory import Budget, Look
 from fencer.core.model import Action, Decision, NodeView
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
@@ -26,12 +27,15 @@ from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import World
+from fencer.runtime.observe import API, World
 from fencer.runtime.planned import Campaign
 from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
+NO_GUEST = "no guest"
+BUDGETS_S = 60.0
+"""Deadline of their list, of all pages together."""
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -43,6 +47,12 @@ force_option: Decorator = click.option(
 )
 emptydir_option: Decorator = click.option(
     "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
+)
+ignore_daemonsets_option: Decorator = click.option(
+    "--ignore-daemonsets",
+    is_flag=True,
+    expose_value=False,
+    help="Accepted as kubectl's, and changes nothing: pods of DaemonSets always stay.",
 )
 NO_GRACE = "0 is refused: such a pod may run on"
 
@@ -132,6 +142,7 @@ class Tools:
         world: The ports, with the evictor, telling everybody.
         agent: Acts.
         way: Shows.
+        budgets: Lists the budgets of the cluster.
     """
 
     parts: Parts
@@ -141,6 +152,7 @@ class Tools:
     world: World
     agent: Agent
     way: Way
+    budgets: Callable[[], Look[Budget]]
 
     def node(self, name: str) -> NodeView:
         """Return a node as first seen."""
@@ -150,7 +162,13 @@ class Tools:
         """Return a node's guest and its state, in words."""
         observation = self.looker.observer.observation(self.scene, self.node(name))
         subject = subject_of(observation)
-        return "no guest" if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
+        return NO_GUEST if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
+
+    def way_back(self, *names: str) -> str:
+        """Return the commands that take nodes' cordons off; `fencer start` is for those with a guest."""
+        bound = [name for name in names if self.guest(name) != NO_GUEST]
+        ways = (("fencer start", bound), ("kubectl uncordon", [name for name in names if name not in bound]))
+        return " and ".join(f"`{command} {' '.join(whom)}`" for command, whom in ways if whom)
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:
@@ -195,7 +213,12 @@ def planned(
         way = Way(wiring, several=len(names) > 1)
         reporter = SeveralReporters(*_reporters(parts, way, act=act))
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
-        yield Tools(parts, names, scene, looker, world, _agent(parts, wiring, world), way)
+        agent = _agent(parts, wiring, world)
+
+        def budgets() -> Look[Budget]:
+            return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
+
+        yield Tools(parts, names, scene, looker, world, agent, way, budgets)
 
 
 def introduce(tools: Tools) -> None:
@@ -230,8 +253,11 @@ def see_through(
         well = campaign.run()
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
-        for line in standing(word):
-            say(clean(line), err=True)
+        try:
+            campaign.break_off()
+        finally:  # whoever presses Ctrl-C twice is told all the same
+            for line in standing(word):
+                say(clean(line), err=True)
         raise
     if not well:
         give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])

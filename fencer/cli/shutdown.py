@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
+from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
@@ -18,6 +19,7 @@ from fencer.cli.planned import (
     give_up,
     grace_option,
     host_option,
+    ignore_daemonsets_option,
     introduce,
     meant,
     parallel_option,
@@ -57,6 +59,7 @@ DRAINS = ("agent", "guest", "none")
 )
 @force_option
 @emptydir_option
+@ignore_daemonsets_option
 @grace_option
 @timeout_option(600)
 @click.option(
@@ -67,6 +70,7 @@ DRAINS = ("agent", "guest", "none")
     help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
 )
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@even_if_blocked_option
 @parallel_option
 @click.pass_obj
 def shutdown(  # noqa: PLR0913 - one for each option
@@ -84,6 +88,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
     timeout_s: float,
     stop_after_s: float | None,
     keep_cordon: bool,
+    even_if_blocked: bool,
     parallel: int,
 ) -> None:
     """Stop nodes on purpose: drain them, shut their guests down, and prove that they are off.
@@ -104,6 +109,12 @@ def shutdown(  # noqa: PLR0913 - one for each option
         plan = list(_plan(tools, options, who))
         if options.drain is not None:
             refuse_barred(tools, options.drain.filters)
+            refuse_endless(
+                tools,
+                options.drain.filters,
+                even_if_blocked=even_if_blocked,
+                instead="--drain none",
+            )
         if dry_run:
             for line in plan:
                 say(line)
@@ -162,7 +173,7 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 and options.drain else None
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options.drain, patience_s)
-    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not shut down")
+    took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
     back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
@@ -174,14 +185,14 @@ def _cordoned(drain: DrainOptions | None, number: int) -> str:
     return " It stays cordoned." if number == 1 else " They stay cordoned."
 
 
-def _standing(turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
+def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
     """Say for each node how it stands, and the command that goes on or takes it back."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
             yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
-            for line in standing([turn.draining], word):
+            for line in standing(tools, [turn.draining], word):
                 yield line.replace("`fencer drain ", "`fencer shutdown ")
         elif turn.judged is None:
             yield f"{name}: not begun; nothing was changed."

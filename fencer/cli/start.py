@@ -76,7 +76,10 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
     judged = tools.looker.step(name, Intent.START, Word(), act=False)
     decision, node = judged.decision, judged.observation.node
     if decision.verdict is Verdict.REFUSE:
-        give_up([f"{name}: refused: {says(decision)}. What would change this: {change(decision)}."])
+        lines = [f"{name}: refused: {says(decision)}. What would change this: {change(decision)}."]
+        if cordoned_by_drain(node):
+            lines.append(f"Its cordon alone: `kubectl uncordon {name}`.")
+        give_up(lines)
     steps = []
     evidence = judged.observation.evidence
     if evidence is not None and evidence.power_state is PowerState.STOPPED:

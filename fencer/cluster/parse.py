@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 TAINT_VALUE = "nodeshutdown"
 """Value of the out-of-service taint. Source: KEP-2268, non-graceful node shutdown."""
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+"""Key of a cordoned node's taint, without a value and with the effect NoSchedule; a pod that tolerates it
+passes the cordon as well. Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod. Source: kubernetes pkg/kubelet/types/pod_update.go."""
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -92,6 +95,7 @@ def pod(data: Any) -> PodView:
     terminating = text(data, "metadata", "deletionTimestamp") != ""
     finalizers = sequence(data, "metadata", "finalizers")
     volumes = sequence(data, "spec", "volumes")
+    tolerations = sequence(data, "spec", "tolerations")
     requests = podspec.requests(data)
     return PodView(
         namespace=required(data, "metadata", "namespace"),
@@ -102,9 +106,7 @@ def pod(data: Any) -> PodView:
         created_utc=text(data, "metadata", "creationTimestamp"),
         terminating=terminating,
         mirror=MIRROR in texts(data, "metadata", "annotations"),
-        tolerates_out_of_service=tolerates_out_of_service(
-            sequence(data, "spec", "tolerations"), terminating=terminating
-        ),
+        tolerates_out_of_service=tolerates_out_of_service(tolerations, terminating=terminating),
         finalizers=tuple(expect(item, str, "metadata.finalizers[]") for item in finalizers),
         controller=podspec.controller(data),
         local_data=podspec.local_data(volumes),
@@ -112,10 +114,9 @@ def pod(data: Any) -> PodView:
         grace_s=podspec.grace_s(data),
         ready=_ready(data) is True,
         labels=tuple(sorted(texts(data, "metadata", "labels").items())),
-        pre_stop=podspec.pre_stop(data),
         cpu_m=requests.cpu_m,
         memory_b=requests.memory_b,
-        ports=podspec.ports(data),
+        tolerates_cordon=tolerates_cordon(tolerations),
     )
 
 
@@ -162,19 +163,45 @@ def tolerates_out_of_service(tolerations: list[Any], *, terminating: bool) -> bo
         tolerations: The pod's ``spec.tolerations``.
         terminating: The pod has a deletionTimestamp.
 
-    Source: k8s.io/api core/v1 toleration.go, ToleratesTaint (an empty effect or key matches all, an empty
-    operator means Equal, comparisons match numbers only); kubernetes pkg/controller/tainteviction,
-    getMinTolerationTime.
+    Source: kubernetes pkg/controller/tainteviction, getMinTolerationTime.
     """
     for item in tolerations:
         toleration = expect(item, dict, "spec.tolerations[]")
-        if not _matches(toleration):
+        if not matches(toleration, OUT_OF_SERVICE, TAINT_VALUE, "NoExecute"):
             continue
         seconds = toleration.get("tolerationSeconds")
         if seconds is None:
             return True
         return expect(seconds, int, "spec.tolerations[].tolerationSeconds") > 0 and not terminating
     return False
+
+
+def tolerates_cordon(tolerations: list[Any]) -> bool:
+    """Whether a pod may be scheduled to a cordoned node: a drain that evicts it may see it come back.
+
+    Args:
+        tolerations: The pod's ``spec.tolerations``.
+    """
+    found = [expect(item, dict, "spec.tolerations[]") for item in tolerations]
+    return any(matches(toleration, CORDON_TAINT, "", "NoSchedule") for toleration in found)
+
+
+def matches(toleration: Mapping[str, Any], key: str, value: str, effect: str) -> bool:
+    """Whether a toleration is about a taint.
+
+    An empty effect or key matches all, an empty operator means Equal, comparisons match numbers only.
+
+    Source: k8s.io/api core/v1 toleration.go, ToleratesTaint.
+    """
+    if text(toleration, "effect") not in {"", effect} or text(toleration, "key") not in {"", key}:
+        return False
+    match text(toleration, "operator"):
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return text(toleration, "value") == value
+        case _:
+            return False
 
 
 def moment(header: str | None) -> str:
@@ -208,21 +235,6 @@ def set_aside(read: Callable[[Any], T], data: Any) -> T | str:
         return name_in_error(read, data)
     except ClusterProtocol as error:
         return str(error)
-
-
-def _matches(toleration: Mapping[str, Any]) -> bool:
-    if text(toleration, "effect") not in {"", "NoExecute"} or text(toleration, "key") not in {
-        "",
-        OUT_OF_SERVICE,
-    }:
-        return False
-    match text(toleration, "operator"):
-        case "Exists":
-            return True
-        case "" | "Equal":
-            return text(toleration, "value") == TAINT_VALUE
-        case _:
-            return False
 
 
 def _ready(data: Any) -> bool | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from fencer.cluster.fields import expect, flag, mapping, number, required, sequence, text, texts
+from fencer.cluster import hooks
+from fencer.cluster.fields import expect, flag, number, required, sequence, text, texts
+from fencer.core.inventory import Container
 
 DEFAULT_GRACE_S = 30.0
 """Source: k8s.io/api core/v1, DefaultTerminationGracePeriodSeconds."""
-_LONGEST_S = 10**9
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?")
 _FACTORS = {
     **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
@@ -59,19 +60,35 @@ def claims(volumes: Iterable[Any], pod: str) -> tuple[str, ...]:
 def grace_s(data: Any) -> float:
     """Return the pod's termination grace period, in seconds."""
     seconds = number(data, "spec", "terminationGracePeriodSeconds")
-    return DEFAULT_GRACE_S if seconds is None else float(min(seconds, _LONGEST_S))
+    return DEFAULT_GRACE_S if seconds is None else float(min(seconds, hooks.LONGEST_S))
 
 
-def ports(data: Any) -> bool:
-    """Whether a container declares a port."""
-    return any(sequence(container, "ports") for container in _lasting(data))
+def containers(data: Any) -> tuple[Container, ...]:
+    """Return the containers that run as long as the pod does, with the ports that they declare."""
+    return tuple(
+        Container(
+            name=text(one, "name"),
+            ports=tuple(_port_names(one)),
+            hook=hooks.pre_stop(one),
+            sidecar=text(one, "restartPolicy") == "Always",
+        )
+        for one in _lasting(data)
+    )
 
 
-def pre_stop(data: Any) -> bool:
-    """Whether every container that serves has a preStop hook: those with ports, or all where none has any."""
-    lasting = _lasting(data)
-    serving = [container for container in lasting if sequence(container, "ports")] or lasting
-    return bool(serving) and all(_hooked(container) for container in serving)
+def waiting(data: Any) -> tuple[str, int]:
+    """Return why a container waits, and how often it was started anew.
+
+    Where none waits that is no reason, and the restarts of the one that was started anew most often.
+
+    Source: k8s.io/api core/v1, ContainerStateWaiting; sidecars are among the init containers' statuses.
+    """
+    statuses = [
+        *sequence(data, "status", "containerStatuses"),
+        *sequence(data, "status", "initContainerStatuses"),
+    ]
+    found = [(text(one, "state", "waiting", "reason"), number(one, "restartCount") or 0) for one in statuses]
+    return max(found, key=lambda one: (bool(one[0]), one[1]), default=("", 0))
 
 
 def requests(data: Any) -> Requests:
@@ -122,5 +139,9 @@ def _lasting(data: Any) -> list[Any]:
     return [*sequence(data, "spec", "containers"), *sidecars]
 
 
-def _hooked(container: Any) -> bool:
-    return bool(mapping(container, "lifecycle", "preStop"))
+def _port_names(container: Any) -> Iterator[str]:
+    for port in sequence(container, "ports"):
+        if name := text(port, "name"):
+            yield name
+        if (written := number(port, "containerPort")) is not None:
+            yield str(written)

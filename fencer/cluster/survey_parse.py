@@ -32,8 +32,16 @@ def node(data: Any) -> Machine:
 
 
 def pod(data: Any) -> Tenant:
-    """Read a Pod, where it is, and which directories of its node it may write."""
-    return Tenant(parse.pod(data), text(data, "spec", "nodeName"), _host_paths(data))
+    """Read a Pod, where it is, which directories of its node it may write, how it ends and how it fares."""
+    waiting, restarts = podspec.waiting(data)
+    return Tenant(
+        parse.pod(data),
+        node=text(data, "spec", "nodeName"),
+        host_paths=_host_paths(data),
+        containers=podspec.containers(data),
+        waiting=waiting,
+        restarts=restarts,
+    )
 
 
 def budget(data: Any) -> Budget:
@@ -64,7 +72,11 @@ def service(data: Any) -> Service | None:
     if not chosen or text(data, "spec", "type") == "ExternalName":
         return None
     return Service(
-        namespace, name, _equal(chosen), unready_too=flag(data, "spec", "publishNotReadyAddresses")
+        namespace,
+        name,
+        _equal(chosen),
+        unready_too=flag(data, "spec", "publishNotReadyAddresses"),
+        targets=frozenset(_target(port) for port in sequence(data, "spec", "ports")),
     )
 
 
@@ -120,6 +132,17 @@ def _requirement(item: Any) -> Requirement:
         raise ClusterProtocol(f"operator {shown(word)} is not known") from error
     values = tuple(expect(value, str, "values[]") for value in sequence(item, "values"))
     return Requirement(required(item, "key"), operator, values)
+
+
+def _target(port: Any) -> str:
+    """Return the name or number of the container port that a Service's port leads to.
+
+    Source: k8s.io/api core/v1, ServicePort: without a target it is the same number.
+    """
+    target = expect(port, dict, "spec.ports[]").get("targetPort")
+    if isinstance(target, str) and target:
+        return target
+    return str(number(port, "targetPort") or number(port, "port") or 0)
 
 
 def _host_paths(data: Any) -> tuple[str, ...]:

@@ -111,7 +111,8 @@ def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
 
 def write_cordon(cordon: Cordon) -> str:
     """Return the annotation's text for a cordon."""
-    return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc})
+    run = {"run": cordon.run} if cordon.run else {}
+    return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc, **run})
 
 
 def write_claim(incident: str, by: str, seal: Seal) -> str:
@@ -168,7 +169,13 @@ def read_doubts(text: str | None, seal: Seal) -> tuple[Doubt, ...] | Unreadable:
 def read_cordon(text: str | None) -> Cordon | Unreadable | None:
     """Read a cordon; None where there is none."""
     return _read(
-        text, lambda data: Cordon(_string(data["by"]), _string(data["bootID"]), _string(data["since"]))
+        text,
+        lambda data: Cordon(
+            _string(data["by"]),
+            _string(data["bootID"]),
+            _string(data["since"]),
+            _text_or_none(data.get("run")) or "",
+        ),
     )
 
 

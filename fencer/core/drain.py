@@ -113,7 +113,7 @@ def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
     return node.unschedulable and noted and node.cordoner in DRAINERS
 
 
-def cordon_for(node: NodeView, utc: str, by: str = DRAIN) -> CordonNode | None:
+def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> CordonNode | None:
     """Return how to cordon a node that is to be drained; None: it is cordoned, and stays as it is.
 
     A cordon that the agent would take off in the midst of it is taken over.
@@ -122,13 +122,23 @@ def cordon_for(node: NodeView, utc: str, by: str = DRAIN) -> CordonNode | None:
         node: The node.
         utc: The API server's clock.
         by: `DRAIN` or `HOOK`.
+        run: Which drain: whoever gives the cordon back has to know its own.
     """
-    passing = isinstance(node.cordon, Cordon) and node.cordon.by in PASSING and node.cordoner in DRAINERS
-    if node.unschedulable and not passing:
+    if node.unschedulable and passing_cordon(node) is None:
         return None
     if isinstance(node.cordon, Unreadable):
         return CordonNode(None)
-    return CordonNode(Cordon(by, node.boot_id, utc))
+    return CordonNode(Cordon(by, node.boot_id, utc, run))
+
+
+def passing_cordon(node: NodeView) -> Cordon | None:
+    """Return the note of a cordon that the agent would take off by itself; None: there is no such cordon."""
+    return node.cordon if _cordoned_by(node, PASSING) and isinstance(node.cordon, Cordon) else None
+
+
+def cordon_stands(node: NodeView, own: Cordon) -> bool:
+    """Whether the node's cordon is the very one beside which this was noted; nobody has cordoned since."""
+    return bool(own.run) and node.cordon == own and cordoned_by_drain(node)
 
 
 # -- what comes next --------------------------------------------------------------------------------------
@@ -146,19 +156,14 @@ class Next(StrEnum):
 
 
 def next_step(
-    state: Evictions,
-    pods: Iterable[PodView],
-    attachments: Collection[AttachmentView],
-    filters: Filters,
-    now_s: float,
+    state: Evictions, staying: Iterable[PodView], attachments: Collection[AttachmentView], now_s: float
 ) -> Next:
     """Return what a drain does next on one node.
 
     Args:
         state: What was asked and answered.
-        pods: On the node now.
+        staying: Pods on the node that the drain leaves there; their volumes stay attached.
         attachments: Of the node now.
-        filters: Which pods go.
         now_s: The monotonic clock.
     """
     if state.due(now_s):
@@ -167,5 +172,5 @@ def next_step(
         return Next.HOPELESS
     if not state.done:
         return Next.WAIT_FOR_PODS
-    kept = sum(len(pod.claims) for pod in of_lot(pods, filters, filters.staying) if not pod.finished)
+    kept = sum(len(pod.claims) for pod in staying if not pod.finished)
     return Next.WAIT_FOR_VOLUMES if len(attachments) > kept else Next.DONE

@@ -21,6 +21,11 @@ RETRY_AT_MOST_S = 30.0
 """However long a server asks to wait."""
 WIDEST = 8
 """So many pods of one budget are asked for at once at most: as many as requests are sent in parallel."""
+LEAST_GRACE_S = 1.0
+"""A pod that is deleted with 0 s is gone from the API at once, and a StatefulSet starts its replacement
+beside a container that still runs: two writers. With 1 s the API waits for the kubelet to say that it ended.
+
+Source: kubernetes apiserver pkg/registry/rest/delete.go, BeforeDelete; pkg/registry/core/pod/strategy.go."""
 _AT_ONCE = 0.0
 _NEVER = float("inf")
 
@@ -121,6 +126,17 @@ def _too_many(answer: Answer, message: str) -> Reply:
     named = _BUDGET.search(text)
     retry_s = _bounded(answer.retry_after_s, BUDGET_RETRY_S)
     return Reply(Meaning.BUDGET, retry_s, text, named.group(1) if named else "")
+
+
+def grace_for(pod: PodView, asked_s: float | None) -> float | None:
+    """Return with which grace period a pod is evicted; None: with its own.
+
+    Args:
+        pod: The pod; its own spec may say 0 s, too.
+        asked_s: What a person asked for; None: nothing.
+    """
+    wanted_s = pod.grace_s if asked_s is None else asked_s
+    return LEAST_GRACE_S if wanted_s < LEAST_GRACE_S else asked_s
 
 
 def _bounded(asked_s: float | None, default_s: float) -> float:

@@ -79,18 +79,55 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Hook:
+    """A preStop hook.
+
+    Attributes:
+        shown: What it does, for people.
+        delay_s: How long it waits before it does anything that may end its container, in seconds. None: that
+            cannot be told.
+    """
+
+    shown: str
+    delay_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that runs as long as its pod does.
+
+    Attributes:
+        name: Its name.
+        ports: Names and numbers of the ports that it declares.
+        hook: Its preStop hook. None: it has none.
+        sidecar: It ends when all that are none have ended.
+    """
+
+    name: str
+    ports: tuple[str, ...] = ()
+    hook: Hook | None = None
+    sidecar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Tenant:
-    """A pod and where it is.
+    """A pod, where it is, and how it fares there.
 
     Attributes:
         pod: The pod.
         node: Where it is bound; empty: nowhere yet.
         host_paths: Directories of its node that it may write.
+        containers: Its containers.
+        waiting: Why one of them does not run, like ``CrashLoopBackOff``; empty: none is said to wait.
+        restarts: How often that one was started anew; where none waits, the one that was most often.
     """
 
     pod: PodView
     node: str
     host_paths: tuple[str, ...] = ()
+    containers: tuple[Container, ...] = ()
+    waiting: str = ""
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +173,7 @@ class Service:
 
     Attributes:
         selector: Which.
+        targets: Names and numbers of the containers' ports that it leads to; empty: not said.
         unready_too: It leads to pods that are not Ready as well (``publishNotReadyAddresses``).
     """
 
@@ -143,6 +181,7 @@ class Service:
     name: str
     selector: Selector
     unready_too: bool = False
+    targets: frozenset[str] = frozenset()
 
     def leads_to(self, pod: PodView) -> bool:
         """Whether traffic may reach this pod by it now."""

@@ -459,12 +459,14 @@ class Cordon:
         by: ``unfence`` (the settling cordon after a fence), ``drain``, or ``hook`` (a drain before a stop).
         boot_id: The boot during which it was set.
         since_utc: When, by the API server's clock.
+        run: Which drain set it: two may do so within one second. Empty: not told.
         schema: Version of the annotation.
     """
 
     by: str
     boot_id: str
     since_utc: str
+    run: str = ""
     schema: int = 1
 
 
@@ -569,10 +571,9 @@ class PodView:
         grace_s: How long it may take to end.
         ready: Its condition Ready is True.
         labels: Its labels, sorted.
-        pre_stop: Every container that serves (declares ports; all, where none does) has a preStop hook.
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
-        ports: It declares container ports.
+        tolerates_cordon: It may be scheduled to a node that is cordoned.
     """
 
     namespace: str
@@ -591,10 +592,9 @@ class PodView:
     grace_s: float = 30.0
     ready: bool = False
     labels: tuple[tuple[str, str], ...] = ()
-    pre_stop: bool = False
     cpu_m: int = 0
     memory_b: int = 0
-    ports: bool = False
+    tolerates_cordon: bool = False
 
     @property
     def finished(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from uuid import uuid4
 
 from fencer.core.done import Happened
 from fencer.core.drain import (
@@ -12,15 +14,28 @@ from fencer.core.drain import (
     Lot,
     Next,
     cordon_for,
+    cordon_stands,
     cordoned_by_drain,
     lot,
     next_step,
     of_lot,
+    passing_cordon,
 )
 from fencer.core.evictions import Evictions, unanswered, understand
-from fencer.core.model import Action, AttachmentView, EvictPods, NodeView, Observation, PodView, Uncordon
+from fencer.core.model import (
+    Action,
+    AttachmentView,
+    Cordon,
+    CordonNode,
+    EvictPods,
+    NodeView,
+    Observation,
+    PodView,
+    Uncordon,
+)
+from fencer.core.roster import Roster
 from fencer.core.text import age
-from fencer.errors import ClusterDenied, ClusterError, FencerError
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterError, FencerError
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 
@@ -43,7 +58,7 @@ class DrainOptions:
 
     Attributes:
         filters: Which pods go.
-        grace_s: How long each pod may take to end; None: as long as its own spec says.
+        grace_s: How long each pod may take to end, 1 s at least; None: as long as its own spec says.
         timeout_s: For all of it.
         keep_cordon: Leave the node cordoned if the drain fails.
         by: Who cordons: `DRAIN`, or `HOOK`.
@@ -69,8 +84,10 @@ class NodeDrain:
     Attributes:
         over: Nothing is left to do.
         failed: Why it failed; empty: it did not, or goes on.
-        cordoned: The node is cordoned by a drain of fencer's.
+        cordoned: The node is cordoned by a drain of fencer's: by this one, or by an earlier one.
+        own: The note of a cordon that this drain set, and may take back; None: it found one, or took it back.
         state: How far it came.
+        roster: Whom it moves.
     """
 
     def __init__(self, world: World, agent: Agent, name: str, options: DrainOptions, tell: Tell) -> None:
@@ -78,11 +95,15 @@ class NodeDrain:
         self.over = False
         self.failed = ""
         self.cordoned = False
+        self.own: Cordon | None = None
         self.state = Evictions()
+        self.roster = Roster()
         self._world = world
         self._agent = agent
         self._options = options
         self._tell = tell
+        self._before: Cordon | None = None
+        self._run = uuid4().hex[:12]
         self._node: NodeView | None = None
         self._pods: Sequence[PodView] = ()
         self._attachments: Sequence[AttachmentView] = ()
@@ -118,19 +139,38 @@ class NodeDrain:
         return max(0.0, min(times) - now_s)
 
     def give_back(self) -> bool:
-        """Take our cordon off again, after a failure here or on another node; tell whether it is off."""
-        try:
-            node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
-            if not cordoned_by_drain(node):
-                return False
-            self._agent.observer.api(lambda: self._world.cluster.uncordon(node))
-        except ClusterError as error:
-            self._tell(self.name, "trouble", f"not uncordoned: {error}")
+        """Undo the cordon of this very drain, after a failure here or elsewhere; tell whether it is off.
+
+        That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
+        drain took over, is put back for it.
+        """
+        for tries_left in reversed(range(CORDON_TRIES)):
+            try:
+                return self._undo_cordon()
+            except ClusterConflict as error:
+                if not tries_left:
+                    self._tell(self.name, "trouble", f"not uncordoned: {error}")
+            except ClusterError as error:
+                self._tell(self.name, "trouble", f"not uncordoned: {error}")
+                break
+        return False
+
+    def _undo_cordon(self) -> bool:
+        own, before, cluster = self.own, self._before, self._world.cluster
+        if own is None:
             return False
-        self.cordoned = False
+        node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
+        if not cordon_stands(node, own):
+            return False
+        undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
+        self._agent.observer.api(undo)
+        self.cordoned, self.own = False, None
         why = "its drain failed" if self.failed else "its drain did not begin"
-        self._record(Uncordon(), f"uncordoned: {why}", ok=True)
-        return True
+        if before is None:
+            self._record(Uncordon(), f"uncordoned: {why}", ok=True)
+        else:
+            self._record(CordonNode(before), f"cordoned as before, for the agent to end: {why}", ok=True)
+        return before is None
 
     def progress(self) -> str:
         """Say how far it came."""
@@ -148,12 +188,12 @@ class NodeDrain:
             if barred:
                 self._refuse(barred)
                 return
-            action = cordon_for(observation.node, observation.utc, self._options.by)
+            action = cordon_for(observation.node, observation.utc, self._options.by, self._run)
             if action is None:
-                self.cordoned = cordoned_by_drain(observation.node)
-                whose = "by a drain of fencer's" if self.cordoned else "by somebody else: it stays so"
-                self._tell(self.name, "cordoned", f"already, {whose}")
+                self._found_cordoned(observation.node)
                 return
+            # Noted before it is done: where the answer is lost, the next look tells whether it was.
+            self._before, self.own = passing_cordon(observation.node), action.cordon
             done = self._agent.executor.carry_out(observation, action)
             if done.ok:
                 self.cordoned = action.cordon is not None
@@ -161,6 +201,15 @@ class NodeDrain:
                 return
             if not tries_left:
                 self._fail(f"it could not be cordoned: {done}")
+
+    def _found_cordoned(self, node: NodeView) -> None:
+        self.cordoned = cordoned_by_drain(node)
+        if self.own is not None and cordon_stands(node, self.own):
+            self._tell(self.name, "cordoned", "though no answer came")
+            return
+        self.own = None
+        whose = "by a drain of fencer's" if self.cordoned else "by somebody else"
+        self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
 
     def _observe(self) -> Observation:
         observer = self._agent.observer
@@ -189,17 +238,22 @@ class NodeDrain:
             self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
 
     def _take_next_step(self, now_s: float, took_s: float) -> None:
-        match next_step(self.state, self._pods, self._attachments, self._options.filters, now_s):
+        match next_step(self.state, self._staying(), self._attachments, now_s):
             case Next.EVICT:
                 self._evict(self.state.due(now_s)[:BATCH])
             case Next.DONE:
                 self.over = True
-                text = f"{_count(self.state.gone)} gone in {age(round(took_s))}, no volume left attached"
-                self._tell(self.name, "drained", text)
+                self._tell(self.name, "drained", f"{_count(self.state.gone)} gone {self._how(took_s)}")
             case Next.HOPELESS:
                 self._fail("what is left is refused for good")
             case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
                 pass
+
+    def _how(self, took_s: float) -> str:
+        whose = " of theirs" if self._attachments else ""  # those that stay keep what is theirs
+        returned = tuple(self.roster.returned)
+        back = f"; {_count(returned)} came back" if returned else ""
+        return f"in {age(round(took_s))}, no volume{whose} left attached{back}"
 
     def _look(self) -> bool:
         """Look at the pods and, once they are gone, at the volumes; tell whether both could be seen."""
@@ -221,14 +275,23 @@ class NodeDrain:
         return True
 
     def _sort(self) -> None:
+        filters, known = self._options.filters, set(self.roster.returned)
+        mine = self.roster.mine(pod for pod in self._pods if lot(pod, filters) not in filters.staying)
         evict, leaving, barred = (
-            of_lot(self._pods, self._options.filters, lots)
-            for lots in ({Lot.EVICT}, {Lot.LEAVING}, self._options.filters.forbidden)
+            of_lot(mine, filters, lots) for lots in ({Lot.EVICT}, {Lot.LEAVING}, filters.forbidden)
         )
         self.state.saw(evict, leaving, barred)
         if not self._counted:
             self._tell(self.name, "to go", _named([*evict, *leaving]))
         self._counted = True
+        for uid, (pod, why) in self.roster.returned.items():
+            if uid not in known:
+                self._tell(self.name, "comes back", f"{pod}: {why}; left where it is")
+
+    def _staying(self) -> list[PodView]:
+        """Return the pods on the node that this drain leaves there."""
+        filters, returned = self._options.filters, self.roster.returned
+        return [pod for pod in self._pods if pod.uid in returned or lot(pod, filters) in filters.staying]
 
     def _evict(self, pods: Sequence[PodView]) -> None:
         action = EvictPods(tuple(pods), self._options.grace_s)

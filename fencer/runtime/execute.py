@@ -14,7 +14,7 @@ from typing import TypeVar, assert_never
 
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared
 from fencer.core.doubt import WORDS, without_saved
-from fencer.core.evictions import Answer
+from fencer.core.evictions import Answer, grace_for
 from fencer.core.model import (
     Action,
     Alarm,
@@ -190,11 +190,13 @@ class Executor:
 
         Args:
             pods: Which.
-            grace_s: How long each may take to end; None: as long as its own spec says.
+            grace_s: How long each may take to end, 1 s at least; None: as long as its own spec says.
         """
         evictor = self._world.evictor
         assert evictor is not None  # noqa: S101 - whoever drains has one
-        return self._in_lanes(pods, lambda pod: evictor.evict(pod, grace_s), EVICTION_DEADLINE_S)
+        return self._in_lanes(
+            pods, lambda pod: evictor.evict(pod, grace_for(pod, grace_s)), EVICTION_DEADLINE_S
+        )
 
     def _clear(self, observation: Observation, pods: Sequence[PodView]) -> Done:
         """Clear a batch of pods."""

@@ -119,6 +119,11 @@ class Campaign:
         for turn in self.waiting:
             turn.prepare()
 
+    def break_off(self) -> None:
+        """Take back what was prepared for turns that never began."""
+        for turn in self.waiting:
+            turn.withdraw()
+
     def run(self) -> bool:
         """Work until all is done, or one has failed; return whether all went well.
 
@@ -128,8 +133,7 @@ class Campaign:
         while self.waiting or self.under_way:
             failed = self._ordered and any(turn.failed for turn in self.ended)
             if (failed or self.stuck) and not self.under_way:
-                for turn in self.waiting:
-                    turn.withdraw()
+                self.break_off()
                 return False
             wait_s = 1.0
             if not failed and not self.stuck:

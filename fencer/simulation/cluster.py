@@ -358,6 +358,7 @@ def _pod_view(pod: ApiPod) -> PodView:
         terminating=pod.deleted_s is not None,
         mirror=pod.mirror,
         tolerates_out_of_service=pod.tolerates_out_of_service,
+        tolerates_cordon=pod.tolerates_cordon,
         finalizers=pod.finalizers,
         controller=pod.owner,
         local_data=pod.local_data,
@@ -365,8 +366,6 @@ def _pod_view(pod: ApiPod) -> PodView:
         grace_s=pod.grace_s,
         ready=pod.ready,
         labels=(("app", pod.owner.partition("/")[2]),) if pod.owner else (),
-        pre_stop=pod.pre_stop,
         cpu_m=pod.cpu_m,
         memory_b=pod.memory_b,
-        ports=pod.ports,
     )

@@ -22,7 +22,8 @@ def evict(api: Api, namespace: str, name: str, uid: str, grace_s: float | None =
         namespace: The pod's.
         name: The pod's.
         uid: The pod's: another one of that name is left alone.
-        grace_s: How long it may take to end; None: as long as its own spec says.
+        grace_s: How long it may take to end; None: as long as its own spec says. With 0 the pod is gone at
+            once, whatever its containers do.
     """
     pod = api.pod(namespace, name)
     if pod is None:
@@ -38,7 +39,7 @@ def evict(api: Api, namespace: str, name: str, uid: str, grace_s: float | None =
             return refusal
     if grace_s is not None:
         pod.grace_s = grace_s
-    api.delete_pod(pod)
+    api.delete_pod(pod, force=pod.grace_s == 0)
     return Answer(201)
 
 

@@ -74,8 +74,8 @@ class ApiPod:
         deleted_s: When it was marked for deletion; None: not.
         toleration_s: How long it stays on an unreachable node; None: for ever.
         local_data: It uses an emptyDir.
-        pre_stop: Its containers have preStop hooks.
-        ports: It declares container ports.
+        tolerates_cordon: A cordon does not keep it off a node.
+        named_node: The node that its template names, so that no scheduler is asked; None: none.
     """
 
     namespace: str
@@ -93,12 +93,12 @@ class ApiPod:
     grace_s: float = 30.0
     toleration_s: float | None = 300.0
     tolerates_out_of_service: bool = False
+    tolerates_cordon: bool = False
+    named_node: str | None = None
     mirror: bool = False
     finalizers: tuple[str, ...] = ()
     disrupted_why: str = ""
     local_data: bool = False
-    pre_stop: bool = False
-    ports: bool = False
     cpu_m: int = 0
     memory_b: int = 0
 

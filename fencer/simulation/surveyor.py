@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
-from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
+from fencer.core.inventory import (
+    Budget,
+    Claim,
+    Container,
+    Hook,
+    Inventory,
+    Look,
+    Machine,
+    Service,
+    Tenant,
+    Volume,
+)
+from fencer.core.model import NodeView, PodView
 from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
@@ -28,6 +41,10 @@ class SimulatedSurveyor:
         """Workloads to which a Service of their name leads."""
         self.local: dict[str, str] = {}
         """Claim → the only node that has its volume."""
+        self.hooks: dict[str, Hook] = {}
+        """Workload → the preStop hook of its pods' containers."""
+        self.crashing: dict[str, int] = {}
+        """Workload whose pods are in a crash loop → how often their containers were started anew."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
         self._api = api
@@ -35,24 +52,47 @@ class SimulatedSurveyor:
 
     def survey(self) -> Inventory:
         """Look at everything."""
-        nodes = [fact.node for fact in self._cluster.roster().facts]
-        pods = [Tenant(pod, node.name) for node in nodes for pod in self._cluster.pods(node.name)]
+        nodes, pods = self._nodes(), self._pods()
         claimed = [(one.pod.namespace, claim) for one in pods for claim in one.pod.claims]
-        budgets = tuple(self._budget(budget, pods) for budget in self._api.budgets)
         services = tuple(Service("demo", name, _of(name)) for name in self.services)
         claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
         volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
         return Inventory(
             nodes=Look(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
             pods=Look(tuple(pods)),
-            budgets=self._may("list poddisruptionbudgets", Look(budgets, tuple(self.unread_budgets))),
+            budgets=self.budgets(),
             services=self._may("list services", Look(services)),
             claims=self._may("list persistentvolumeclaims", Look(claims)),
             volumes=self._may("list persistentvolumes", Look(volumes)),
         )
 
+    def budgets(self) -> Look[Budget]:
+        """Look at the budgets."""
+        pods = self._pods()
+        found = tuple(self._budget(budget, pods) for budget in self._api.budgets)
+        return self._may("list poddisruptionbudgets", Look(found, tuple(self.unread_budgets)))
+
+    def _nodes(self) -> list[NodeView]:
+        return [fact.node for fact in self._cluster.roster().facts]
+
+    def _pods(self) -> list[Tenant]:
+        return [
+            self._tenant(pod, node.name) for node in self._nodes() for pod in self._cluster.pods(node.name)
+        ]
+
     def _may(self, right: str, look: Look[T]) -> Look[T]:
         return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
+
+    def _tenant(self, pod: PodView, node: str) -> Tenant:
+        workload = dict(pod.labels).get("app", "")
+        restarts = self.crashing.get(workload, 0)
+        return Tenant(
+            replace(pod, ready=pod.ready and not restarts),
+            node,
+            containers=(Container("main", hook=self.hooks.get(workload)),),
+            waiting="CrashLoopBackOff" if restarts else "",
+            restarts=restarts,
+        )
 
     def _budget(self, budget: ApiBudget, pods: list[Tenant]) -> Budget:
         """Count as the disruption controller does."""

@@ -89,10 +89,17 @@ class StatefulSet:
 
 @dataclass(slots=True)
 class Deployment:
-    """Pods without identity, replaced as soon as they are marked for deletion."""
+    """Pods without identity, replaced as soon as they are marked for deletion.
+
+    Attributes:
+        tolerates_cordon: No cordon keeps them off.
+        named_node: The node that their template names, past the scheduler; None: none.
+    """
 
     name: str
     replicas: int
+    tolerates_cordon: bool = False
+    named_node: str | None = None
     made: int = field(default=0, init=False)
 
     @property
@@ -104,7 +111,9 @@ class Deployment:
         """Create what is missing."""
         for _ in range(self.replicas - len(_alive(api, self.owner))):
             self.made += 1
-            api.create_pod(_blank(api, self.owner, f"{self.name}-{self.made}"))
+            new = _blank(api, self.owner, f"{self.name}-{self.made}")
+            new.tolerates_cordon, new.named_node = self.tolerates_cordon, self.named_node
+            api.create_pod(new)
 
     def whole(self, api: Api) -> bool:
         """Whether all its pods are Ready."""
@@ -176,11 +185,16 @@ def schedule(api: Api) -> None:
     for pod in api.pods_on(None):
         if pod.deleted_s is not None:
             continue
-        if pod.pinned is not None:
-            if pod.pinned in api.nodes:
-                api.bind_pod(pod, pod.pinned)
+        where = pod.pinned or pod.named_node
+        if where is not None:
+            if where in api.nodes:
+                api.bind_pod(pod, where)
             continue
-        open_to_it = [node.name for node in api.nodes.values() if not node.taints and not node.unschedulable]
+        open_to_it = [
+            node.name
+            for node in api.nodes.values()
+            if not node.taints and (pod.tolerates_cordon or not node.unschedulable)
+        ]
         if open_to_it:
             alike = Counter(other.node for other in api.pods_of(pod.owner))
             api.bind_pod(pod, min(open_to_it, key=lambda name: (alike[name], len(api.pods_on(name)), name)))

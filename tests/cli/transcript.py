@@ -11,8 +11,14 @@ follows up to ``[code]`` is its output. Everything else is for the reader. Lines
     > power_off k8s-2                              any fault of `simulation.faults.What`, and its target
     > after 12 start k8s-2                         the same, in 12 s from now
     > budget StatefulSet/db 7                    a budget: so many of its pods must stay Ready
+    > always-allow                             budgets let pods go that are not Ready
     > service web                                a Service leads to that workload
     > local data-db-0 k8s-1                      the volume of that claim is on that node only
+    > hook web nginx -s quit                     its pods have this preStop hook
+    > crashing web 17                            its pods are in a crash loop, started anew so often
+    > tolerating Deployment/web                  no cordon keeps its pods off
+    > finalizer StatefulSet/db example.com/hold  its pods have this finalizer
+    > grace Deployment/web 0                     its pods may take so long to end
     > may-not list services                      a right is taken away
     > unread-budget demo/odd: spec: …            a budget that cannot be read, and why
     > says y                                       what the person answers to the next command
@@ -25,6 +31,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
+from fencer.cluster import hooks
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
@@ -82,6 +89,8 @@ class Replay:
         match what:
             case "budget":
                 self._lab.budget(words[0], int(words[1]))
+            case "always-allow":
+                world.api.budgets[:] = [replace(one, always_allow=True) for one in world.api.budgets]
             case "service":
                 world.surveyor.services.append(words[0])
             case "local":
@@ -90,6 +99,29 @@ class Replay:
                 world.cluster.missing.add(" ".join(words))
             case "unread-budget":
                 world.surveyor.unread_budgets.append(" ".join(words))
+            case _:
+                return self._shape(what, *words)
+        return True
+
+    def _shape(self, what: str, *words: str) -> bool:
+        """Change what a plan says of the pods of a workload; whether that was meant."""
+        world = self._lab.simulation
+        match what:
+            case "hook":
+                hook = hooks.pre_stop({"lifecycle": {"preStop": {"exec": {"command": list(words[1:])}}}})
+                assert hook is not None
+                world.surveyor.hooks[words[0]] = hook
+            case "crashing":
+                world.surveyor.crashing[words[0]] = int(words[1])
+            case "tolerating":
+                for pod in world.api.pods_of(words[0]):
+                    pod.tolerates_cordon = True
+            case "finalizer":
+                for pod in world.api.pods_of(words[0]):
+                    pod.finalizers = (words[1],)
+            case "grace":
+                for pod in world.api.pods_of(words[0]):
+                    pod.grace_s = float(words[1])
             case _:
                 return False
         return True

@@ -23,6 +23,7 @@ from fencer.core.model import (
     Unreadable,
 )
 from fencer.errors import ClusterProtocol
+from tests.drain_cases import LATER, LaterCase
 
 OUT = "node.kubernetes.io/out-of-service"
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
@@ -194,6 +195,7 @@ def test_a_whole_pod():
         terminating=True,
         mirror=True,
         tolerates_out_of_service=True,
+        tolerates_cordon=True,
         finalizers=("batch.kubernetes.io/job-tracking",),
     )
 
@@ -236,19 +238,9 @@ def test_a_pod_with_all_that_a_drain_must_know():
         grace_s=5.0,
         ready=True,
         labels=(("a", "1"), ("b", "2")),
-        pre_stop=True,
         cpu_m=2100,
         memory_b=2 * 128 * 1024**2 + 1000,
-        ports=True,
     )
-
-
-def test_a_container_that_serves_without_a_hook_is_enough_to_have_none():
-    hook = {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "5"]}}}}
-    serving = {"ports": [{"containerPort": 80}]}
-    assert not parse.pod(pod(spec={"containers": [{**serving, **hook}, serving]})).pre_stop
-    assert not parse.pod(pod(spec={"containers": [serving, hook]})).pre_stop
-    assert parse.pod(pod(spec={"containers": [hook, hook]})).pre_stop
 
 
 def test_requests_of_a_whole_pod_replace_those_of_its_containers():
@@ -339,6 +331,13 @@ def test_the_first_toleration_that_matches_counts():
     assert parse.tolerates_out_of_service([no_match, for_ever, at_once], terminating=False)
 
 
+@pytest.mark.parametrize("case", LATER, ids=lambda case: case.name)
+def test_which_pods_a_cordon_does_not_keep_off(case: LaterCase):
+    body = case.pod()
+    body["metadata"]["resourceVersion"] = "1"
+    assert parse.pod(body).tolerates_cordon is case.returns
+
+
 def test_attachments():
     data = {
         "metadata": {"name": "va", "uid": "u", "deletionTimestamp": "T"},
@@ -410,6 +409,7 @@ def test_any_json_is_read_or_refused_with_our_own_error(data):
         lambda data: fields.items(data, "PodList"),
         lambda data: parse.set_aside(read_node, data),
         lambda data: parse.tolerates_out_of_service([data], terminating=False),
+        lambda data: parse.tolerates_cordon([data]),
     ):
         refused_or_read(read, data)
 

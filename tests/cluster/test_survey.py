@@ -12,7 +12,7 @@ from fencer.cli.main import cli
 from fencer.cluster.rights import PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.survey import KubernetesSurveyor
-from fencer.core.inventory import Volume
+from fencer.core.inventory import Container, Hook, Volume
 from fencer.core.plan.case import Terms
 from fencer.core.plan.judge import plan
 from fencer.core.plan.words import Verdict, What
@@ -160,12 +160,61 @@ def test_claims_and_volumes_are_read_with_the_nodes_they_are_tied_to(surveyor, b
     assert read == {"one": (f"{space}-csi", True), "many": (f"{space}-csi", False)}
 
 
+def test_a_pod_is_read_with_how_its_containers_end(surveyor, backstage, space, node):
+    """Each kind of hook that the API takes, and a sidecar."""
+    ports = {"ports": [{"name": "http", "containerPort": 8080}, {"containerPort": 9090}]}
+    hooks = {
+        "bare": None,
+        "native": {"sleep": {"seconds": 5}},
+        "script": {"exec": {"command": ["sh", "-c", "sleep 7; nginx -s quit"]}},
+        "quits": {"exec": {"command": ["nginx", "-s", "quit"]}},
+        "asked": {"httpGet": {"path": "/quit", "port": 8080}},
+    }
+    containers = [
+        CONTAINER | {"name": name} | ({} if hook is None else {"lifecycle": {"preStop": hook}})
+        for name, hook in hooks.items()
+    ]
+    containers[0] |= ports
+    inits = [
+        CONTAINER | {"name": "first"},
+        CONTAINER | {"name": "proxy", "restartPolicy": "Always"},
+    ]
+    make_pod(backstage, space, "web-a", node, spec={"containers": containers, "initContainers": inits})
+    (tenant,) = [one for one in surveyor.survey().pods.items if one.pod.namespace == space]
+    assert tenant.containers == (
+        Container("bare", ("http", "8080", "9090")),
+        Container("native", hook=Hook("'sleep 5'", 5.0)),
+        Container("script", hook=Hook("\"sh -c 'sleep 7; nginx -s quit'\"", 7.0)),
+        Container("quits", hook=Hook("'nginx -s quit'", None)),
+        Container("asked", hook=Hook("'GET /quit'", None)),
+        Container("proxy", sidecar=True),
+    )
+
+
+def test_a_service_is_read_with_the_ports_that_it_leads_to(surveyor, backstage, space):
+    """A name, a number, and without either its own number: as the API server itself fills it in."""
+    ports = [
+        {"name": "a", "port": 80, "targetPort": "http"},
+        {"name": "b", "port": 81, "targetPort": 8081},
+        {"name": "c", "port": 82},
+    ]
+    services = f"/api/v1/namespaces/{space}/services"
+    spec = {"selector": {"app": "web"}, "ports": ports}
+    backstage.send("POST", services, {"metadata": {"name": f"{space}-web"}, "spec": spec})
+    headless = {"selector": {"app": "web"}, "clusterIP": "None"}
+    backstage.send("POST", services, {"metadata": {"name": f"{space}-db"}, "spec": headless})
+    found = {one.name: one.targets for one in named(surveyor.survey().services, space)}
+    assert found == {f"{space}-web": {"http", "8081", "82"}, f"{space}-db": frozenset()}
+
+
 # -- judged as the API judges -----------------------------------------------------------------------------
 
 WEB = {"matchLabels": {"app": "web"}}
 READY, UNREADY, PENDING = {}, {"ready": False}, {"ready": False, "phase": "Pending"}
 NO_LABELS = {"labels": {}}
+NONE_HEALTHY, UNCOUNTED = {"currentHealthy": 0}, {"observedGeneration": 0}
 GOES, TWICE = (201, set()), (500, {What.TWO_BUDGETS})
+UNHEALTHY = (429, {What.BUDGET_UNHEALTHY})
 NEVER, NOT_NOW = (429, {What.BUDGET_NEVER}), (429, {What.BUDGET_NOT_NOW})
 
 
@@ -183,10 +232,22 @@ def where(key, operator, *values):
         (READY, [(WEB, {"status": {"observedGeneration": 0, "disruptionsAllowed": 1}})], NOT_NOW),
         (READY, [(WEB, {"policy": "AlwaysAllow"})], NEVER),
         (UNREADY, [(WEB, {})], GOES),
-        (UNREADY, [(WEB, {"status": {"currentHealthy": 0}})], NEVER),
+        (UNREADY, [(WEB, {"policy": "IfHealthyBudget"})], GOES),
+        (UNREADY, [(WEB, {"status": {"currentHealthy": 0}})], UNHEALTHY),
+        (UNREADY, [(WEB, {"status": {"currentHealthy": 0}, "policy": "IfHealthyBudget"})], UNHEALTHY),
+        (
+            UNREADY,
+            [(WEB, {"status": {"currentHealthy": 1, "desiredHealthy": 2, "expectedPods": 3}})],
+            UNHEALTHY,
+        ),
         (UNREADY, [(WEB, {"status": {"currentHealthy": 0}, "policy": "AlwaysAllow"})], GOES),
-        (UNREADY, [(WEB, {"status": {"currentHealthy": 0, "desiredHealthy": 0}})], NOT_NOW),
+        (UNREADY, [(WEB, {"status": {"currentHealthy": 0, "desiredHealthy": 0}})], UNHEALTHY),
+        (UNREADY, [(WEB, {"status": {"desiredHealthy": 0, "disruptionsAllowed": 1}})], GOES),
+        (UNREADY, [(WEB, {"status": NONE_HEALTHY | {"desiredHealthy": 0}, "policy": "AlwaysAllow"})], GOES),
+        (UNREADY, [(WEB, {"status": NONE_HEALTHY | UNCOUNTED})], NOT_NOW),
+        (UNREADY, [(WEB, {"status": NONE_HEALTHY | UNCOUNTED, "policy": "AlwaysAllow"})], GOES),
         (PENDING, [(WEB, {})], GOES),
+        (PENDING, [(WEB, {"status": NONE_HEALTHY})], GOES),
         (READY, [(WEB, {}), (WEB, {})], TWICE),
         (READY, [(WEB, {"status": {"disruptionsAllowed": 1}}), ({}, {})], TWICE),
         (PENDING, [(WEB, {}), (WEB, {})], GOES),
@@ -215,6 +276,49 @@ def test_a_plan_says_of_a_budget_what_the_api_says_to_an_eviction(
     }
     path = f"/api/v1/namespaces/{space}/pods/web-a/eviction"
     assert (bare_api.request("POST", path, eviction).status, told) == answer
+
+
+def test_a_crash_loop_behind_a_budget_is_told_with_what_its_kubelet_says_of_it(
+    surveyor, backstage, space, node
+):
+    make_pod(backstage, space, "web-a", node, ready=False, labels={"app": "web"})
+    waits = {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}}
+    status = {"name": "main", "image": "none", "imageID": "", "ready": False, "restartCount": 17} | waits
+    path = f"/api/v1/namespaces/{space}/pods/web-a/status"
+    backstage.send("PATCH", path, {"status": {"containerStatuses": [status]}})
+    make_budget(backstage, space, "web", WEB, status=NONE_HEALTHY | {"expectedPods": 2})
+    (found,) = [
+        one for one in plan((node,), surveyor.survey(), Terms()).findings if one.what is What.BUDGET_UNHEALTHY
+    ]
+    assert found.text.startswith(
+        f"{space}/web-a is not Ready (CrashLoopBackOff, 17 restarts), and the budget"
+    )
+    assert found.about == f"{space}/web"
+
+
+def test_what_comes_back_what_is_held_and_what_ends_at_once(surveyor, backstage, space, node):
+    """As the API server keeps it: cilium-operator's tolerations, no grace, a hook of all of it, a finalizer.
+
+    A hook may not ask for more than the grace period, but for all of it.
+    """
+    make_pod(backstage, space, "web-a", node, spec={"tolerations": [{"operator": "Exists"}]})
+    make_pod(backstage, space, "web-b", node, spec={"terminationGracePeriodSeconds": 0})
+    slow = CONTAINER | {"lifecycle": {"preStop": {"sleep": {"seconds": 30}}}}
+    make_pod(backstage, space, "web-c", node, spec={"containers": [slow]})
+    make_pod(backstage, space, "web-d", node)
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    path = f"/api/v1/namespaces/{space}/pods/web-d"
+    backstage.send("PATCH", path, held)
+    try:
+        found = plan((node,), surveyor.survey(), Terms()).findings
+    finally:
+        backstage.send("PATCH", path, {"metadata": {"finalizers": None}})
+    assert {(one.what, one.pods) for one in found if one.pods and one.what is not What.ALL_REPLICAS} == {
+        (What.COMES_BACK, (f"{space}/web-a",)),
+        (What.GRACE_ZERO, (f"{space}/web-b",)),
+        (What.PRE_STOP_OVER_GRACE, (f"{space}/web-c",)),
+        (What.FINALIZERS, (f"{space}/web-d",)),
+    }
 
 
 # -- with which rights ------------------------------------------------------------------------------------

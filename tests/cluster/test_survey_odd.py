@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fencer.cluster import survey_parse
 from fencer.cluster.settings import ClusterSettings
@@ -10,8 +14,10 @@ from fencer.cluster.survey import KubernetesSurveyor
 from fencer.errors import ClusterProtocol, ClusterUnreachable
 from tests.cluster.conftest import write_kubeconfig
 from tests.cluster.standin import answer, hang_up, listing, node, routes, status
+from tests.cluster.test_parse import anything
 
 NAMED = {"namespace": "demo", "name": "web"}
+POD = NAMED | {"uid": "u", "resourceVersion": "1"}
 KINDS = {
     "nodes": "NodeList",
     "pods": "PodList",
@@ -94,6 +100,9 @@ def test_no_answer_is_no_plan(survey, kind):
         (survey_parse.budget, {"selector": {"matchExpressions": {}}}, "matchExpressions"),
         (survey_parse.budget, {"unhealthyPodEvictionPolicy": 1}, "unhealthyPodEvictionPolicy"),
         (survey_parse.service, {"selector": ["app"]}, "spec.selector"),
+        (survey_parse.service, {"selector": {"app": "web"}, "ports": [{"targetPort": []}]}, "targetPort"),
+        (survey_parse.service, {"selector": {"app": "web"}, "ports": [80]}, r"spec\.ports"),
+        (survey_parse.service, {"selector": {"app": "web"}, "ports": {}}, r"spec\.ports"),
         (survey_parse.claim, {"accessModes": [1]}, "accessModes"),
         (survey_parse.claim, {"volumeName": {}}, "spec.volumeName"),
         (
@@ -107,6 +116,73 @@ def test_no_answer_is_no_plan(survey, kind):
 def test_an_odd_object_is_refused_by_the_field(read, spec, said):
     with pytest.raises(ClusterProtocol, match=said):
         read({"metadata": NAMED, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "said"),
+    [
+        ({"containers": [{"name": 5}]}, {}, "name"),
+        ({"containers": [{"ports": [{"name": 5}]}]}, {}, "name"),
+        ({"containers": [{"ports": [{"containerPort": "http"}]}]}, {}, "containerPort"),
+        ({"containers": [{"lifecycle": {"preStop": "sleep"}}]}, {}, r"lifecycle\.preStop"),
+        ({"tolerations": [{"key": []}]}, {}, "key"),
+        ({}, {"containerStatuses": {}}, "containerStatuses"),
+        ({}, {"containerStatuses": [5]}, "expected an object"),
+        ({}, {"containerStatuses": [{"state": "waiting"}]}, "state"),
+        ({}, {"containerStatuses": [{"state": {"waiting": {"reason": 5}}}]}, r"waiting\.reason"),
+        ({}, {"containerStatuses": [{"restartCount": "17"}]}, "restartCount"),
+        ({}, {"initContainerStatuses": [{"restartCount": True}]}, "restartCount"),
+    ],
+)
+def test_an_odd_pod_is_refused_by_the_field(spec, status, said):
+    with pytest.raises(ClusterProtocol, match=said):
+        survey_parse.pod({"metadata": POD, "spec": spec, "status": status})
+
+
+WAITS = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({}, ("", 0)),
+        ({"containerStatuses": None}, ("", 0)),
+        ({"containerStatuses": [{"restartCount": 3}, {"restartCount": 40}]}, ("", 40)),
+        ({"containerStatuses": [{"restartCount": 40}, WAITS | {"restartCount": 3}]}, ("CrashLoopBackOff", 3)),
+        ({"containerStatuses": [{"state": {"running": {}}}]}, ("", 0)),
+        ({"containerStatuses": [{}], "initContainerStatuses": [WAITS]}, ("CrashLoopBackOff", 0)),
+    ],
+)
+def test_a_pod_fares_as_the_container_that_waits(status, expected):
+    read = survey_parse.pod({"metadata": POD, "status": status})
+    assert (read.waiting, read.restarts) == expected
+
+
+@given(spec=anything, status=anything)
+def test_any_json_in_what_a_plan_reads_is_read_or_refused_with_our_own_error(spec, status):
+    readers = (
+        survey_parse.pod,
+        survey_parse.node,
+        survey_parse.service,
+        survey_parse.budget,
+        survey_parse.claim,
+        survey_parse.volume,
+    )
+    for read in readers:
+        with suppress(ClusterProtocol):
+            read({"metadata": POD, "spec": spec, "status": status})
+
+
+CONTAINER_FIELDS = ("name", "ports", "lifecycle", "restartPolicy", "resources", "state", "restartCount")
+
+
+@given(each=st.lists(st.dictionaries(st.sampled_from(CONTAINER_FIELDS), anything), max_size=3))
+def test_so_is_any_container_and_its_status(each):
+    status = {"containerStatuses": each, "initContainerStatuses": each}
+    with suppress(ClusterProtocol):
+        survey_parse.pod({"metadata": POD, "spec": {"containers": each}, "status": status})
+    with suppress(ClusterProtocol):
+        survey_parse.service({"metadata": POD, "spec": {"selector": {"app": "web"}, "ports": each}})
 
 
 def test_a_budget_without_a_status_was_not_counted_and_allows_nothing():

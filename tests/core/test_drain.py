@@ -10,13 +10,25 @@ from hypothesis import strategies as st
 
 from fencer.cluster import parse
 from fencer.cluster.eviction import answer_of
-from fencer.core.drain import Filters, Lot, Next, cordon_for, cordoned_by_drain, lot, next_step, of_lot
+from fencer.core.drain import (
+    Filters,
+    Lot,
+    Next,
+    cordon_for,
+    cordon_stands,
+    cordoned_by_drain,
+    lot,
+    next_step,
+    of_lot,
+    passing_cordon,
+)
 from fencer.core.evictions import (
     RETRY_AT_MOST_S,
     Answer,
     Evictions,
     Meaning,
     Reply,
+    grace_for,
     unanswered,
     understand,
 )
@@ -175,9 +187,39 @@ def test_a_drain_that_spares_waits_for_nothing_of_what_it_leaves() -> None:
     assert of_lot([bare, local], filters, filters.forbidden) == ()
     assert of_lot([bare, local], NO_FILTERS, NO_FILTERS.forbidden) == (bare, local)
     logs = pod("logs", controller="DaemonSet/logs", claims=("logs",))
-    assert next_step(state, [logs], [VOLUME], filters, 0.0) is Next.DONE
-    assert next_step(state, [bare, local], [VOLUME], filters, 0.0) is Next.DONE
-    assert next_step(state, [bare, local], [VOLUME], NO_FILTERS, 0.0) is Next.WAIT_FOR_VOLUMES
+    for one, left in ((filters, [bare, local]), (NO_FILTERS, [])):
+        staying = of_lot([bare, local], one, one.staying)
+        assert list(staying) == left
+        after = next_step(state, staying, [VOLUME], 0.0)
+        assert after is (Next.DONE if left else Next.WAIT_FOR_VOLUMES)
+    assert next_step(state, [logs], [VOLUME], 0.0) is Next.DONE
+
+
+MINE = replace(OURS, run="a1")
+
+
+@pytest.mark.parametrize(
+    ("facts", "mine"),
+    [
+        ({"cordon": MINE}, True),
+        ({"cordon": replace(OURS, run="b2")}, False),
+        ({"cordon": OURS}, False),
+        ({"cordon": MINE, "cordoner": "kubectl-cordon"}, False),
+        ({"cordon": MINE, "unschedulable": False}, False),
+    ],
+    ids=["mine", "another's of the same second", "an older fencer's", "an admin's since", "taken off"],
+)
+def test_only_the_very_cordon_that_a_drain_set_is_its_own(facts, mine) -> None:
+    there = node(**{"unschedulable": True, "cordoner": "fencer", **facts})
+    assert cordon_stands(there, MINE) is mine
+    assert not cordon_stands(there, OURS), "one without a name is nobody's"
+
+
+def test_a_drain_notes_its_name_and_what_it_took_over() -> None:
+    assert cordon_for(node(), NOW_UTC, "drain", "a1") == CordonNode(MINE)
+    for cordon, passing in ((SETTLING, SETTLING), (HOOKS, HOOKS), (OURS, None), (None, None)):
+        assert passing_cordon(node(unschedulable=True, cordon=cordon, cordoner="fencer")) == passing
+    assert passing_cordon(node(unschedulable=True, cordon=HOOKS, cordoner="kubectl-cordon")) is None
 
 
 @pytest.mark.parametrize(
@@ -404,31 +446,50 @@ def test_every_pod_is_asked_for_until_it_goes_or_is_refused_for_good(story) -> N
     assert bool(asked_later) == bool(open_uids)
 
 
+# -- how long they may take to end -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own_s", "asked_s", "sent_s"),
+    [
+        (30.0, None, None),
+        (30.0, 5.0, 5.0),
+        (1.0, None, None),
+        (0.0, None, 1.0),
+        (0.0, 5.0, 5.0),
+        (30.0, 0.0, 1.0),
+    ],
+)
+def test_no_pod_is_deleted_before_its_container_has_ended(own_s, asked_s, sent_s) -> None:
+    """With 0 s, by whomever, the API forgets it at once, and its replacement starts beside it."""
+    assert grace_for(replace(pod("db-0"), grace_s=own_s), asked_s) == sent_s
+
+
 # -- what comes next ----------------------------------------------------------------------------------------
 
 
 def test_a_drain_evicts_waits_for_pods_then_for_volumes_and_is_done() -> None:
     web, cni = pod("a"), pod("cni", controller="DaemonSet/cni")
     state = seen(web)
-    assert next_step(state, [web, cni], [VOLUME], NO_FILTERS, 0) is Next.EVICT
+    assert next_step(state, [cni], [VOLUME], 0) is Next.EVICT
     state.answered(web, GOING, 0)
-    assert next_step(state, [web, cni], [VOLUME], NO_FILTERS, 0) is Next.WAIT_FOR_PODS
+    assert next_step(state, [cni], [VOLUME], 0) is Next.WAIT_FOR_PODS
     state.saw([], [], [])
-    assert next_step(state, [cni], [VOLUME], NO_FILTERS, 0) is Next.WAIT_FOR_VOLUMES
-    assert next_step(state, [cni], [], NO_FILTERS, 0) is Next.DONE
+    assert next_step(state, [cni], [VOLUME], 0) is Next.WAIT_FOR_VOLUMES
+    assert next_step(state, [cni], [], 0) is Next.DONE
 
 
 def test_volumes_of_pods_that_stay_are_not_waited_for() -> None:
     logs = pod("logs", controller="DaemonSet/logs", claims=("logs",))
     over = replace(pod("over", claims=("over",)), phase="Succeeded")
     state = seen()
-    assert next_step(state, [logs, over], [VOLUME], NO_FILTERS, 0) is Next.DONE
-    assert next_step(state, [logs, over], [VOLUME, VOLUME], NO_FILTERS, 0) is Next.WAIT_FOR_VOLUMES
+    assert next_step(state, [logs, over], [VOLUME], 0) is Next.DONE
+    assert next_step(state, [logs, over], [VOLUME, VOLUME], 0) is Next.WAIT_FOR_VOLUMES
 
 
 def test_a_drain_that_only_refused_pods_hold_up_is_hopeless() -> None:
     web = pod("a")
     state = seen(web)
     state.answered(web, NEVER, 0)
-    assert next_step(state, [web], [], NO_FILTERS, 0) is Next.HOPELESS
+    assert next_step(state, [], [], 0) is Next.HOPELESS
     assert lot(web, NO_FILTERS) is Lot.EVICT

@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencer.core.drain import Filters
-from fencer.core.inventory import Budget, Claim, Inventory, Look, Machine, Service, Tenant, Volume
+from fencer.core.inventory import (
+    Budget,
+    Claim,
+    Container,
+    Hook,
+    Inventory,
+    Look,
+    Machine,
+    Service,
+    Tenant,
+    Volume,
+)
 from fencer.core.model import NodeView, PodView, Taint
 from fencer.core.plan.case import Terms
 from fencer.core.plan.duration import BACK_S, VOLUME_S
@@ -18,6 +29,9 @@ from fencer.core.selectors import NodeSelector, NodeTerm, Operator, Requirement,
 ALL = Selector()
 APP = Selector((Requirement("app", Operator.IN, ("web",)),))
 GIB = 2**30
+WAITS = Container("main", hook=Hook("'sleep 5'", 5.0))
+BARE = Container("main")
+QUITS = Container("main", hook=Hook("'nginx -s quit'", None))
 
 
 def machine(name, *, cpu_m=4000, memory_b=8 * GIB, pod_slots=110, labels=(), **facts):
@@ -25,16 +39,10 @@ def machine(name, *, cpu_m=4000, memory_b=8 * GIB, pod_slots=110, labels=(), **f
     return Machine(view, (("kubernetes.io/hostname", name), *labels), cpu_m, memory_b, pod_slots)
 
 
-def pod(name, node="k8s-1", *, host_paths=(), **facts):
-    facts = {
-        "controller": "ReplicaSet/web-6f",
-        "ready": True,
-        "labels": (("app", "web"),),
-        "pre_stop": True,
-    } | facts
-    return Tenant(
-        PodView("demo", name, f"uid-{name}", "1", facts.pop("phase", "Running"), **facts), node, host_paths
-    )
+def pod(name, node="k8s-1", *, host_paths=(), containers=(WAITS,), waiting="", restarts=0, **facts):
+    facts = {"controller": "ReplicaSet/web-6f", "ready": True, "labels": (("app", "web"),)} | facts
+    view = PodView("demo", name, f"uid-{name}", "1", facts.pop("phase", "Running"), **facts)
+    return Tenant(view, node, host_paths, containers, waiting, restarts)
 
 
 def budget(name="web", *, selector=APP, allowed=1, desired=1, healthy=2, expected=2, **facts):
@@ -137,6 +145,7 @@ def test_only_what_ends_by_itself_or_is_but_interrupted_lets_a_drain_go_on():
         What.BUDGET_NOT_NOW,
         What.BUDGET_BROKEN,
         What.BUDGET_STALLS,
+        What.BUDGET_UNHEALTHY,
         What.TWO_BUDGETS,
         What.UNMANAGED,
         What.EMPTYDIR,
@@ -144,6 +153,7 @@ def test_only_what_ends_by_itself_or_is_but_interrupted_lets_a_drain_go_on():
     }
     assert {what for what in goes if what.severity is Severity.NOTE} == {
         What.GRACE_OVER_SHUTDOWN,
+        What.GRACE_ZERO,
         What.BUDGET_WAVES,
         What.VOLUME_MOVES,
     }
@@ -207,19 +217,88 @@ def test_two_budgets_block_whatever_they_allow():
 
 
 @pytest.mark.parametrize(
-    ("facts", "policy", "blocked"),
+    ("facts", "policy", "found"),
     [
-        ({"phase": "Pending", "ready": False}, {}, False),
-        ({"ready": False}, {"healthy": 2, "desired": 2}, False),
-        ({"ready": False}, {"healthy": 1, "desired": 2}, True),
-        ({"ready": False}, {"healthy": 0, "desired": 0, "expected": 0}, True),
-        ({"ready": False}, {"healthy": 1, "desired": 2, "always_allow": True}, False),
-        ({"ready": True}, {"healthy": 2, "desired": 2, "always_allow": True}, True),
+        ({"phase": "Pending", "ready": False}, {}, set()),
+        ({"ready": False}, {"healthy": 2, "desired": 2}, set()),
+        ({"ready": False}, {"healthy": 1, "desired": 2}, {What.BUDGET_UNHEALTHY}),
+        ({"ready": False}, {"healthy": 1, "desired": 2, "expected": 3}, {What.BUDGET_UNHEALTHY}),
+        ({"ready": False}, {"healthy": 0, "desired": 0}, {What.BUDGET_UNHEALTHY}),
+        ({"ready": False}, {"healthy": 1, "desired": 0, "allowed": 1}, set()),
+        ({"ready": False}, {"healthy": 1, "desired": 2, "counted": False}, {What.BUDGET_NOT_NOW}),
+        ({"ready": False}, {"healthy": 1, "desired": 2, "problem": "no controllers"}, {What.BUDGET_BROKEN}),
+        ({"ready": False}, {"healthy": 1, "desired": 2, "always_allow": True}, set()),
+        ({"ready": False}, {"healthy": 0, "desired": 0, "always_allow": True}, set()),
+        ({"ready": True}, {"healthy": 2, "desired": 2, "always_allow": True}, {What.BUDGET_NEVER}),
     ],
 )
-def test_pods_that_need_no_disruption(facts, policy, blocked):
-    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"), budgets=(budget(allowed=0, **policy),))
-    assert (What.BUDGET_NEVER in whats(seen)) is blocked
+def test_pods_that_need_no_disruption(facts, policy, found):
+    held = budget(**{"allowed": 0} | policy)
+    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"), budgets=(held,))
+    assert {what for what in whats(seen) if what.value.startswith("budget")} == found
+
+
+def test_a_pod_that_crashes_again_and_again_is_held_by_its_budget_with_its_own_words():
+    crashing = pod("web-a", ready=False, waiting="CrashLoopBackOff", restarts=17)
+    held = budget(allowed=0, desired=1, healthy=0, expected=2)
+    found = one(
+        inventory(crashing, pod("web-b", "k8s-2", ready=False), budgets=(held,)), What.BUDGET_UNHEALTHY
+    )
+    assert found.text == (
+        "demo/web-a is not Ready (CrashLoopBackOff, 17 restarts), and the budget lets such pods go only "
+        "while enough others are healthy: needs 1 of 2 pods healthy, and has 0"
+    )
+    assert found.way == "unhealthyPodEvictionPolicy: AlwaysAllow, or the pods repaired"
+    assert (found.about, found.pods, found.severity) == ("demo/web", ("demo/web-a",), Severity.BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "demo/web-a is not Ready, and"),
+        ({"restarts": 1}, "demo/web-a is not Ready (1 restart), and"),
+        ({"waiting": "ImagePullBackOff"}, "demo/web-a is not Ready (ImagePullBackOff), and"),
+    ],
+)
+def test_what_a_pod_that_is_not_ready_is_known_to_lack_is_said(facts, said):
+    held = budget(allowed=0, desired=1, healthy=0)
+    seen = inventory(pod("web-a", ready=False, **facts), pod("web-b", "k8s-2"), budgets=(held,))
+    assert one(seen, What.BUDGET_UNHEALTHY).text.startswith(said)
+
+
+def test_of_several_that_are_not_ready_the_worst_is_told():
+    pods = [pod(f"web-{restarts}", ready=False, restarts=restarts) for restarts in (3, 40, 9)]
+    held = budget(allowed=0, desired=2, healthy=0, expected=3)
+    found = one(inventory(*pods, budgets=(held,)), What.BUDGET_UNHEALTHY)
+    assert found.text.startswith("3 pods are not Ready (demo/web-40: 40 restarts), and")
+    assert found.pods == ("demo/web-3", "demo/web-40", "demo/web-9")
+
+
+def test_repairing_the_pods_is_no_way_out_where_the_budget_needs_all_there_are():
+    seen = inventory(
+        pod("web-a", ready=False), budgets=(budget(allowed=0, desired=1, healthy=0, expected=1),)
+    )
+    assert one(seen, What.BUDGET_UNHEALTHY).way == (
+        "unhealthyPodEvictionPolicy: AlwaysAllow, or a budget that does not need all its pods"
+    )
+
+
+def test_a_budget_that_needs_none_healthy_lets_no_pod_go_free_that_is_not_ready():
+    """`maxUnavailable: 1` of one replica: it allows what is healthy, and that is nothing."""
+    seen = inventory(
+        pod("web-a", ready=False), budgets=(budget(allowed=0, desired=0, healthy=0, expected=1),)
+    )
+    assert one(seen, What.BUDGET_UNHEALTHY).text == (
+        "demo/web-a is not Ready, and the budget needs none healthy; then it allows as many evictions as "
+        "there are healthy ones: 0 now"
+    )
+
+
+def test_what_is_ready_is_told_apart_from_what_is_not():
+    pods = (pod("web-a"), pod("web-b", ready=False))
+    seen = inventory(*pods, budgets=(budget(allowed=0, desired=2, healthy=1, expected=3),))
+    assert one(seen, What.BUDGET_NOT_NOW).pods == ("demo/web-a",)
+    assert one(seen, What.BUDGET_UNHEALTHY).pods == ("demo/web-b",)
 
 
 def test_a_budget_for_fewer_than_leave_makes_waves():
@@ -339,21 +418,215 @@ def test_a_jobs_pod_begins_anew():
 @pytest.mark.parametrize(
     ("facts", "service", "found"),
     [
-        ({"pre_stop": False}, Service("demo", "web", APP), True),
-        ({"pre_stop": True}, Service("demo", "web", APP), False),
-        ({"pre_stop": False}, Service("other", "web", APP), False),
+        ({"containers": (BARE,)}, Service("demo", "web", APP), True),
+        ({"containers": (WAITS,)}, Service("demo", "web", APP), False),
+        ({"containers": (BARE,)}, Service("other", "web", APP), False),
         (
-            {"pre_stop": False},
+            {"containers": (BARE,)},
             Service("demo", "db", Selector((Requirement("app", Operator.IN, ("db",)),))),
             False,
         ),
-        ({"pre_stop": False, "ready": False}, Service("demo", "web", APP), False),
-        ({"pre_stop": False, "ready": False}, Service("demo", "web", APP, unready_too=True), True),
+        ({"containers": (BARE,), "ready": False}, Service("demo", "web", APP), False),
+        ({"containers": (BARE,), "ready": False}, Service("demo", "web", APP, unready_too=True), True),
     ],
 )
 def test_endpoints_without_a_delay(facts, service, found):
     seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"), services=(service,))
     assert (What.NO_PRE_STOP in whats(seen)) is found
+
+
+WEB = Service("demo", "web", APP)
+HTTP = Service("demo", "web", APP, targets=frozenset({"http", "8080"}))
+
+
+def serving(*containers, service=WEB):
+    """One pod of two to which a Service leads, with these containers."""
+    return inventory(pod("web-a", containers=containers), pod("web-b", "k8s-2"), services=(service,))
+
+
+def test_a_hook_that_only_ends_the_server_is_no_delay():
+    found = one(serving(QUITS), What.PRE_STOP_UNCLEAR)
+    assert found.text == (
+        "Service web leads to it, and whether its preStop hook 'nginx -s quit' waits cannot be told: if it "
+        "ends the server at once, requests fail"
+    )
+    assert "sleep" in found.way
+    assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
+    assert What.NO_PRE_STOP not in whats(serving(QUITS))
+
+
+def test_a_hook_of_which_nothing_can_be_told_is_no_matter_where_no_service_leads():
+    assert whats(inventory(pod("web-a", containers=(QUITS,)), pod("web-b", "k8s-2"))) == set()
+
+
+def test_a_hook_that_waits_no_second_is_none():
+    assert whats(serving(Container("main", hook=Hook("'sleep 0'", 0.0)))) == {What.NO_PRE_STOP}
+
+
+@pytest.mark.parametrize(
+    ("containers", "service", "expected"),
+    [
+        ((WAITS, BARE), WEB, {What.NO_PRE_STOP}),
+        ((WAITS, QUITS), WEB, {What.PRE_STOP_UNCLEAR}),
+        ((BARE, QUITS), WEB, {What.NO_PRE_STOP, What.PRE_STOP_UNCLEAR}),
+        ((), WEB, {What.NO_PRE_STOP}),
+        ((replace(WAITS, ports=("http", "8080")), BARE), HTTP, set()),
+        ((replace(WAITS, ports=("web", "8080")), BARE), HTTP, set()),
+        ((replace(WAITS, ports=("http", "80")), replace(BARE, ports=("9090",))), HTTP, set()),
+        ((replace(BARE, ports=("http", "8080")), WAITS), HTTP, {What.NO_PRE_STOP}),
+        ((replace(QUITS, ports=("8080",)), WAITS), HTTP, {What.PRE_STOP_UNCLEAR}),
+        ((WAITS, replace(BARE, ports=("9090",))), HTTP, {What.NO_PRE_STOP}),
+    ],
+)
+def test_a_container_is_delayed_by_its_own_hook_and_the_one_with_the_port_counts(
+    containers, service, expected
+):
+    """Where none declares the port, any may listen on it: declaring ports is for people only."""
+    assert whats(serving(*containers, service=service)) == expected
+
+
+@pytest.mark.parametrize(
+    ("containers", "expected"),
+    [
+        ((WAITS, BARE), set()),
+        ((BARE, BARE), {What.NO_PRE_STOP}),
+        ((WAITS, QUITS), {What.PRE_STOP_UNCLEAR}),
+        ((WAITS, WAITS), set()),
+    ],
+)
+def test_a_sidecar_without_a_hook_ends_after_the_others(containers, expected):
+    main, proxy = containers
+    assert whats(serving(main, replace(proxy, name="proxy", sidecar=True))) == expected
+
+
+def test_of_several_containers_the_one_that_ends_at_once_is_named():
+    proxy = replace(BARE, name="proxy", ports=("8080",))
+    assert "leads to its container proxy, and no preStop delays its end" in (
+        one(serving(WAITS, proxy, service=HTTP), What.NO_PRE_STOP).text
+    )
+    other = replace(QUITS, name="proxy", ports=("8080",))
+    assert "leads to its container proxy, and whether its preStop hook 'nginx -s quit'" in (
+        one(serving(WAITS, other, service=HTTP), What.PRE_STOP_UNCLEAR).text
+    )
+
+
+def test_only_services_that_lead_to_the_container_are_named():
+    metrics = Service("demo", "metrics", APP, targets=frozenset({"9090"}))
+    main, exporter = replace(WAITS, ports=("8080",)), replace(BARE, name="exporter", ports=("9090",))
+    seen = inventory(
+        pod("web-a", containers=(main, exporter)), pod("web-b", "k8s-2"), services=(HTTP, metrics)
+    )
+    assert one(seen, What.NO_PRE_STOP).text.startswith("Service metrics leads to its container exporter")
+
+
+# -- hooks and grace ----------------------------------------------------------------------------------------
+
+
+def waits(delay_s, name="main"):
+    return Container(name, hook=Hook(f"'sleep {delay_s:g}'", delay_s))
+
+
+@pytest.mark.parametrize(("delay_s", "over"), [(29.0, False), (30.0, True), (45.0, True), (None, False)])
+def test_a_hook_that_waits_as_long_as_the_grace_period_leaves_no_time_to_end(delay_s, over):
+    """The hook counts within the grace period, and what is left then is two seconds."""
+    slow = Container("main", hook=Hook("'x'", delay_s))
+    seen = inventory(pod("web-a", grace_s=30.0, containers=(slow,)), pod("web-b", "k8s-2"))
+    assert (What.PRE_STOP_OVER_GRACE in whats(seen)) is over
+
+
+def test_it_says_how_long_both_are_and_of_which_container():
+    tenant = pod("web-a", grace_s=30.0, containers=(waits(5.0), waits(45.0, "proxy")))
+    found = one(inventory(tenant, pod("web-b", "k8s-2")), What.PRE_STOP_OVER_GRACE)
+    assert found.text == (
+        "the preStop hook of its container proxy waits 45 s of a grace period of 30 s: it is told to "
+        "end only then, and killed 2 s later"
+    )
+    assert "terminationGracePeriodSeconds well over 45" in found.way
+    assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
+
+
+def test_a_delay_that_the_grace_period_cuts_is_a_delay_all_the_same():
+    assert What.NO_PRE_STOP not in whats(serving(waits(45.0)))
+
+
+def test_a_pod_that_would_end_at_once_is_given_a_second():
+    found = one(inventory(pod("web-a", grace_s=0.0), pod("web-b", "k8s-2")), What.GRACE_ZERO)
+    assert found.text == (
+        "ends at once (terminationGracePeriodSeconds: 0): the drain gives it 1 s, so that its replacement "
+        "starts only when it has ended"
+    )
+    assert (found.pods, found.severity) == (("demo/web-a",), Severity.NOTE)
+    assert What.GRACE_ZERO not in whats(inventory(pod("web-a", grace_s=1.0), pod("web-b", "k8s-2")))
+
+
+def test_its_hook_has_that_second_too():
+    seen = inventory(pod("web-a", grace_s=0.0), pod("web-b", "k8s-2"))
+    assert "of a grace period of 1 s" in one(seen, What.PRE_STOP_OVER_GRACE).text
+    assert takes(seen) == (6, 61)
+
+
+# -- what comes back, and what holds on ---------------------------------------------------------------------
+
+
+def test_a_pod_that_tolerates_the_cordon_may_come_back():
+    found = one(inventory(pod("web-a", tolerates_cordon=True), TWO[1]), What.COMES_BACK)
+    assert found.text == (
+        "tolerates the cordon: may come back to this node after its eviction, and the drain leaves it then"
+    )
+    assert found.way == "a node affinity, or tolerations that are narrower"
+    assert (found.about, found.pods, found.severity) == (
+        "demo/ReplicaSet/web-6f",
+        ("demo/web-a",),
+        Severity.DISRUPTS,
+    )
+
+
+@pytest.mark.parametrize(
+    "tenant",
+    [
+        pod("daemon", controller="DaemonSet/cni", tolerates_cordon=True),
+        pod("static", controller="Node/k8s-1", mirror=True, tolerates_cordon=True),
+        pod("leaving", terminating=True, tolerates_cordon=True),
+        pod("away", "k8s-2", tolerates_cordon=True),
+        pod("web-a"),
+    ],
+    ids=lambda tenant: tenant.pod.name,
+)
+def test_what_does_not_leave_or_is_kept_off_does_not_come_back(tenant):
+    assert What.COMES_BACK not in whats(inventory(tenant))
+
+
+def test_what_no_controller_makes_anew_does_not_come_back():
+    seen = inventory(pod("web-a", controller="", tolerates_cordon=True))
+    assert What.COMES_BACK not in whats(seen, terms=Terms(Filters(force=True)))
+
+
+HELD = ("example.com/hold",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "held"),
+    [
+        ({"finalizers": HELD}, True),
+        ({"finalizers": HELD, "terminating": True}, True),
+        ({"finalizers": ("batch.kubernetes.io/job-tracking",)}, False),
+        ({"finalizers": ("batch.kubernetes.io/job-tracking", *HELD)}, True),
+        ({"finalizers": ("foregroundDeletion", "orphan")}, False),
+        ({"finalizers": HELD, "controller": "DaemonSet/cni"}, False),
+        ({"finalizers": HELD, "phase": "Succeeded", "terminating": True}, False),
+    ],
+)
+def test_a_finalizer_that_the_drain_waits_for_is_named(facts, held):
+    """But for those that Kubernetes itself takes off: every pod of a Job has one."""
+    seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"))
+    assert (What.FINALIZERS in whats(seen)) is held
+    if held:
+        found = one(seen, What.FINALIZERS)
+        assert found.text == (
+            "stays Terminating until its controller takes the finalizer example.com/hold off, and the drain "
+            "waits for that"
+        )
+        assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
 
 
 def test_pods_without_a_controller_and_those_of_one_elsewhere_are_told_one_by_one():
@@ -378,11 +651,11 @@ def test_pods_without_a_controller_and_those_of_one_elsewhere_are_told_one_by_on
 
 
 def test_a_service_that_leads_to_one_of_several_pods_counts():
-    odd = pod("web-b", pre_stop=False, labels=(("app", "db"),))
+    odd = pod("web-b", containers=(BARE,), labels=(("app", "db"),))
     seen = inventory(
-        pod("web-a", pre_stop=False), odd, pod("web-c", "k8s-2"), services=(Service("demo", "web", APP),)
+        pod("web-a", containers=(BARE,)), odd, pod("web-c", "k8s-2"), services=(Service("demo", "web", APP),)
     )
-    assert one(seen, What.NO_PRE_STOP).pods == ("demo/web-a", "demo/web-b")
+    assert one(seen, What.NO_PRE_STOP).pods == ("demo/web-a",)
 
 
 @pytest.mark.parametrize(
@@ -582,7 +855,7 @@ def test_grace(grace_s, expected):
     seen = inventory(pod("web-a", grace_s=grace_s), pod("web-b", "k8s-2"))
     assert whats(seen, terms=Terms(timeout_s=300.0, shutdown_s=60.0)) == expected
     with_a_quick_one = inventory(
-        pod("web-a", grace_s=grace_s), pod("web-b", grace_s=1.0), pod("web-c", "k8s-2")
+        pod("web-a", grace_s=grace_s), pod("web-b", grace_s=10.0), pod("web-c", "k8s-2")
     )
     terms = Terms(timeout_s=300.0, shutdown_s=60.0)
     assert whats(with_a_quick_one, terms=terms) == expected
@@ -600,6 +873,10 @@ def test_unless_told_otherwise_a_drain_waits_ten_minutes(grace_s, expected):
 # -- how long -----------------------------------------------------------------------------------------------
 
 
+SOON_S = 6
+"""The hook of the pods here, and a second."""
+
+
 def takes(seen, *names, **terms):
     span = plan(names or ("k8s-1",), seen, Terms(**terms)).takes
     return span.low_s, span.high_s
@@ -612,48 +889,64 @@ def test_an_empty_node_takes_its_shutdown():
 
 def test_evictions_go_in_parallel_and_the_longest_grace_counts():
     pods = (pod("web-a", grace_s=30.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
-    assert takes(inventory(*pods)) == (1 + 5.0, 50 + 60.0)
+    assert takes(inventory(*pods)) == (SOON_S + 5.0, 50 + 60.0)
+
+
+@pytest.mark.parametrize(
+    ("containers", "soon_s"),
+    [((BARE,), 1), ((QUITS,), 1), ((waits(9.0),), 10), ((waits(9.0), waits(12.0)), 13), ((waits(90.0),), 30)],
+)
+def test_a_pod_ends_after_its_hook_at_the_soonest_and_its_grace_period_at_the_latest(containers, soon_s):
+    tenant = pod("web-a", containers=containers)
+    assert takes(inventory(tenant, TWO[1])) == (soon_s + 5, 30 + 60)
+    waves = inventory(tenant, pod("web-b", containers=containers), budgets=(budget(),))
+    assert takes(waves) == (2 * soon_s + BACK_S[0] + 5, 2 * 30 + BACK_S[1] + 60)
+
+
+def test_how_far_the_hook_of_a_pod_is_that_is_leaving_already_is_not_known():
+    leaving = pod("web-a", terminating=True, containers=(waits(9.0),))
+    assert takes(inventory(leaving)) == (1 + 5, 30 + 60)
 
 
 def test_a_budget_makes_waves_and_each_waits_for_the_replacements():
     pods = [pod(f"web-{letter}") for letter in "abc"]
     seen = inventory(*pods, budgets=(budget(allowed=2, desired=1, healthy=3, expected=3),))
-    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 30 + BACK_S[1] + 30 + 60)
+    assert takes(seen) == (SOON_S + BACK_S[0] + SOON_S + 5, 30 + BACK_S[1] + 30 + 60)
 
 
 def test_waves_take_as_long_as_the_slowest_pod_and_one_at_a_time_is_waves_too():
     pods = (pod("web-a", grace_s=10.0), pod("web-b", grace_s=50.0), pod("web-c", "k8s-2"))
     seen = inventory(*pods, budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),))
-    assert takes(seen) == (1 + BACK_S[0] + 1 + 5, 50 + BACK_S[1] + 50 + 60)
+    assert takes(seen) == (SOON_S + BACK_S[0] + SOON_S + 5, 50 + BACK_S[1] + 50 + 60)
 
 
 def test_a_replacement_with_a_volume_waits_until_that_is_detached_here_and_attached_there():
     """Though only one of the pods has one that follows it."""
     pods = [db(f"db-{number}") for number in range(2)]
     seen = inventory(*pods, budgets=(budget(),), claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
-    waves = (1 + (5 + 2 * 2) + 1, 30 + (60 + 2 * 60) + 30)
+    waves = (SOON_S + (5 + 2 * 2) + SOON_S, 30 + (60 + 2 * 60) + 30)
     assert takes(seen) == (waves[0] + 2 + 5, waves[1] + 60 + 60)
 
 
 def test_a_volume_that_many_nodes_may_use_at_once_is_not_waited_for():
     seen = inventory(*DBS, claims=[claim_of("db-0", one_node=False)], volumes=[Volume("pv-1")])
-    assert takes(seen) == (6, 90)
+    assert takes(seen) == (SOON_S + 5, 90)
 
 
 @pytest.mark.parametrize("unseen", ["claims", "volumes"])
 def test_while_volumes_are_not_known_each_claim_may_be_one_that_moves_and_a_pod_without_has_none(unseen):
     known = inventory(*DBS)
-    assert takes(replace(known, **{unseen: DENIED})) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
-    assert takes(replace(inventory(*TWO), **{unseen: DENIED})) == (6, 90)
+    assert takes(replace(known, **{unseen: DENIED})) == (SOON_S + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+    assert takes(replace(inventory(*TWO), **{unseen: DENIED})) == (SOON_S + 5, 90)
 
 
 def test_volumes_are_waited_for():
     seen = inventory(*DBS, claims=[claim_of("db-0")], volumes=[Volume("pv-1")])
-    assert takes(seen) == (1 + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
+    assert takes(seen) == (SOON_S + VOLUME_S[0] + 5, 30 + VOLUME_S[1] + 60)
 
 
 def test_between_two_nodes_what_left_the_first_has_to_be_ready():
-    assert takes(inventory(*TWO), "k8s-1", "k8s-2") == (2 * 6 + BACK_S[0], 2 * 90 + BACK_S[1])
+    assert takes(inventory(*TWO), "k8s-1", "k8s-2") == (2 * (SOON_S + 5) + BACK_S[0], 2 * 90 + BACK_S[1])
     assert takes(inventory(), "k8s-1", "k8s-2") == (10, 120)
 
 
@@ -665,7 +958,7 @@ def test_a_pod_that_is_leaving_already_is_waited_for():
 def test_what_blocks_has_no_end():
     seen = inventory(*TWO, budgets=(budget(allowed=0, desired=2),))
     (node,) = plan(("k8s-1",), seen, Terms()).nodes
-    assert takes(seen) == (6, None)
+    assert takes(seen) == (SOON_S + 5, None)
     assert node.takes.high_s is None
 
 
@@ -682,8 +975,8 @@ DENIED = Look(why_not="forbidden: list things")
         (TWO, "budgets", Verdict.UNKNOWN),
         ((), "budgets", Verdict.CLEAR),
         (TWO, "services", Verdict.CLEAR),
-        ((pod("web-a", pre_stop=False), TWO[1]), "services", Verdict.DISRUPTIVE),
-        ((pod("web-c", pre_stop=False), *TWO), "services", Verdict.DISRUPTIVE),
+        ((pod("web-a", containers=(BARE,)), TWO[1]), "services", Verdict.DISRUPTIVE),
+        ((pod("web-c", containers=(BARE,)), *TWO), "services", Verdict.DISRUPTIVE),
         (TWO, "claims", Verdict.CLEAR),
         (TWO, "volumes", Verdict.CLEAR),
         (DBS, "claims", Verdict.DISRUPTIVE),
@@ -727,7 +1020,7 @@ def test_what_was_not_looked_at_is_told_with_the_right_that_is_missing_and_what_
 
 
 def test_the_worst_comes_first_whatever_it_is_about():
-    pods = [pod(f"web-{letter}", pre_stop=False) for letter in "ab"]
+    pods = [pod(f"web-{letter}", containers=(BARE,)) for letter in "ab"]
     away = pod("web-c", "k8s-2")
     seen = inventory(*pods, away, budgets=(budget(allowed=1),), services=(Service("demo", "web", APP),))
     severities = [finding.severity for finding in plan(("k8s-1",), seen, Terms()).findings]
@@ -736,7 +1029,7 @@ def test_the_worst_comes_first_whatever_it_is_about():
 
 def test_the_worst_comes_first_and_gives_the_verdict():
     seen = inventory(
-        pod("web-a", pre_stop=False, grace_s=90.0), budgets=(budget(allowed=0, desired=1, expected=1),)
+        pod("web-a", containers=(BARE,), grace_s=90.0), budgets=(budget(allowed=0, desired=1, expected=1),)
     )
     severities = [finding.severity for finding in plan(("k8s-1",), seen, Terms()).findings]
     assert severities == [Severity.BLOCKS, Severity.DISRUPTS, Severity.NOTE]
@@ -790,11 +1083,14 @@ def inventories(draw):
                 ready=draw(mostly(True, False)),
                 phase=draw(mostly("Running", "Pending", "Succeeded")),
                 labels=(("app", draw(mostly("web", "db"))),),
-                pre_stop=draw(mostly(True, False)),
+                containers=(draw(mostly(WAITS, BARE, QUITS)),),
                 claims=(f"data-{name}",) if claimed else (),
                 grace_s=draw(mostly(30.0, 0.0, 600.0)),
                 cpu_m=draw(mostly(0, 400)),
                 local_data=draw(mostly(False, True)),
+                tolerates_cordon=draw(mostly(False, True)),
+                finalizers=draw(mostly((), ("example.com/hold",))),
+                waiting=draw(mostly("", "CrashLoopBackOff")),
             )
         )
         if claimed and draw(mostly(True, False)):

@@ -415,7 +415,7 @@ def test_what_a_node_or_a_pod_is_not_told_to_have_counts_for_nothing():
     bare = NodeView("k8s-2", "node-uid-2", "", "", BOOT, None, "1")
     assert bare.lease_renewals == 0
     pod = PodView("db", "db-1", "pod-uid-1", "7", "Running")
-    assert (pod.ready, pod.pre_stop, pod.ports) == (False, False, False)
+    assert (pod.ready, pod.tolerates_cordon) == (False, False)
 
 
 def test_a_look_is_from_afar_unless_it_is_said_to_be_close():

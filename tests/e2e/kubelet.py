@@ -24,6 +24,9 @@ from tests.support.guest import Guest
 
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+CRASHES = "crashes"
+"""Label of pods whose container ends whenever it was started: they run, and are never Ready."""
+CRASH_LOOP = "CrashLoopBackOff"
 _LOOK_S = 0.02
 _STANDS_STILL_S = 1.0  # three beats and a half
 _FULL = {"cpu": "8", "memory": "16Gi", "pods": "110"}
@@ -114,11 +117,16 @@ class RestKubeletApi:
         self.ready = True
         self._taints = list(taints)
         self._owner_uid = ""
+        self._crashing: set[str] = set()
 
     def pods(self) -> Sequence[KubeletPod]:
         """Return the pods bound to this node, as its watch told them."""
         self._ask()
-        return [_view(pod) for pod in self._pods.items()]
+        pods = self._pods.items()
+        self._crashing = {
+            pod["metadata"]["uid"] for pod in pods if CRASHES in pod["metadata"].get("labels", ())
+        }
+        return [_view(pod) for pod in pods]
 
     def attached(self) -> frozenset[str]:
         """Return the volumes in node.status.volumesAttached."""
@@ -155,20 +163,25 @@ class RestKubeletApi:
             self.renew_lease()
 
     def report_running(self, pod: KubeletPod) -> None:
-        """Set the pod's phase Running and its condition Ready."""
+        """Set the pod's phase Running, and its condition Ready unless it crashes."""
         now = _now()
+        crashes = pod.uid in self._crashing
         running = {
             "name": "main",
-            "ready": True,
-            "started": True,
-            "restartCount": 0,
+            "ready": not crashes,
+            "started": not crashes,
+            "restartCount": 17 if crashes else 0,
             "image": "none",
             "imageID": "none",
-            "state": {"running": {"startedAt": now}},
+            "state": {"waiting": {"reason": CRASH_LOOP}} if crashes else {"running": {"startedAt": now}},
         }
         conditions = [
-            {"type": kind, "status": "True", "lastTransitionTime": now}
-            for kind in ("Initialized", "ContainersReady", "Ready")
+            {"type": kind, "status": status, "lastTransitionTime": now}
+            for kind, status in (
+                ("Initialized", "True"),
+                ("ContainersReady", "False" if crashes else "True"),
+                ("Ready", "False" if crashes else "True"),
+            )
         ]
         status = {
             "phase": "Running",
@@ -346,6 +359,9 @@ class LabNode:
 def _view(pod: dict[str, Any]) -> KubeletPod:
     meta, spec, status = pod["metadata"], pod["spec"], pod["status"]
     conditions = {it["type"]: it["status"] for it in status.get("conditions") or []}
+    waits = [
+        it["state"]["waiting"] for it in status.get("containerStatuses") or [] if "waiting" in it["state"]
+    ]
     return KubeletPod(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -353,7 +369,7 @@ def _view(pod: dict[str, Any]) -> KubeletPod:
         volume=volume_of(pod),
         deleted="deletionTimestamp" in meta,
         over=status.get("phase") in {"Succeeded", "Failed"},
-        ready=conditions.get("Ready") == "True",
+        ready=conditions.get("Ready") == "True" or {"reason": CRASH_LOOP} in waits,  # there is no more to say
         grace_s=float(meta.get("deletionGracePeriodSeconds", spec.get("terminationGracePeriodSeconds", 30))),
     )
 

@@ -75,7 +75,7 @@ def budget(cluster: ControlPlane, namespace: str, name: str, app: str, **spec: A
     assert answer.status == 201, answer.body
     try:
         wait_until(
-            lambda: cluster.request("GET", f"{path}/{name}").body["status"].get("currentHealthy"),
+            lambda: cluster.request("GET", f"{path}/{name}").body["status"].get("expectedPods"),
             f"count of budget {name}",
         )
         yield

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.e2e.kubelet import CRASHES
+from tests.e2e.lab import Lab, is_ready
 from tests.e2e.operator import Operator
 from tests.e2e.podwatch import budget
 from tests.e2e.workloads import DATABASE, DATABASE_PODS, NAMESPACE
+from tests.support import wait_until
 
 pytestmark = pytest.mark.usefixtures("sound")
 
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+CRASH, WANDERER = "crash", "wanderer"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
@@ -65,3 +70,86 @@ def test_a_plan_of_a_real_node(lab: Lab, operator: Operator) -> None:
                 code, made, found = plan(operator, config, name)
                 assert ("two-budgets", f"{NAMESPACE}/StatefulSet/{DATABASE}") in found
     assert len(operator.writes(events=True)) == before, "a plan touches nothing"
+
+
+@contextmanager
+def deployment(lab: Lab, name: str, replicas: int, labels: dict[str, str], **spec: Any) -> Iterator[None]:
+    """Make a Deployment, and take it away again with its pods."""
+    labels = {"app": name, **labels}
+    pod = {"containers": [{"name": "main", "image": "none"}], **spec}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    body = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    lab.client.post(DEPLOYMENTS, {"metadata": {"name": name}, "spec": body})
+    try:
+        yield
+    finally:
+        lab.client.delete(f"{DEPLOYMENTS}/{name}", {"propagationPolicy": "Foreground"})
+        wait_until(lambda: not lab.look().of(name), f"end of {name}'s pods")
+
+
+def evict(lab: Lab, pod: str, *, really: bool = False) -> int:
+    """Ask the API server for an eviction, or what it would answer to one; return its status."""
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": NAMESPACE},
+        "deleteOptions": {} if really else {"dryRun": ["All"]},
+    }
+    return int(lab.cluster.request("POST", f"{PODS}/{pod}/eviction", body).status)
+
+
+@pytest.mark.parametrize(
+    ("spec", "answer", "found"),
+    [
+        ({"minAvailable": 1}, 429, "budget-unhealthy"),
+        ({"maxUnavailable": 1}, 429, "budget-unhealthy"),
+        ({"minAvailable": 1, "unhealthyPodEvictionPolicy": "IfHealthyBudget"}, 429, "budget-unhealthy"),
+        ({"minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, 201, ""),
+        ({"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, 201, ""),
+    ],
+)
+def test_a_crash_loop_behind_a_budget_is_judged_as_its_eviction_is(
+    lab: Lab, operator: Operator, spec: dict[str, Any], answer: int, found: str
+) -> None:
+    """Of a pod that runs and is never Ready, by budgets that their controller counts."""
+    config = str(operator.configure())
+    with allowed_to_plan(lab), deployment(lab, CRASH, 1, {CRASHES: "true"}):
+
+        def crashing() -> dict[str, Any] | None:
+            return next((pod for pod in lab.look().of(CRASH) if pod["status"].get("containerStatuses")), None)
+
+        pod = wait_until(crashing, "crash loop")
+        assert (pod["status"]["phase"], is_ready(pod)) == ("Running", False)
+        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        with budget(lab.cluster, NAMESPACE, CRASH, CRASH, **spec):
+            code, made, whats = plan(operator, config, node)
+            told = {what for what, about in whats if about == f"{NAMESPACE}/{CRASH}"}
+            assert (evict(lab, name), told) == (answer, {found} - {""})
+            assert made["goes"] is (answer == 201) is (code == 0)
+        if found:
+            (text,) = [one["text"] for one in made["findings"] if one["what"] == found]
+            assert text.startswith(f"{NAMESPACE}/{name} is not Ready (CrashLoopBackOff, 17 restarts), and")
+
+
+def test_a_pod_that_tolerates_the_cordon_comes_back_as_the_plan_says(lab: Lab, operator: Operator) -> None:
+    """Evicted from a cordoned node, it is bound there once more."""
+    config = str(operator.configure())
+    name = lab.busiest()
+    here = {"nodeSelector": {"kubernetes.io/hostname": name}, "tolerations": [{"operator": "Exists"}]}
+    with allowed_to_plan(lab), deployment(lab, WANDERER, 1, {}, **here):
+
+        def ready() -> dict[str, str]:
+            return lab.look().ready(WANDERER)
+
+        (old,) = wait_until(ready, "Ready wanderer")
+        code, _, found = plan(operator, config, name, "--ignore-daemonsets")
+        back = {about for what, about in found if what == "comes-back"}
+        assert (code, len(back)) == (0, 1)
+        assert back.pop().startswith(f"{NAMESPACE}/ReplicaSet/{WANDERER}-")
+        lab.patch_node(name, {"spec": {"unschedulable": True}})
+        try:
+            assert evict(lab, old, really=True) == 201
+            (new,) = wait_until(lambda: ready().keys() - {old}, "another wanderer")
+            assert ready()[new] == name
+        finally:
+            lab.patch_node(name, {"spec": {"unschedulable": None}})

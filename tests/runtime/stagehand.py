@@ -56,10 +56,10 @@ class Notebook:
 
 
 class Stagehand:
-    """Sets the scene: three nodes, a StatefulSet with volumes, a Deployment; and moves time."""
+    """Sets the scene: three nodes, a StatefulSet with volumes, a Deployment, perhaps more; and moves time."""
 
-    def __init__(self, policy=ARMED, seed=0, shape=Shape()):  # noqa: B008 - a frozen value
-        self.simulation = Simulation(shape, (StatefulSet("db", 4), Deployment("web", 3)), seed=seed)
+    def __init__(self, policy=ARMED, seed=0, shape=Shape(), more=()):  # noqa: B008 - a frozen value
+        self.simulation = Simulation(shape, (StatefulSet("db", 4), Deployment("web", 3), *more), seed=seed)
         self.simulation.warm_up()
         self.policy = policy
         self.calls = []

@@ -3,42 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from fencer.errors import ClusterDenied
+from fencer.core import annotations as written
+from fencer.core.evictions import Answer
+from fencer.core.model import Cordon, PodView
+from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.runtime.drain import DrainOptions, NodeDrain
 from fencer.runtime.planned import Campaign
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.turns import DrainTurn, ShutdownOptions, ShutdownTurn
+from fencer.runtime.world import World
 from fencer.simulation.objects import ApiBudget, ApiPod
+from fencer.simulation.workloads import Deployment, Workload
 from tests.runtime.stagehand import Stagehand
 
 FOR_EVER = ApiBudget("demo", "db", "StatefulSet/db", 4)
 
 
+class Otherwise:
+    """A port of which some methods do something else."""
+
+    def __init__(self, port, other) -> None:
+        self._port, self._other = port, other
+
+    def __getattr__(self, name: str):
+        return getattr(self._other, name, None) or getattr(self._port, name)
+
+
 class Scene(Stagehand):
     """A node to be drained, and all that is told of it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *more: Workload) -> None:
+        super().__init__(more=more)
         self.told: list[tuple[str, str]] = []
         self.world = replace(self.world, evictor=self.simulation.cluster)
 
     def tell(self, _node: str, what: str, detail: str) -> None:
         self.told.append((what, detail))
 
-    def drain(self, **options) -> NodeDrain:
-        agent = Agent(self.world, self.policy, self.simulation.rules())
-        return NodeDrain(self.world, agent, "k8s-2", DrainOptions(**options), self.tell)
+    def drain(self, world: World | None = None, **options) -> NodeDrain:
+        world = world or self.world
+        agent = Agent(world, self.policy, self.simulation.rules())
+        return NodeDrain(world, agent, "k8s-2", DrainOptions(**options), self.tell)
+
+    def evictions(self, controller: str) -> list[PodView]:
+        """From now on keep the pods of a controller whose eviction is asked for."""
+        asked: list[PodView] = []
+        evict = self.world.evictor.evict
+
+        def keep(pod: PodView, grace_s: float | None = None) -> Answer:
+            asked.extend([pod] if pod.controller == controller else [])
+            return evict(pod, grace_s)
+
+        self.world = replace(
+            self.world,
+            evictor=SimpleNamespace(evict=keep, pods_in=self.world.evictor.pods_in),
+        )
+        return asked
 
     def through(self, drain: NodeDrain, *, keep_cordon: bool = False) -> bool:
         turn = DrainTurn(self.node(), drain, keep_cordon=keep_cordon)
         return Campaign(self.world, [turn], 1, lambda *_words: None).run()
 
-    def place(self, name: str, **facts) -> ApiPod:
+    def place(self, name: str, owner: str = "", **facts) -> ApiPod:
         api = self.simulation.api
-        pod = ApiPod("demo", name, api.new_uid(), "", api.clock.now_s(), node="k8s-2", **facts)
+        pod = ApiPod("demo", name, api.new_uid(), owner, api.clock.now_s(), node="k8s-2", **facts)
         api.create_pod(pod)
         return pod
 
@@ -127,6 +159,129 @@ def test_a_cordon_that_cannot_be_taken_back_is_said():
     assert not scene.through(drain)
     assert ("trouble", "not uncordoned: fencer may not patch nodes") in scene.told
     assert drain.cordoned
+
+
+# -- whom it moves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trait", "why", "turns"),
+    [
+        ({"tolerates_cordon": True}, "tolerates the cordon", 1),
+        ({"named_node": "k8s-2"}, "is bound here again and again, past the cordon", 2),
+    ],
+    ids=["tolerates the cordon", "its template names the node"],
+)
+def test_a_drain_ends_whatever_comes_back(trait, why, turns):
+    """With the shape of cilium-operator: each eviction makes a pod that comes to this very node."""
+    scene = Scene(Deployment("operator", 6, **trait))
+    first = [pod for pod in scene.simulation.api.pods_on("k8s-2") if pod.owner == "Deployment/operator"]
+    asked = scene.evictions("Deployment/operator")
+    drain = scene.drain(timeout_s=600.0)
+    assert scene.through(drain), scene.told
+    assert len(asked) == turns * len(first)
+    back = [detail for what, detail in scene.told if what == "comes back"]
+    left = [pod for pod in scene.simulation.api.pods_on("k8s-2") if pod.owner == "Deployment/operator"]
+    assert back == [f"demo/{pod.name}: {why}; left where it is" for pod in left]
+    assert left
+    assert f"{len(left)} pod" in next(detail for what, detail in scene.told if what == "drained")
+
+
+def test_a_volume_of_one_that_came_back_is_not_waited_for():
+    scene = Scene()
+    drain = scene.drain(timeout_s=60.0)
+    drain.advance()
+    scene.place("back", owner="StatefulSet/back", volume="data-back", tolerates_cordon=True)
+    scene.simulation.api.add_attachment("data-back", "k8s-2").attached = True
+    assert scene.through(drain), drain.failed
+
+
+def test_a_pod_whose_own_spec_gives_it_no_time_is_there_until_its_container_has_ended():
+    """Gone from the API at once, its StatefulSet would start the next one beside it."""
+    scene = Scene()
+    api = scene.simulation.api
+    pods = [pod for pod in api.pods_on("k8s-2") if pod.owner == "StatefulSet/db"]
+    for pod in pods:
+        pod.grace_s = 0.0
+    drain = scene.drain()
+    drain.advance()
+    assert pods
+    assert all(pod.uid in api.pods and pod.deleted_s is not None for pod in pods)
+    assert scene.through(drain)
+
+
+# -- whose cordon it is -------------------------------------------------------------------------------------
+
+
+def test_a_second_drain_that_fails_leaves_the_first_ones_cordon():
+    scene = Scene()
+    assert scene.through(scene.drain())
+    scene.place("bare", owner="ReplicaSet/bare", phase="Running", ready=True)
+    scene.simulation.api.budgets.append(ApiBudget("demo", "bare", "ReplicaSet/bare", 9))
+    second = scene.drain(timeout_s=20.0)
+    assert not scene.through(second)
+    assert scene.node().unschedulable
+    assert scene.node().cordon.by == "drain"
+
+
+def test_a_failing_drain_from_outside_leaves_the_guests_own_cordon():
+    scene = Scene()
+    node = scene.simulation.api.nodes["k8s-2"]
+    note = written.write_cordon(Cordon("drain", node.boot_id, scene.simulation.api.clock.utc()))
+    node.unschedulable, node.cordoner, node.annotations[written.CORDON] = True, "fencer-guest", note
+    scene.touch()
+    scene.simulation.api.budgets.append(FOR_EVER)
+    assert not scene.through(scene.drain(timeout_s=20.0))
+    assert scene.node().unschedulable
+
+
+def test_two_drains_of_one_second_know_their_cordons_apart():
+    """One conflicts, looks again, and finds a cordon with the same words; when it fails, that stays."""
+    scene = Scene()
+    first, second = scene.drain(), scene.drain(timeout_s=20.0)
+    scene.before["cordon"] = first.begin
+    scene.simulation.api.budgets.append(FOR_EVER)
+    assert not scene.through(second)
+    assert scene.node().unschedulable
+
+
+def test_a_cordon_whose_answer_was_lost_is_taken_back_all_the_same():
+    scene = Scene()
+    cordon = scene.simulation.cluster.cordon
+
+    def lose(node, note) -> None:
+        cordon(node, note)
+        raise ClusterUnreachable("no answer within 10 s")
+
+    scene.simulation.api.budgets.append(FOR_EVER)
+    cluster = SimpleNamespace(cordon=lose)
+    world = replace(scene.world, cluster=Otherwise(scene.world.cluster, cluster))
+    drain = scene.drain(world, timeout_s=20.0)
+    assert not scene.through(drain)
+    assert ("cordoned", "though no answer came") in scene.told
+    assert not scene.node().unschedulable
+
+
+@pytest.mark.parametrize("by", ["unfence", "hook"])
+def test_what_the_agent_would_have_taken_off_is_left_to_it_again(by):
+    scene = Scene()
+    node = scene.simulation.api.nodes["k8s-2"]
+    before = Cordon(by, node.boot_id, scene.simulation.api.clock.utc())
+    node.unschedulable, node.cordoner = True, "fencer"
+    node.annotations[written.CORDON] = written.write_cordon(before)
+    scene.touch()
+    scene.simulation.api.budgets.append(FOR_EVER)
+    assert not scene.through(scene.drain(timeout_s=2.0))
+    assert scene.node().unschedulable
+    assert scene.node().cordon == before
+
+
+def test_a_kubelet_that_writes_amid_the_giving_back_does_not_keep_the_cordon_standing():
+    scene = Scene()
+    scene.simulation.api.budgets.append(FOR_EVER)
+    scene.before["uncordon"] = scene.touch
+    assert not scene.through(scene.drain(timeout_s=2.0))
+    assert not scene.node().unschedulable
 
 
 def test_a_shutdown_waits_for_an_api_that_comes_back():

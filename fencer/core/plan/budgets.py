@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from fencer.core.inventory import Budget, Tenant
 from fencer.core.plan.case import Case, by_family, called, names_of
 from fencer.core.plan.words import Finding, What
+from fencer.core.text import count
 
 _NEVER_WAY = "a lower minAvailable, a higher maxUnavailable, or more replicas"
 
@@ -34,19 +35,67 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
 
 def _budget(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]) -> Iterator[Finding]:
     about, pods = str(budget), names_of(covered)
-    needs = f"needs {budget.desired} of {budget.expected} pods healthy, and has {budget.healthy}"
     if budget.problem:
         yield Finding(What.BUDGET_BROKEN, about, f"its pods cannot be counted: {budget.problem}", pods=pods)
     elif not budget.counted:
         text = "was changed a moment ago and not counted since"
         yield Finding(What.BUDGET_NOT_NOW, about, text, "look again in a few seconds", pods)
-    elif budget.allowed <= 0 and budget.desired >= budget.expected:
-        yield Finding(What.BUDGET_NEVER, about, f"{needs}: it never allows an eviction", _NEVER_WAY, pods)
     elif budget.allowed <= 0:
-        text = f"{needs}: it allows no eviction now"
-        yield Finding(What.BUDGET_NOT_NOW, about, text, "wait until more of its pods are Ready", pods)
+        yield from _shut(budget, [one for one in covered if one.pod.ready])
+        yield from _unhealthy(budget, [one for one in covered if not one.pod.ready])
     elif len(covered) > budget.allowed:
         yield _waves(budget, covered, homeless)
+
+
+def _shut(budget: Budget, ready: Sequence[Tenant]) -> Iterator[Finding]:
+    """Say what a budget that allows no disruption does to pods that are Ready."""
+    if not ready:
+        return
+    about, pods, needs = str(budget), names_of(ready), _needs(budget)
+    if budget.desired >= budget.expected:
+        yield Finding(What.BUDGET_NEVER, about, f"{needs}: it never allows an eviction", _NEVER_WAY, pods)
+    else:
+        text = f"{needs}: it allows no eviction now"
+        yield Finding(What.BUDGET_NOT_NOW, about, text, "wait until more of its pods are Ready", pods)
+
+
+def _unhealthy(budget: Budget, unready: Sequence[Tenant]) -> Iterator[Finding]:
+    """Say what it does to pods that are not Ready: they would go free, if others were.
+
+    Source: kubernetes pkg/registry/core/pod/storage/eviction.go, for the policy IfHealthyBudget, the default.
+    """
+    if not unready:
+        return
+    if budget.desired > 0:
+        rule = f"lets such pods go only while enough others are healthy: {_needs(budget)}"
+    else:
+        rule = "needs none healthy; then it allows as many evictions as there are healthy ones: 0 now"
+    other = (
+        "a budget that does not need all its pods"
+        if budget.desired >= budget.expected
+        else "the pods repaired"
+    )
+    yield Finding(
+        What.BUDGET_UNHEALTHY,
+        str(budget),
+        f"{_ailing(unready)}, and the budget {rule}",
+        f"unhealthyPodEvictionPolicy: AlwaysAllow, or {other}",
+        names_of(unready),
+    )
+
+
+def _ailing(unready: Sequence[Tenant]) -> str:
+    """Say that pods are not Ready, and of the worst why, as far as that is known."""
+    worst = max(unready, key=lambda one: one.restarts)
+    restarts = count(worst.restarts, "restart") if worst.restarts else ""
+    why = ", ".join(word for word in (worst.waiting, restarts) if word)
+    if len(unready) == 1:
+        return f"{worst.pod} is not Ready{why and f' ({why})'}"
+    return f"{len(unready)} pods are not Ready{why and f' ({worst.pod}: {why})'}"
+
+
+def _needs(budget: Budget) -> str:
+    return f"needs {budget.desired} of {budget.expected} pods healthy, and has {budget.healthy}"
 
 
 def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]) -> Finding:

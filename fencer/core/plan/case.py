@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fencer.core.drain import Filters, Lot, lot
+from fencer.core.evictions import LEAST_GRACE_S
 from fencer.core.inventory import Budget, Inventory, Machine, Tenant
 from fencer.core.model import PodView
 
@@ -127,6 +128,11 @@ class Case:
 def family(pod: PodView) -> tuple[str, str]:
     """Return what a pod has in common with the others of its controller."""
     return pod.namespace, pod.controller
+
+
+def grace_s(pod: PodView) -> float:
+    """Return how long a pod may take to end, in seconds: a drain gives it some time at least."""
+    return max(pod.grace_s, LEAST_GRACE_S)
 
 
 def called(tenants: Sequence[Tenant]) -> str:

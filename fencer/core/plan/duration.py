@@ -5,9 +5,9 @@ The derivation, for one node:
 1. Evictions go in parallel, so a node takes as long as its slowest group of pods.
 2. A group is what one budget covers. Of its pods only as many go at once as the budget allows, so they go in
    ceil(pods / allowed) waves. Pods without a budget are one wave.
-3. A wave ends when its pods have ended: after `END_LOW_S` if they heed SIGTERM, after their grace period at
-   the latest. The next wave waits until replacements are Ready (`BACK_S`), with a volume until it is attached
-   there as well (`VOLUME_S`).
+3. A wave ends when its pods have ended: `END_LOW_S` after their preStop delays if they heed SIGTERM, after
+   their grace period at the latest. The next wave waits until replacements are Ready (`BACK_S`), with a
+   volume until it is attached there as well (`VOLUME_S`).
 4. Where a volume has to be released, the node waits for that at the end (`VOLUME_S`).
 5. The guest shuts down: `SHUTDOWN_LOW_S` at least, the shutdown timeout at most.
 
@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 
 from fencer.core.drain import Lot
 from fencer.core.inventory import Budget, Tenant
-from fencer.core.plan.case import Case
+from fencer.core.plan.case import Case, grace_s
 
 END_LOW_S = 1.0
 """A program that heeds SIGTERM."""
@@ -34,7 +34,7 @@ SHUTDOWN_LOW_S = 5.0
 """A small guest that is in a hurry."""
 
 RESTS_ON = (
-    f"a pod ends within {END_LOW_S:g} s at best and its grace period at worst",
+    f"a pod ends {END_LOW_S:g} s after its preStop delay at best, after its grace period at worst",
     f"a replacement is Ready in {BACK_S[0]:g} to {BACK_S[1]:g} s",
     f"a volume is detached or attached in {VOLUME_S[0]:g} to {VOLUME_S[1]:g} s",
     f"the guest shuts down in {SHUTDOWN_LOW_S:g} s at best and its shutdown timeout at worst",
@@ -53,8 +53,7 @@ def of_node(case: Case, name: str, moving: Collection[str]) -> tuple[float, floa
     leaving = case.leaving_from(name)
     going = [*leaving, *case.of_lot(name, Lot.LEAVING)]
     waves = [_waves(budget.allowed, group, moving) for budget, group in _groups(case, leaving)]
-    end_s = max((one.pod.grace_s for one in going), default=0.0)
-    spans = [*waves, (min(END_LOW_S, end_s), end_s)]
+    spans = [*waves, *(_end(one) for one in going)] or [(0.0, 0.0)]
     release = VOLUME_S if any(one.pod.uid in moving for one in leaving) else (0.0, 0.0)
     low_s = max(low for low, _ in spans) + release[0] + min(SHUTDOWN_LOW_S, case.terms.shutdown_s)
     high_s = max(high for _, high in spans) + release[1] + case.terms.shutdown_s
@@ -81,9 +80,16 @@ def _groups(case: Case, leaving: Sequence[Tenant]) -> list[tuple[Budget, list[Te
 def _waves(allowed: int, group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
     pauses = -(-len(group) // allowed) - 1
     low_s, high_s = _back(group, moving)
-    grace_s = max(one.pod.grace_s for one in group)
-    end_s = min(END_LOW_S, grace_s)
-    return pauses * (end_s + low_s) + end_s, pauses * (grace_s + high_s) + grace_s
+    soonest_s, latest_s = (max(ends) for ends in zip(*(_end(one) for one in group), strict=True))
+    return pauses * (soonest_s + low_s) + soonest_s, pauses * (latest_s + high_s) + latest_s
+
+
+def _end(tenant: Tenant) -> tuple[float, float]:
+    """Return how long a pod takes to end; where it ends already, its hook may be over."""
+    hooks = [one.hook.delay_s or 0.0 for one in tenant.containers if one.hook is not None]
+    delay_s = 0.0 if tenant.pod.terminating else max(hooks, default=0.0)
+    latest_s = grace_s(tenant.pod)
+    return min(delay_s + END_LOW_S, latest_s), latest_s
 
 
 def _back(group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:

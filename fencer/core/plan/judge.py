@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fencer.core.drain import FORBIDDEN, STAYING, Lot
 from fencer.core.inventory import Inventory
 from fencer.core.ordering import in_order
-from fencer.core.plan import budgets, duration, room, rules, volumes
+from fencer.core.plan import budgets, duration, endings, room, rules, volumes
 from fencer.core.plan.case import Case, Terms
 from fencer.core.plan.words import VERDICTS, NodePlan, Plan, Severity, Span
 
@@ -39,10 +39,9 @@ def plan(names: Sequence[str], seen: Inventory, terms: Terms) -> Plan:
         *rules.filtered(case),
         *rules.unseen(case),
         *rules.replicas(case, homeless),
-        *rules.endpoints(case),
+        *endings.findings(case),
         *volumes.findings(sorted_out),
         *room.findings(case, rooms, misfits),
-        *rules.graces(case),
     ]
     found.sort(key=lambda finding: _BADNESS[finding.severity])
     ends = all(finding.severity not in {Severity.BLOCKS, Severity.UNKNOWN} for finding in found)

@@ -1,4 +1,4 @@
-"""What else a drain would hit: silent nodes, quorum, pods it may not take, replicas, endpoints, grace."""
+"""What else a drain would hit: silent nodes, quorum, pods it may not take, replicas, what is not known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from fencer.core.drain import Lot
 from fencer.core.inventory import Kind, Tenant
 from fencer.core.plan.case import Case, by_family, called, family, names_of
+from fencer.core.plan.endings import delayed
 from fencer.core.plan.words import Finding, What
 
 _JOB = "Job/"
@@ -104,47 +105,6 @@ def _kept_up(case: Case, group: Sequence[Tenant]) -> bool:
     return all(len(few) == 1 and few[0].desired >= 1 for few in budgets)
 
 
-def endpoints(case: Case) -> Iterator[Finding]:
-    """Name the pods to which Services lead and that would end at once.
-
-    Source: Kubernetes, "Pod Lifecycle", termination: a pod's end and its removal from the endpoints begin
-    together. Every node's kube-proxy learns of the latter a little later; only the pod itself can wait.
-    """
-    for group in by_family(one for one in case.leaving if not one.pod.pre_stop):
-        services = sorted(
-            {
-                service.name
-                for service in case.seen.services.items
-                if any(service.leads_to(tenant.pod) for tenant in group)
-            }
-        )
-        if services:
-            text = (
-                f"Service {', '.join(services)} leads to it, and no preStop delays its end: requests may fail"
-            )
-            way = "a preStop hook that sleeps for some seconds"
-            yield Finding(What.NO_PRE_STOP, called(group), text, way, names_of(group))
-
-
-def graces(case: Case) -> Iterator[Finding]:
-    """Name the pods that may take longer to end than somebody waits."""
-    limits = (
-        (What.GRACE_OVER_TIMEOUT, case.terms.timeout_s, "a drain waits {limit:g} s (--timeout)"),
-        (
-            What.GRACE_OVER_SHUTDOWN,
-            case.terms.shutdown_s,
-            "a shutdown of the guest alone gives it {limit:g} s: drain the node before",
-        ),
-    )
-    for group in by_family(case.leaving):
-        grace_s = max(one.pod.grace_s for one in group)
-        for what, limit_s, text in limits:
-            if grace_s > limit_s:
-                said = f"may take {grace_s:g} s to end; {text.format(limit=limit_s)}"
-                yield Finding(what, called(group), said, pods=names_of(group))
-                break
-
-
 def unseen(case: Case) -> Iterator[Finding]:
     """Name what was not looked at, unless the answer does not depend on it."""
     for kind, look in case.seen.looks():
@@ -161,7 +121,7 @@ def unseen(case: Case) -> Iterator[Finding]:
 def _matters(case: Case, kind: Kind) -> bool:
     depends = {
         Kind.BUDGETS: bool(case.leaving),
-        Kind.SERVICES: any(not tenant.pod.pre_stop for tenant in case.leaving),
+        Kind.SERVICES: not all(delayed(tenant) for tenant in case.leaving),
         Kind.CLAIMS: any(tenant.pod.claims for tenant in case.leaving),
         Kind.VOLUMES: any(tenant.pod.claims for tenant in case.leaving),
     }

@@ -57,6 +57,8 @@ class What(StrEnum):
     """The budget's controller cannot count its pods, so it allows nothing."""
     BUDGET_STALLS = "budget-stalls"
     """The first pods use the budget up and cannot start elsewhere, so the rest never may go."""
+    BUDGET_UNHEALTHY = "budget-unhealthy"
+    """Pods that are not Ready are held by a budget while too few others are: in a crash loop for ever."""
     TWO_BUDGETS = "two-budgets"
     """More than one budget selects the pod: the API never evicts it."""
     UNMANAGED = "unmanaged"
@@ -77,6 +79,16 @@ class What(StrEnum):
     """A Job's pod: its work begins anew."""
     NO_PRE_STOP = "no-pre-stop"
     """A Service leads to the pod, and nothing delays its end: requests may fail."""
+    PRE_STOP_UNCLEAR = "pre-stop-unclear"
+    """A Service leads to the pod, and its preStop hook may end it at once: it is not known to wait."""
+    PRE_STOP_OVER_GRACE = "pre-stop-over-grace"
+    """Its preStop hook takes all of its grace period: it is killed before it can end by itself."""
+    COMES_BACK = "comes-back"
+    """It tolerates the cordon: its replacement may be bound to this node, and end with it once more."""
+    FINALIZERS = "finalizers"
+    """It stays Terminating until its controller takes a finalizer off. Not worse than a wait: one that works
+    takes it off within moments, and whether it works cannot be looked at; if it does not, the drain ends with
+    its timeout, and names the pod."""
     VOLUME_STAYS = "volume-stays"
     """Its volume can be used on no other node that takes pods: it waits until this one is back."""
     HOST_PATH = "host-path"
@@ -91,6 +103,8 @@ class What(StrEnum):
     """Not looked at; it could not block."""
     GRACE_OVER_SHUTDOWN = "grace-over-shutdown"
     """It may take longer to end than the guest's shutdown: it has to be drained before."""
+    GRACE_ZERO = "grace-zero"
+    """It would end at once; the drain gives it a second."""
     BUDGET_WAVES = "budget-waves"
     """The budget lets only some go at a time."""
     VOLUME_MOVES = "volume-moves"
@@ -110,12 +124,13 @@ _BLOCKING = frozenset(
         What.BUDGET_NOT_NOW,
         What.BUDGET_BROKEN,
         What.BUDGET_STALLS,
+        What.BUDGET_UNHEALTHY,
         What.TWO_BUDGETS,
         What.UNMANAGED,
         What.EMPTYDIR,
     }
 )
-_NOTED = frozenset({What.GRACE_OVER_SHUTDOWN, What.BUDGET_WAVES, What.VOLUME_MOVES})
+_NOTED = frozenset({What.GRACE_OVER_SHUTDOWN, What.GRACE_ZERO, What.BUDGET_WAVES, What.VOLUME_MOVES})
 SEVERITIES = {
     **dict.fromkeys(What, Severity.DISRUPTS),
     **dict.fromkeys(_BLOCKING, Severity.BLOCKS),
