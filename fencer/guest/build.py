@@ -105,7 +105,7 @@ def without_types(source: str) -> str:
     lines = source.encode().split(b"\n")  # columns of a syntax tree count bytes
     for line, begin, end, instead in sorted(_types(ast.parse(source), lines), reverse=True):
         lines[line - 1] = lines[line - 1][:begin] + instead + lines[line - 1][end:]
-    untyped = b"\n".join(lines).decode()
+    untyped = _without_unused(b"\n".join(lines).decode())
     # What puts off the reading of types is not needed where none is left.
     return untyped if _typed(ast.parse(untyped)) else untyped.replace(_PUTS_OFF, "", 1)
 
@@ -139,6 +139,17 @@ def outdented(source: str) -> str:
             lines[at] = " " * (depth if begins else 0) + lines[at].lstrip(" ")
         # The other lines of a text of several lines are part of it.
         seen, begins = token.end[0], token.type == tokenize.NEWLINE
+    return "\n".join(lines)
+
+
+def _without_unused(source: str) -> str:
+    """Return a module without what it imports of `typing` for types alone."""
+    tree, lines = ast.parse(source), source.split("\n")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "typing" and node.lineno == node.end_lineno:
+            names = ", ".join(alias.name for alias in node.names if alias.name in used)
+            lines[node.lineno - 1] = f"from typing import {names}" if names else ""
     return "\n".join(lines)
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Iterator, Mapping, Sequence
 
+from fencer.guest.orders import shown
 from fencer.guest.places import UNITS
 from fencer.guest.system import Run, read_text
 
@@ -98,9 +99,7 @@ def running(root: Path, run: Run) -> Running:
 def _main_processes(run: Run) -> Iterator[tuple[str, int]]:
     """Yield each unit that may be a kubelet's and runs, and its main process; 0: it has none."""
     patterns = [f"{name}*.service" for name in _NAMES]
-    told = run(["systemctl", "show", "--property=Id,ActiveState,MainPID", *patterns]).text
-    for unit in told.split("\n\n"):
-        said = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+    for said in shown(run, "Id,ActiveState,MainPID", patterns):
         if said.get("ActiveState") in ("active", "reloading", "activating", "deactivating"):
             pid = said.get("MainPID", "")
             yield said.get("Id", ""), int(pid) if re.fullmatch("[0-9]{1,10}", pid) else 0

@@ -51,10 +51,7 @@ def monitor(run: Run, there: Callable[[str], object] = which) -> tuple[str, ...]
     for command in _MONITORS:
         if there(command[0]) and (command[0] != "busctl" or systemd_version(run) >= _BUSCTL_LISTENS):
             return command
-    raise Unusable(
-        "no program here listens to the system bus: install dbus-monitor (dbus-bin, dbus-tools) or gdbus "
-        "(libglib2.0-bin, glib2)"
-    )
+    raise Unusable("no program here listens to the system bus: install dbus-monitor (dbus-bin, dbus-tools)")
 
 
 class Ear:

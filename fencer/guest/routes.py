@@ -40,7 +40,6 @@ _MANAGERS = (
     ("run/systemd/netif/links/{index}", r"^ADMIN_STATE=configur", "systemd-networkd.service"),
     ("run/NetworkManager/devices/{index}", r"^nm-owned=true$", "NetworkManager.service"),
     ("run/network/ifstate", r"^{name}=", "networking.service"),
-    ("run/network/ifstate.{name}", "", "networking.service"),
 )
 
 
@@ -68,7 +67,7 @@ def _ways(run: Run, host: str) -> list[tuple[str, str]]:
     try:
         return [(name, "") for name in sorted({_interface(run, at) for at in _addresses(host)})]
     except (OSError, ValueError) as error:
-        return [("", str(error))]
+        return [("", getattr(error, "strerror", "") or str(error))]
 
 
 def _addresses(host: str) -> set[str]:
@@ -182,6 +181,6 @@ def _managers(root: Path, name: str) -> Iterator[str]:
     index = _told(root, name, "ifindex")
     for file, line, unit in _MANAGERS:
         path = root / file.format(index=index, name=name)
-        if path.is_file() and re.search(line.format(name=re.escape(name)), read_text(path), re.MULTILINE):
+        if re.search(line.format(name=re.escape(name)), read_text(path), re.MULTILINE):
             yield unit
             return

@@ -85,9 +85,9 @@ def ways(facts: Facts) -> list[Way]:
             if facts.systemd >= SOFT_REBOOTS
             else []
         ),
-        Way("systemctl rescue, systemctl emergency", Outcome.UNTOLD, _RESCUED),
         _by_acpi(facts),
         _by_agent(facts, announced=scheduled),
+        Way("systemctl rescue, systemctl emergency", Outcome.UNTOLD, _RESCUED),
         *(Way(how, Outcome.CUT, _CUT) for how in _HARD),
     ]
 

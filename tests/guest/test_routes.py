@@ -325,3 +325,20 @@ def test_the_shipped_unit_names_whatever_has_a_fixed_name() -> None:
     assert vpns | volumes <= set(SHIPPED)
     assert UNCORDON_UNIT not in SHIPPED
     assert "multi-user.target" not in SHIPPED
+
+
+def test_a_name_that_nobody_has_is_told(machine: Machine) -> None:
+    _kubeconfig(machine, "https://nosuch.invalid:6443")
+    ((level, text),) = _named(machine)
+    assert (level, "over what https://nosuch.invalid:6443 is reached is not known: " in text) == (
+        "warn",
+        True,
+    )
+    assert "Errno" not in text
+
+
+def test_without_ip_it_says_so(machine: Machine) -> None:
+    """It comes with iproute2, which some images leave out."""
+    machine.missing = ["ip"]
+    ((level, text),) = _named(machine)
+    assert (level, "ip: No such file or directory" in text) == ("warn", True)
