@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
 from fencer.core.evictions import Answer
-from fencer.core.inventory import Inventory
+from fencer.core.inventory import Budget, Inventory, Look
 from fencer.core.model import (
     Action,
     AttachmentView,
@@ -592,6 +592,14 @@ class Surveyor(Protocol):
 
         Raises:
             ClusterDenied: not even nodes and pods may be listed.
+            ClusterUnreachable, ClusterProtocol.
+        """
+        ...
+
+    def budgets(self) -> Look[Budget]:
+        """List the budgets alone, paged; a missing right is said in it.
+
+        Raises:
             ClusterUnreachable, ClusterProtocol.
         """
         ...

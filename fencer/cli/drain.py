@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.findings import granting
 from fencer.cli.options import config_option, timeout_option, yes_option
@@ -58,6 +59,7 @@ WHY = {
 @grace_option
 @timeout_option(600)
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@even_if_blocked_option
 @parallel_option
 @click.pass_obj
 def drain(  # noqa: PLR0913 - one for each option
@@ -73,13 +75,14 @@ def drain(  # noqa: PLR0913 - one for each option
     grace_s: int,
     timeout_s: float,
     keep_cordon: bool,
+    even_if_blocked: bool,
     parallel: int,
 ) -> None:
     """Empty nodes: cordon, evict their pods as far as budgets allow, wait until pods and volumes are gone.
 
     Several nodes are cordoned first, if there are others, and drained one after the other: the next one when
-    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again. --timeout 0
-    waits for ever.
+    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again, one that would
+    never end is refused before anything is changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
@@ -90,10 +93,11 @@ def drain(  # noqa: PLR0913 - one for each option
         if dry_run:
             for line in plan:
                 say(line)
-            refuse_barred(tools, options.filters)
+        refuse_barred(tools, options.filters)
+        refuse_endless(tools, options.filters, even_if_blocked=even_if_blocked)
+        if dry_run:
             say("dry run: nothing was done.")
             return
-        refuse_barred(tools, options.filters)
         consent(plan, f"Drain {listing(tools.names)}?", yes=yes)
         _carry_out(tools, options, parallel)
 

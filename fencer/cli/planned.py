@@ -16,6 +16,7 @@ from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
+from fencer.core.inventory import Budget, Look
 from fencer.core.model import Action, Decision, NodeView
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
@@ -26,13 +27,15 @@ from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import World
+from fencer.runtime.observe import API, World
 from fencer.runtime.planned import Campaign
 from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 NO_GUEST = "no guest"
+BUDGETS_S = 60.0
+"""Deadline of their list, of all pages together."""
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -139,6 +142,7 @@ class Tools:
         world: The ports, with the evictor, telling everybody.
         agent: Acts.
         way: Shows.
+        budgets: Lists the budgets of the cluster.
     """
 
     parts: Parts
@@ -148,6 +152,7 @@ class Tools:
     world: World
     agent: Agent
     way: Way
+    budgets: Callable[[], Look[Budget]]
 
     def node(self, name: str) -> NodeView:
         """Return a node as first seen."""
@@ -208,7 +213,12 @@ def planned(
         way = Way(wiring, several=len(names) > 1)
         reporter = SeveralReporters(*_reporters(parts, way, act=act))
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
-        yield Tools(parts, names, scene, looker, world, _agent(parts, wiring, world), way)
+        agent = _agent(parts, wiring, world)
+
+        def budgets() -> Look[Budget]:
+            return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
+
+        yield Tools(parts, names, scene, looker, world, agent, way, budgets)
 
 
 def introduce(tools: Tools) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
+from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
@@ -69,6 +70,7 @@ DRAINS = ("agent", "guest", "none")
     help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
 )
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
+@even_if_blocked_option
 @parallel_option
 @click.pass_obj
 def shutdown(  # noqa: PLR0913 - one for each option
@@ -86,6 +88,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
     timeout_s: float,
     stop_after_s: float | None,
     keep_cordon: bool,
+    even_if_blocked: bool,
     parallel: int,
 ) -> None:
     """Stop nodes on purpose: drain them, shut their guests down, and prove that they are off.
@@ -106,6 +109,12 @@ def shutdown(  # noqa: PLR0913 - one for each option
         plan = list(_plan(tools, options, who))
         if options.drain is not None:
             refuse_barred(tools, options.drain.filters)
+            refuse_endless(
+                tools,
+                options.drain.filters,
+                even_if_blocked=even_if_blocked,
+                instead="--drain none",
+            )
         if dry_run:
             for line in plan:
                 say(line)

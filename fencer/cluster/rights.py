@@ -81,8 +81,11 @@ RIGHTS = (
 VOLUME_RIGHTS = (Right("get", "persistentvolumeclaims"),)
 """What tells the volumes of a pod that tolerates the out-of-service taint; fences are begun without it."""
 
+BUDGETS = Right("list", "poddisruptionbudgets", "policy")
+"""What tells a drain beforehand that it would never end; ``drain.yaml`` and ``fencer-plan`` grant it."""
+
 PLAN_RIGHTS = (
-    Right("list", "poddisruptionbudgets", "policy"),
+    BUDGETS,
     Right("list", "services"),
     Right("list", "persistentvolumeclaims"),
     Right("list", "persistentvolumes"),

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from fencer.cluster import parse, survey_parse
 from fencer.cluster.client import Connection, Pick
 from fencer.cluster.lists import PAGE, Lists
-from fencer.cluster.rights import PLAN_RIGHTS, Right
+from fencer.cluster.rights import BUDGETS, PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.inventory import Inventory, Look
+from fencer.core.inventory import Budget, Inventory, Look
 from fencer.errors import ClusterDenied, ClusterProtocol
 
 T = TypeVar("T")
@@ -36,16 +36,11 @@ class KubernetesSurveyor:
 
     def survey(self) -> Inventory:
         """See `Surveyor.survey`. Nodes and pods must come: the agent may list them too."""
-        budgets, services, claims, volumes = PLAN_RIGHTS
+        _, services, claims, volumes = PLAN_RIGHTS
         return Inventory(
             nodes=self._list("NodeList", lambda apis: apis.core.list_node, survey_parse.node),
             pods=self._list("PodList", lambda apis: apis.core.list_pod_for_all_namespaces, survey_parse.pod),
-            budgets=self._look(
-                budgets,
-                "PodDisruptionBudgetList",
-                lambda apis: apis.policy.list_pod_disruption_budget_for_all_namespaces,
-                survey_parse.budget,
-            ),
+            budgets=self.budgets(),
             services=_selecting(
                 self._look(
                     services,
@@ -66,6 +61,15 @@ class KubernetesSurveyor:
                 lambda apis: apis.core.list_persistent_volume,
                 survey_parse.volume,
             ),
+        )
+
+    def budgets(self) -> Look[Budget]:
+        """See `Surveyor.budgets`."""
+        return self._look(
+            BUDGETS,
+            "PodDisruptionBudgetList",
+            lambda apis: apis.policy.list_pod_disruption_budget_for_all_namespaces,
+            survey_parse.budget,
         )
 
     def _look(self, right: Right, kind: str, pick: Pick, read: Callable[[Any], T]) -> Look[T]:

@@ -23,7 +23,7 @@ from fencer.guest.itself import program_and_units
 from fencer.guest.judge import judge
 from fencer.guest.node import NodeClient
 from fencer.guest.rules import Filters
-from fencer.guest.system import boot_id, going_down, run
+from fencer.guest.system import boot_id, going_down, run, started
 from fencer.guest.ways import ways
 
 if TYPE_CHECKING:
@@ -158,13 +158,27 @@ def _drain(options: argparse.Namespace) -> int:
             return REFUSED
     client = _connect(options)
     filters = Filters(force=options.force, delete_emptydir_data=options.delete_emptydir_data)
-    plan = drain.Plan(boot_id(), filters, options.timeout, options.probe, began_s)
-    return drain.drain(client, plan, _say)
+    plan = drain.Plan(
+        boot_id(),
+        filters,
+        options.timeout,
+        options.probe,
+        began_s,
+        start=started(run),
+        shutdown=not options.now,
+    )
+    code = drain.drain(client, plan, _say)
+    if plan.shutdown and going_down(run) is False:
+        # The cordon stands, and the drain's unit is stopped: the next shutdown would drain nothing.
+        _say("the shutdown was called off: `systemctl start default.target` brings this node back")
+    return code
 
 
 def _uncordon(options: argparse.Namespace) -> int:
     client = _connect(options)
-    return uncordon.uncordon(client, boot_id(), options.timeout, _say)
+    return uncordon.uncordon(
+        client, boot_id(), options.timeout, _say, start=started(run), going_down=partial(going_down, run)
+    )
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -12,9 +12,9 @@ from typing import Any, Callable
 from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
-from fencer.guest.node import ASK_WITHIN_S, NodeClient
+from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, NodeClient
 from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
-from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply
+from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours
 
 Say = Callable[[str], None]
 
@@ -47,6 +47,8 @@ class Plan:
         timeout_s: For all of it.
         probe_s: For the API server to answer at all.
         began_s: When that time began, by the monotonic clock; None: with the drain.
+        start: When this system was started, as `system.started` tells; empty: not known.
+        shutdown: The machine is going down; else a person drains, and decides what becomes of the cordon.
     """
 
     boot_id: str
@@ -54,57 +56,90 @@ class Plan:
     timeout_s: float = TIMEOUT_S
     probe_s: float = PROBE_S
     began_s: float | None = None
+    start: str = ""
+    shutdown: bool = False
 
 
 def drain(client: NodeClient, plan: Plan, say: Say) -> int:
-    """Drain the node; return the exit code. What happens is said, one line each."""
+    """Drain the node; return the exit code. What happens is said, one line each.
+
+    A cordon is not taken back where that fails: a machine that goes down takes no new pods. A person who
+    drains is told how to.
+    """
     now_s = time.monotonic()
     began_s = now_s if plan.began_s is None else plan.began_s
     deadline_s = began_s + plan.timeout_s
+    by_hand = ""
     try:
-        _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
+        ours = _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
+        if ours and not plan.shutdown:
+            by_hand = f"; {client.name} stays cordoned: `kubectl uncordon {client.name}` takes that back"
         work = _Drain(client, plan.filters, deadline_s, say)
         left = work.run()
     except GuestError as error:
-        say(f"not drained: {error}")
+        say(f"not drained: {error}{by_hand}")
         return error.code
     took = f"{time.monotonic() - began_s:.0f} s"
     for pod, why in left:
         say(f"still here: {pod}: {why}")
     gone = f"{_count(work.state.gone, 'pod')} gone"
-    say(f"gave up after {took}: {gone}, {len(left)} still here" if left else f"drained in {took}: {gone}")
-    return REFUSED if left else DONE
+    if left:
+        say(f"gave up after {took}: {gone}, {len(left)} still here{_returned(work.state)}{by_hand}")
+        return REFUSED
+    say(f"drained in {took}: {gone}{_returned(work.state)}")
+    return DONE
 
 
-def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> None:
-    """Cordon the node, unless somebody has; ask again until the deadline where there is no answer."""
-    trouble = _try_to_cordon(client, plan, deadline_s, say)
-    while trouble:
-        if time.monotonic() + _AGAIN_S > deadline_s:
-            raise Unreachable(f"no answer of the API server within {plan.probe_s:g} s: {trouble}")
+def _returned(state: Evictions) -> str:
+    number = len(state.returning)
+    return f"; {number} {'comes' if number == 1 else 'come'} back" if number else ""
+
+
+def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool:
+    """Cordon the node, unless somebody has; ask again until the deadline where there is no answer.
+
+    Returns:
+        Whether the cordon is this drain's.
+    """
+    utc = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    note = Cordon(DRAIN, plan.boot_id, utc, plan.start, plan.shutdown)
+    while True:
+        try:
+            return _try_to_cordon(client, note, deadline_s, say)
+        except (Unreachable, Overtaken) as error:
+            if time.monotonic() + _AGAIN_S > deadline_s:
+                raise Unreachable(
+                    f"no answer of the API server within {plan.probe_s:g} s: {error}"
+                ) from error
         time.sleep(_AGAIN_S)
-        trouble = _try_to_cordon(client, plan, deadline_s, say)
 
 
-def _try_to_cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> str:
-    """Try once; return what went wrong where it may go right another time."""
-    try:
-        node = client.read(max(deadline_s - time.monotonic(), _AGAIN_S))
-        _refuse_another(node, plan.boot_id)
-        if node.unschedulable:
-            say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
-        elif isinstance(node.cordon, Unreadable):
-            client.cordon(node, None)
-            say(
-                f"{node.name} cordoned; uncordon it by hand: its note is another fencer's ({node.cordon.why})"
-            )
-        else:
-            now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-            client.cordon(node, Cordon(DRAIN, plan.boot_id, now))
-            say(f"{node.name} cordoned")
-    except (Unreachable, Overtaken) as error:
-        return str(error)
-    return ""
+def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say) -> bool:
+    """Try once; return whether the cordon is this drain's.
+
+    Raises:
+        Unreachable: no answer.
+        Overtaken: the node has changed meanwhile.
+        Denied: refused.
+    """
+    node = client.read(max(deadline_s - time.monotonic(), _AGAIN_S))
+    _refuse_another(node, note.boot_id)
+    if node.unschedulable and node.cordon == note:  # it was done, and the answer was lost
+        say(f"{node.name} cordoned")
+    elif cordon_is_ours(node, MANAGER) and not note.shutdown:
+        # Else uncordoning after boot, which an earlier drain may still wait for, would end a person's drain.
+        client.cordon(node, note)
+        say(f"{node.name} is cordoned already, by an earlier drain in here: from now on by this one")
+    elif node.unschedulable:
+        say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
+        return False
+    elif isinstance(node.cordon, Unreadable):
+        client.cordon(node, None)
+        say(f"{node.name} cordoned; uncordon it by hand: its note is another fencer's ({node.cordon.why})")
+    else:
+        client.cordon(node, note)
+        say(f"{node.name} cordoned")
+    return True
 
 
 def _refuse_another(node: OwnNode, boot_id: str) -> None:
@@ -117,7 +152,8 @@ def _refuse_another(node: OwnNode, boot_id: str) -> None:
 
 
 def _whose(node: OwnNode) -> str:
-    return f"by fencer ({node.cordon.by})" if isinstance(node.cordon, Cordon) else "by somebody else"
+    """Say who cordoned last: the note stands on when somebody uncordons, and cordons anew."""
+    return "by fencer" if node.cordoner in (MANAGER, AGENT) else "by somebody else"
 
 
 class _Drain:
@@ -205,10 +241,12 @@ class _Drain:
             self._trouble = str(pods)
             return
         self._trouble = ""
-        self.state.saw(pods)
+        came_back = self.state.saw(pods)
         if not self._told:
             self._told = True
             self._say(_overview(pods))
+        for pod, why in came_back:
+            self._say(f"comes back: {pod} {why}")
 
     def _answered(self, pod: Pod, reply: Reply) -> None:
         self._asking -= 1
@@ -220,7 +258,8 @@ class _Drain:
         now_s = time.monotonic()
         if self._volumes_deadline_s is None:
             self._volumes_deadline_s = now_s + VOLUMES_WITHIN_S
-        kept = sum(pod.claims for pod in self.state.kept.values())
+        staying = (*self.state.kept.values(), *self.state.returning.values())
+        kept = sum(pod.claims for pod in staying)
         try:
             mounted = self._client.read(min(2 * ASK_WITHIN_S, self._deadline_s - now_s)).volumes
         except GuestError as error:

@@ -2,42 +2,80 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Sequence
 
-from fencer.guest.rules import KEPT, Lot, Meaning, Pod, Reply
+from fencer.guest.rules import KEPT, STAYING, Lot, Meaning, Pod, Reply
 
 _FIRST = 0.0
+TOLERATES = "tolerates the cordon"
+AGAIN = "is bound here again and again, past the cordon"
 
 
 class Evictions:
     """Which pods still have to go, which may be asked for now, and what stands in whose way.
 
+    Who has to go is settled by the first look. What comes later goes as well, unless it would come back for
+    ever: what tolerates the cordon is left, and so is what a controller binds to the node past the scheduler,
+    once as many of it were evicted as it had at the start (and one at least).
+
     Attributes:
         kept: Pods that stay, by UID.
+        returning: Pods that came later and are left, by UID.
         gone: How many pods have left the node.
     """
 
     def __init__(self) -> None:
         self.kept: dict[str, Pod] = {}
+        self.returning: dict[str, Pod] = {}
         self.gone = 0
         self._waiting: dict[str, Pod] = {}
         self._asking: set[str] = set()
         self._next_s: dict[str, float] = {}
         self._blocked: dict[str, str] = {}
         self._looked = False
+        self._known: set[str] = set()
+        self._room: dict[str, int] = {}
+        self._named: set[str] = set()
 
-    def saw(self, pods: Sequence[Pod]) -> None:
-        """Take note of all pods that are on the node at present."""
+    def saw(self, pods: Sequence[Pod]) -> list[tuple[Pod, str]]:
+        """Take note of all pods that are on the node now; return who came back, and why it is left, once."""
         there = {pod.uid: pod for pod in pods}
         self.gone += sum(uid not in there for uid in self._waiting)
-        self.kept = {uid: pod for uid, pod in there.items() if pod.lot in KEPT}
-        self._waiting = {uid: pod for uid, pod in there.items() if pod.lot not in KEPT}
+        if not self._looked:
+            self._settle(pods)
+        left = {uid: why for uid, why in ((pod.uid, self._left(pod)) for pod in pods) if why}
+        self.returning = {uid: there[uid] for uid in left}
+        others = {uid: pod for uid, pod in there.items() if uid not in left}
+        self.kept = {uid: pod for uid, pod in others.items() if pod.lot in KEPT}
+        self._waiting = {uid: pod for uid, pod in others.items() if pod.lot not in KEPT}
         self._blocked = {
             uid: text
             for uid, text in self._blocked.items()
             if uid in self._waiting and self._waiting[uid].lot is Lot.EVICT
         }
         self._looked = True
+        news = [(pod, left[uid]) for uid, pod in self.returning.items() if str(pod) not in self._named]
+        self._named.update(str(pod) for pod, _ in news)
+        return news
+
+    def _settle(self, pods: Sequence[Pod]) -> None:
+        self._known = {pod.uid for pod in pods}
+        self._room = Counter(pod.controller for pod in pods if pod.lot not in KEPT)
+
+    def _left(self, pod: Pod) -> str:
+        """Say why a pod that came later is left where it is; empty: it is not, and is known from now on."""
+        if pod.uid in self._known or pod.lot in STAYING:
+            return ""
+        if pod.tolerates:
+            return TOLERATES
+        if pod.lot not in KEPT:
+            room = self._room.setdefault(pod.controller, 1)
+            if not room:
+                return AGAIN
+            self._room[pod.controller] -= pod.lot is Lot.EVICT
+        self._known.add(pod.uid)
+        return ""
 
     def due(self, now_s: float) -> list[Pod]:
         """Return the pods to ask for now; the longest waiting first."""

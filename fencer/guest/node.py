@@ -19,6 +19,8 @@ from fencer.guest.rules import PASSING_RETRY_S, Filters, Meaning, Pod, Reply, po
 
 MANAGER = "fencer-guest"
 """Our field manager: how the API server remembers whose cordon it is."""
+AGENT = "fencer"
+"""The agent's."""
 ASK_WITHIN_S = 5.0
 EVICT_WITHIN_S = 15.0
 """The API server itself tries an eviction again for up to 10 s where budgets conflict."""
@@ -145,13 +147,24 @@ class NodeClient:
         self._patch(node, {CORDON: None})
 
     def evict(self, pod: Pod) -> Reply:
-        """Ask for a pod's eviction, if it is still that pod; never raises for want of an answer."""
+        """Ask for a pod's eviction, if it is still that pod; never raises for want of an answer.
+
+        A pod whose own grace period is none gets a second: else the API server forgets it at once, and what
+        replaces it starts, and writes, while the kubelet has not ended it yet. With a second the pod stays
+        until the kubelet has said that its containers ended.
+
+        Source: kubernetes pkg/registry/core/pod/strategy.go, CheckGracefulDelete; apiserver
+        registry/rest/delete.go, BeforeDelete.
+        """
         path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"namespace": pod.namespace, "name": pod.name},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+            "deleteOptions": {
+                "preconditions": {"uid": pod.uid},
+                **({"gracePeriodSeconds": 1} if pod.at_once else {}),
+            },
         }
         try:
             answer = self.api.ask("POST", path, body, within_s=EVICT_WITHIN_S)

@@ -24,11 +24,15 @@ class Cordon:
         by: `drain` or `unfence`.
         boot_id: The boot during which it was set.
         since_utc: When.
+        start: When the system had been started that set it, as `system.started` tells; empty: not told.
+        shutdown: It was set because the machine was going down.
     """
 
     by: str
     boot_id: str
     since_utc: str
+    start: str = ""
+    shutdown: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,24 +48,37 @@ class Unreadable:
 
 def write_cordon(cordon: Cordon) -> str:
     """Return the annotation's text for a cordon."""
-    content = {"schema": SCHEMA, "by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc}
+    content = {
+        "schema": SCHEMA,
+        "by": cordon.by,
+        "bootID": cordon.boot_id,
+        "since": cordon.since_utc,
+        **({"start": cordon.start} if cordon.start else {}),
+        **({"shutdown": True} if cordon.shutdown else {}),
+    }
     return json.dumps(content, separators=(",", ":"), sort_keys=True)
 
 
 def read_cordon(text: Any) -> Cordon | Unreadable | None:
-    """Read a cordon; None where there is none."""
+    """Read a cordon; None where there is none.
+
+    What only the guest part writes (start, shutdown) counts where it is what it should be: the agent, and
+    notes of older programs, do without.
+    """
     if text is None:
         return None
     try:
         content = json.loads(text)
         if content["schema"] != SCHEMA:
             return Unreadable(f"schema {content['schema']!r}; this program reads {SCHEMA}")
-        words = [content[key] for key in ("by", "bootID", "since")]
+        by, boot_id, since = (content[key] for key in ("by", "bootID", "since"))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Unreadable(f"{type(error).__name__}: {error}")
-    if not all(isinstance(word, str) for word in words):
+    if not all(isinstance(word, str) for word in (by, boot_id, since)):
         return Unreadable("not all of it is text")
-    return Cordon(*words)
+    start = content.get("start")
+    told = start if isinstance(start, str) else ""
+    return Cordon(by, boot_id, since, told, content.get("shutdown") is True)
 
 
 @dataclass(frozen=True)

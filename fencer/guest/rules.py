@@ -14,6 +14,8 @@ from fencer.guest.fields import items, mapping
 from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
 
 MIRROR = "kubernetes.io/config.mirror"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+"""The taint that a cordon is to the scheduler: without a value, and against new pods (NoSchedule)."""
 BUDGET_RETRY_S = 3.0
 """After a refusal by a budget without Retry-After: replacements elsewhere need seconds to be Ready, and a
 shutdown has little time. (kubectl waits 5 s.)"""
@@ -44,7 +46,9 @@ class Lot(str, Enum):
 
 _TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
-KEPT = (Lot.MIRROR, Lot.DAEMON, Lot.FINISHED, Lot.UNMANAGED, Lot.LOCAL_DATA)
+STAYING = (Lot.MIRROR, Lot.DAEMON, Lot.FINISHED)
+"""Whatever the options."""
+KEPT = (*STAYING, Lot.UNMANAGED, Lot.LOCAL_DATA)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ class Pod:
         name: Its name.
         lot: What a drain does with it.
         claims: How many volume claims it uses.
+        controller: Who would make it anew; empty: nobody.
+        tolerates: A cordon does not keep it off.
+        at_once: Its own grace period is none.
     """
 
     uid: str
@@ -77,6 +84,9 @@ class Pod:
     name: str
     lot: Lot
     claims: int = 0
+    controller: str = ""
+    tolerates: bool = False
+    at_once: bool = False
 
     def __str__(self) -> str:
         """As people and kubectl write it."""
@@ -90,13 +100,39 @@ def pod_of(body: Any, filters: Filters) -> Pod | None:
     if not (isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str) and uid and name):
         return None
     volumes = [mapping(volume) for volume in items(spec.get("volumes"))]
-    lot = _lot(meta, volumes, str(status.get("phase")), filters)
-    return Pod(uid, namespace, name, lot, sum("persistentVolumeClaim" in volume for volume in volumes))
-
-
-def _lot(meta: dict[str, Any], volumes: Sequence[dict[str, Any]], phase: str, filters: Filters) -> Lot:
     owners = [mapping(owner) for owner in items(meta.get("ownerReferences"))]
     controller = next((owner for owner in owners if owner.get("controller") is True), None)
+    return Pod(
+        uid,
+        namespace,
+        name,
+        _lot(meta, controller, volumes, str(status.get("phase")), filters),
+        claims=sum("persistentVolumeClaim" in volume for volume in volumes),
+        controller=f"{namespace}/{controller.get('kind')}/{controller.get('name')}" if controller else "",
+        tolerates=any(_tolerates_cordon(mapping(one)) for one in items(spec.get("tolerations"))),
+        at_once=spec.get("terminationGracePeriodSeconds") == 0,
+    )
+
+
+def _tolerates_cordon(toleration: dict[str, Any]) -> bool:
+    """Whether the scheduler passes over a cordon for its sake.
+
+    Source: k8s.io/api core/v1 toleration.go, ToleratesTaint.
+    """
+    key, operator, value, effect = (
+        str(toleration.get(name) or "") for name in ("key", "operator", "value", "effect")
+    )
+    matches = operator == "Exists" or (operator in ("", "Equal") and not value)
+    return matches and key in ("", UNSCHEDULABLE) and effect in ("", "NoSchedule")
+
+
+def _lot(
+    meta: dict[str, Any],
+    controller: dict[str, Any] | None,
+    volumes: Sequence[dict[str, Any]],
+    phase: str,
+    filters: Filters,
+) -> Lot:
     local_data = any("emptyDir" in volume for volume in volumes)
     lots = (
         (MIRROR in mapping(meta.get("annotations")), Lot.MIRROR),
@@ -188,17 +224,20 @@ class Step(str, Enum):
     """What to do about a cordon after boot."""
 
     UNCORDON = "uncordon"
+    UNLESS_DOWN = "unless down"
+    """Uncordon, unless the machine is going down now, or may be."""
     FORGET = "forget"
     """Somebody uncordoned the node; our note about it goes."""
     WAIT = "wait"
     LEAVE = "leave"
 
 
-def after_boot(node: OwnNode, boot_id: str, manager: str) -> tuple[Step, str]:
+def after_boot(node: OwnNode, boot_id: str, manager: str, start: str = "") -> tuple[Step, str]:
     """Decide about the cordon of a node that has booted; the text says why.
 
-    Only a cordon that the drain of an earlier boot set is taken off, and only if nobody has cordoned since:
-    the note alone does not tell, because `kubectl uncordon` and `kubectl cordon` leave it standing.
+    Only a cordon that a drain in this guest set is taken off: in an earlier run of the system, or for a
+    shutdown of this one that was called off. And only if nobody has cordoned since: the note alone does not
+    tell, because `kubectl uncordon` and `kubectl cordon` leave it standing.
 
     Not gated on Ready: what makes a node Ready may be a pod that waits for a place on it.
 
@@ -206,32 +245,47 @@ def after_boot(node: OwnNode, boot_id: str, manager: str) -> tuple[Step, str]:
         node: The node.
         boot_id: This boot's id.
         manager: The field manager of our own drains.
+        start: When this system was started, as `system.started` tells; empty: not known.
     """
     if not node.unschedulable:
         noted = isinstance(node.cordon, Cordon) and node.cordon.by == DRAIN
         return (Step.FORGET, "uncordoned by somebody else") if noted else (Step.LEAVE, "not cordoned")
-    foreign = _not_ours(node, boot_id, manager)
-    if foreign:
-        return Step.LEAVE, foreign
+    cordon = _ours(node, manager)
+    if isinstance(cordon, str):
+        return Step.LEAVE, cordon
+    step, why = _over(cordon, boot_id, start)
+    if step is Step.LEAVE:
+        return step, why
     if node.boot_id != boot_id:
         return Step.WAIT, "the kubelet has not reported this boot yet"
     if node.fenced:
         return Step.WAIT, f"fenced: {node.fenced} stands"
-    return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
+    return step, why
 
 
 def cordon_is_ours(node: OwnNode, manager: str) -> bool:
-    """Whether a cordon stands that `after_boot` would take off after this boot or the next one.
+    """Whether a cordon stands that `after_boot` would take off now or after a later boot.
 
     Args:
         node: The node.
         manager: The field manager of our own drains.
     """
-    return node.unschedulable and not _not_ours(node, "", manager)
+    return node.unschedulable and isinstance(_ours(node, manager), Cordon)
 
 
-def _not_ours(node: OwnNode, boot_id: str, manager: str) -> str:
-    """Say whose a cordon is, where it is not one that the drain of an earlier boot set."""
+def _over(cordon: Cordon, boot_id: str, start: str) -> tuple[Step, str]:
+    """Whether what our drain was for is over."""
+    if cordon.boot_id != boot_id:
+        return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
+    if cordon.start and start and cordon.start != start:
+        return Step.UNCORDON, "it was cordoned by a drain, and the system was started anew since"
+    if cordon.shutdown:
+        return Step.UNLESS_DOWN, "the shutdown was called off"
+    return Step.LEAVE, "cordoned by a drain in this very boot"
+
+
+def _ours(node: OwnNode, manager: str) -> Cordon | str:
+    """Return the note on a cordon that a drain in this guest set, or say whose the cordon is."""
     cordon = node.cordon
     if isinstance(cordon, Unreadable):
         return f"cordoned by another version of fencer ({cordon.why})"
@@ -241,4 +295,4 @@ def _not_ours(node: OwnNode, boot_id: str, manager: str) -> str:
         return f"cordoned by the agent ({cordon.by}), which takes it off itself"
     if node.cordoner != manager:
         return f"cordoned by {node.cordoner or 'somebody'}, not by the drain in this guest"
-    return "cordoned by a drain in this very boot" if cordon.boot_id == boot_id else ""
+    return cordon

@@ -1,4 +1,4 @@
-"""This machine: commands under a deadline, this boot's id, and whether the machine is going down."""
+"""This machine: commands under a deadline, this boot, and whether the machine is going down."""
 
 from __future__ import annotations
 
@@ -104,11 +104,32 @@ def boot_id(root: Path = Path("/")) -> str:
     return read_text(root / _BOOT_ID).strip()
 
 
+def started(run: Run) -> str:
+    """Return when systemd last started this system, in microseconds of the kernel's clock; empty: not told.
+
+    A soft-reboot, and the start of a container, leave the kernel's boot id as it is, and change this.
+    `daemon-reload`, `daemon-reexec` and rescue mode do not; emergency mode, which ends all there is, does.
+
+    Source: systemd units/sysinit.target, which conflicts with shutdown.target, as every target does by
+    default, and with emergency.target; src/core/unit-serialize.c keeps a unit's times. The manager's own
+    UserspaceTimestampMonotonic would not do: before 256 it outlives a soft-reboot (systemd#31980), and there
+    are soft-reboots since 254.
+    """
+    show = run(["systemctl", "show", "sysinit.target", "--property=ActiveEnterTimestampMonotonic"])
+    when = show.text.strip().partition("=")[2] if show.code == 0 else ""
+    return when if when.isdigit() and int(when) else ""
+
+
 def going_down(run: Run) -> bool | None:
     """Tell whether this machine is being shut down or rebooted; None where systemd gives no answer.
 
-    A stop of units alone is not: a restart of k3s, or `systemctl stop` by an admin. While the boot has not
-    finished systemd says "starting" whatever is queued, so the queue of jobs is asked too.
+    A reboot into a kernel by kexec and a soft-reboot are: both end all pods. A stop of units alone is not: a
+    restart of k3s, or `systemctl stop` by an admin. Nor are rescue and emergency mode: containers run on in
+    them, often nobody planned them, and whoever waits for that console waits for no pods. Who does plan them
+    drains before: `fencer-guest drain --now`.
+
+    While the boot has not finished systemd says "starting" whatever is queued, so the queue of jobs is asked
+    too.
 
     Source: systemd src/core/manager.c, manager_state().
     """

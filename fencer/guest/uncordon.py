@@ -1,8 +1,9 @@
-"""Takes off, after boot, the cordon that the drain at shutdown set; nothing else."""
+"""Takes off, after boot or a shutdown that was called off, the cordon of the drain in here; nothing else."""
 
 from __future__ import annotations
 
 import time
+from typing import Callable
 
 from fencer.guest.drain import Say
 from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, GuestError, Overtaken, Unreachable
@@ -17,7 +18,16 @@ SETTLE_S = 30.0
 yet. The same as the agent's own settling time."""
 
 
-def uncordon(client: NodeClient, boot_id: str, timeout_s: float, say: Say, settle_s: float = SETTLE_S) -> int:
+def uncordon(
+    client: NodeClient,
+    boot_id: str,
+    timeout_s: float,
+    say: Say,
+    settle_s: float = SETTLE_S,
+    *,
+    start: str = "",
+    going_down: Callable[[], bool | None] = lambda: None,
+) -> int:
     """Uncordon the node if it was this guest's drain that cordoned it; return the exit code.
 
     Args:
@@ -26,9 +36,11 @@ def uncordon(client: NodeClient, boot_id: str, timeout_s: float, say: Say, settl
         timeout_s: How long to wait for the kubelet, for a fence to be lifted, or for the API server.
         say: Told what happens, and what is waited for.
         settle_s: How long to wait after a fence is lifted.
+        start: When this system was started, as `system.started` tells; empty: not known.
+        going_down: Tells whether this machine is going down; None: not known.
     """
     deadline_s = time.monotonic() + timeout_s
-    look = _Look(client, boot_id, say, settle_s)
+    look = _Look(client, boot_id, start, going_down, say, settle_s)
     told = ""
     while True:
         try:
@@ -63,9 +75,19 @@ def standing(client: NodeClient) -> str:
 class _Look:
     """Looks at the node, and remembers when it was last seen fenced."""
 
-    def __init__(self, client: NodeClient, boot_id: str, say: Say, settle_s: float) -> None:
+    def __init__(
+        self,
+        client: NodeClient,
+        boot_id: str,
+        start: str,
+        going_down: Callable[[], bool | None],
+        say: Say,
+        settle_s: float,
+    ) -> None:
         self._client = client
         self._boot_id = boot_id
+        self._start = start
+        self._going_down = going_down
         self._say = say
         self._settle_s = settle_s
         self._fenced_s: float | None = None
@@ -77,11 +99,15 @@ class _Look:
             GuestError: it could not be done.
         """
         node = self._client.read()
-        step, text = after_boot(node, self._boot_id, MANAGER)
+        step, text = after_boot(node, self._boot_id, MANAGER, self._start)
         if step is Step.WAIT:
             self._fenced_s = time.monotonic() if node.fenced else self._fenced_s
             return text
-        if step is Step.UNCORDON:
+        if step is Step.UNLESS_DOWN:
+            down = self._going_down()
+            if down is not False:
+                return "this machine is going down" if down else "systemd does not tell whether it goes down"
+        if step in (Step.UNCORDON, Step.UNLESS_DOWN):
             if self._fenced_s is not None and time.monotonic() < self._fenced_s + self._settle_s:
                 return f"the fence is lifted, and controllers get {self._settle_s:g} s to notice"
             self._client.uncordon(node)

@@ -17,7 +17,7 @@ from fencer.core.inventory import (
     Tenant,
     Volume,
 )
-from fencer.core.model import PodView
+from fencer.core.model import NodeView, PodView
 from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
@@ -52,21 +52,33 @@ class SimulatedSurveyor:
 
     def survey(self) -> Inventory:
         """Look at everything."""
-        nodes = [fact.node for fact in self._cluster.roster().facts]
-        pods = [self._tenant(pod, node.name) for node in nodes for pod in self._cluster.pods(node.name)]
+        nodes, pods = self._nodes(), self._pods()
         claimed = [(one.pod.namespace, claim) for one in pods for claim in one.pod.claims]
-        budgets = tuple(self._budget(budget, pods) for budget in self._api.budgets)
         services = tuple(Service("demo", name, _of(name)) for name in self.services)
         claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
         volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
         return Inventory(
             nodes=Look(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
             pods=Look(tuple(pods)),
-            budgets=self._may("list poddisruptionbudgets", Look(budgets, tuple(self.unread_budgets))),
+            budgets=self.budgets(),
             services=self._may("list services", Look(services)),
             claims=self._may("list persistentvolumeclaims", Look(claims)),
             volumes=self._may("list persistentvolumes", Look(volumes)),
         )
+
+    def budgets(self) -> Look[Budget]:
+        """Look at the budgets."""
+        pods = self._pods()
+        found = tuple(self._budget(budget, pods) for budget in self._api.budgets)
+        return self._may("list poddisruptionbudgets", Look(found, tuple(self.unread_budgets)))
+
+    def _nodes(self) -> list[NodeView]:
+        return [fact.node for fact in self._cluster.roster().facts]
+
+    def _pods(self) -> list[Tenant]:
+        return [
+            self._tenant(pod, node.name) for node in self._nodes() for pod in self._cluster.pods(node.name)
+        ]
 
     def _may(self, right: str, look: Look[T]) -> Look[T]:
         return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look

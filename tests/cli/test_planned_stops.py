@@ -101,6 +101,8 @@ def test_who_need_not_evict_needs_no_right_to():
     lab = running()
     lab.simulation.cluster.missing = {"create pods/eviction"}
     assert lab.run("shutdown", "k8s-2", "--yes", "--drain", "none").exit_code == 0
+    assert movable(lab) == []
+    assert lab.run("shutdown", "k8s-2", "--yes").exit_code == 0, "nothing is left on it that could not end"
     empty = running()
     assert empty.run("drain", "k8s-2", "--yes").exit_code == 0
     empty.simulation.cluster.missing = {"create pods/eviction"}
@@ -137,7 +139,8 @@ def test_what_a_person_asked_for_is_no_warning_but_a_power_cut_is():
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_budget_that_never_allows_fails_in_time_and_the_cordon_is_taken_back_unless_asked_not_to(keep):
     lab = running(DEADLOCK)
-    result = lab.run("drain", "k8s-2", "--yes", "--timeout", "40", *(["--keep-cordon"] if keep else []))
+    words = ("--even-if-blocked", "--timeout", "40", *(["--keep-cordon"] if keep else []))
+    result = lab.run("drain", "k8s-2", "--yes", *words)
     assert result.exit_code == 1
     assert "The disruption budget db needs 8 healthy pods and has 8 currently" in result.output
     assert node(lab).unschedulable is keep
@@ -145,10 +148,49 @@ def test_a_budget_that_never_allows_fails_in_time_and_the_cordon_is_taken_back_u
     assert healthy(lab.simulation.api, DEADLOCK) == 8
 
 
+@pytest.mark.parametrize("verb", ["drain", "shutdown"])
+@pytest.mark.parametrize(
+    ("budgets", "why"),
+    [
+        ([DEADLOCK], "it never allows an eviction"),
+        ([DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1)], "then the API never evicts"),
+    ],
+    ids=["a budget of all replicas", "two budgets"],
+)
+def test_what_would_never_end_is_refused_before_anything_is_changed(verb, budgets, why):
+    lab = running(*budgets)
+    result = lab.run(verb, "k8s-2", "--yes")
+    words = " ".join(result.output.split())
+    assert (result.exit_code, why in words) == (1, True), result.output
+    assert "refused: the drain would never end. Nothing was changed." in words
+    assert ("--drain none" in words) == (verb == "shutdown")
+    assert annotations.CORDON not in node(lab).annotations
+    assert all(pod.deleted_s is None for pod in lab.simulation.api.pods.values())
+
+
+def test_a_node_that_is_not_heard_is_not_drained_but_may_be_shut_down():
+    """Its pods would stay Terminating; to shut it down is what a person may want all the same."""
+    lab = running()
+    lab.breaks(What.KUBELET_STOP, "k8s-2")
+    lab.passes(90, watched=False)
+    refused = lab.run("shutdown", "k8s-2", "--yes")
+    assert (refused.exit_code, "evicted pods would stay Terminating" in refused.output) == (1, True)
+    assert lab.run("shutdown", "k8s-2", "--yes", "--drain", "none").exit_code == 0
+
+
+def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said():
+    lab = running(DEADLOCK)
+    lab.simulation.cluster.missing.add("list poddisruptionbudgets")
+    result = lab.run("drain", "k8s-2", "--yes", "--timeout", "20")
+    assert result.exit_code == 1
+    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in result.output
+    assert "needs 8 healthy pods" in result.output
+
+
 def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
     lab = running(DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1))
     began_s = lab.simulation.clock.now_s()
-    result = lab.run("drain", "k8s-2", "--yes")
+    result = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked")
     assert result.exit_code == 1
     assert "more than one budget selects it" in result.output
     assert lab.simulation.clock.now_s() - began_s < 60
@@ -310,7 +352,7 @@ def test_the_next_node_waits_until_the_pods_of_the_last_are_ready_elsewhere():
 
 def test_after_a_drain_that_failed_the_next_one_does_not_begin():
     lab = running(DEADLOCK)
-    result = lab.run("drain", "k8s-2", "k8s-3", "--yes", "--timeout", "20")
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes", "--even-if-blocked", "--timeout", "20")
     assert result.exit_code == 1
     assert "k8s-3: not begun; it is uncordoned again." in result.output
     assert not node(lab, "k8s-3").unschedulable

@@ -14,7 +14,7 @@ from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef
 from tests.cluster.guard import FAILED, SECRETS, send
-from tests.support.backstage import ATTACHMENTS, CLAIMS, LEASES, MERGE, NODES, PODS, ApiBackstage
+from tests.support.backstage import ATTACHMENTS, BUDGETS, CLAIMS, LEASES, MERGE, NODES, PODS, ApiBackstage
 from tests.support.controlplane import ControlPlane, Response
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -895,6 +895,13 @@ ROWS = (
         "fencer-evictions",
         "without naming the UID",
     ),
+    allowed(
+        "list poddisruptionbudgets",
+        "read all budgets",
+        lambda s: s.send("GET", BUDGETS),
+        "drains: the role `fencer-drain`",
+    ),
+    refused("patch poddisruptionbudgets", "loosen one", lambda s: s.send("PATCH", f"{BUDGETS}/b", {}), RBAC),
     # -- volumes: fencer-attachments
     allowed(
         "list volumeattachments",

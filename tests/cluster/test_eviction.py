@@ -13,9 +13,8 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.core.evictions import Meaning, understand
 from fencer.core.model import PodView
 from fencer.errors import ClusterProtocol, ClusterUnreachable
-from tests.support.backstage import PODS, ApiBackstage
+from tests.support.backstage import BUDGETS, PODS, ApiBackstage
 
-BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 POD = PodView("default", "db-0", "uid-1", "7", "Running")
 
 _numbers = itertools.count(1)

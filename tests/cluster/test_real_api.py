@@ -9,7 +9,15 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import ATTACHMENT_RIGHTS, DRAIN_RIGHTS, PLAN_RIGHTS, RIGHTS, VOLUME_RIGHTS, Right
+from fencer.cluster.rights import (
+    ATTACHMENT_RIGHTS,
+    BUDGETS,
+    DRAIN_RIGHTS,
+    PLAN_RIGHTS,
+    RIGHTS,
+    VOLUME_RIGHTS,
+    Right,
+)
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
@@ -305,7 +313,7 @@ def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
         ("get", "coordination.k8s.io", "leases", "kube-system"),
         ("get", "", "namespaces", "default"),
         ("create", "", "events", "kube-system"),
-        ("list", "policy", "poddisruptionbudgets", ""),
+        ("patch", "policy", "poddisruptionbudgets", ""),
         ("list", "", "services", ""),
         ("list", "", "persistentvolumeclaims", ""),
         ("create", "rbac.authorization.k8s.io", "clusterrolebindings", ""),
@@ -341,7 +349,8 @@ def test_the_roles_that_the_manifest_binds_and_the_list_of_rights_are_the_same()
 
 
 @pytest.mark.parametrize(
-    ("role", "rights"), [("fencer-drain", DRAIN_RIGHTS), ("fencer-attachments", ATTACHMENT_RIGHTS)]
+    ("role", "rights"),
+    [("fencer-drain", (*DRAIN_RIGHTS, BUDGETS)), ("fencer-attachments", ATTACHMENT_RIGHTS)],
 )
 def test_what_only_some_need_is_a_role_of_its_own_with_a_binding_of_its_own(role, rights):
     bindings = [one for one in documents(*ROLES) if one.get("roleRef", {}).get("name") == role]

@@ -64,6 +64,13 @@ class SurveyorContract:
         said = [look.why_not for _, look in seen.looks() if look.denied]
         assert said == [f"forbidden: {right}" for right in PLAN_RIGHTS]
 
+    def test_the_budgets_alone_are_those_of_the_whole(self, surveyor):
+        assert surveyor.budgets() == surveyor.survey().budgets
+        assert not surveyor.budgets().why_not
+
+    def test_without_the_right_to_them_that_is_said(self, reader):
+        assert (reader.budgets().items, reader.budgets().why_not) == ((), f"forbidden: {PLAN_RIGHTS[0]}")
+
     def test_without_nodes_and_pods_there_is_no_inventory(self, nobody):
         with pytest.raises(ClusterDenied):
             nobody.survey()

@@ -12,7 +12,7 @@ from fencer.guest.api import Api
 from fencer.guest.errors import Denied, Unreachable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
-from fencer.guest.rules import Filters
+from fencer.guest.rules import Filters, pod_of
 from tests.controlplane.certificates import Authority
 from tests.guest.serving import send, serving
 
@@ -59,6 +59,29 @@ def _client(authority: Authority, pages: Pages) -> Iterator[tuple[NodeClient, li
     with serving(authority, respond) as port:
         access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
         yield NodeClient(Api(access), "k8s-1"), asked
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [({"terminationGracePeriodSeconds": 0}, {"gracePeriodSeconds": 1}), ({}, {})],
+    ids=["none of its own", "its own"],
+)
+def test_a_pod_without_grace_is_not_forgotten_before_it_has_ended(
+    authority: Authority, spec: object, options: dict[str, object]
+) -> None:
+    """With no second at all its replacement starts while its containers run: two writers."""
+    sent: list[dict[str, object]] = []
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        sent.append(json.loads(handler.rfile.read(int(handler.headers["Content-Length"]))))
+        send(handler, 201, b"{}")
+
+    pod = pod_of(_pod(1, spec), Filters())
+    assert pod is not None
+    with serving(authority, respond) as port:
+        access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
+        NodeClient(Api(access), "k8s-1").evict(pod)
+    assert [body["deleteOptions"] for body in sent] == [{"preconditions": {"uid": "u-1"}, **options}]
 
 
 def _names(client: NodeClient) -> list[str]:

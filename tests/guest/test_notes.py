@@ -33,14 +33,38 @@ def test_either_writes_what_the_other_writes(by: str, boot_id: str, since: str) 
     assert notes.read_cordon(text) == notes.Cordon(by, boot_id, since)
 
 
+@given(_words, _words)
+def test_the_agent_reads_a_note_that_tells_more(boot_id: str, start: str) -> None:
+    """When the system was started, and that it was going down: the agent has no use for either."""
+    note = notes.Cordon("drain", boot_id, "2026-11-20T10:00:00Z", start, shutdown=True)
+    text = notes.write_cordon(note)
+    assert annotations.read_cordon(text) == model.Cordon("drain", boot_id, "2026-11-20T10:00:00Z")
+    assert notes.read_cordon(text) == note
+
+
+def test_the_whole_note() -> None:
+    """What stands on nodes: another version of fencer has to read it."""
+    assert notes.write_cordon(notes.Cordon("drain", "b", "t", "7000000", shutdown=True)) == (
+        '{"bootID":"b","by":"drain","schema":1,"shutdown":true,"since":"t","start":"7000000"}'
+    )
+
+
 @given(_words | _json.map(json.dumps))
-@pytest.mark.parametrize("wrap", ["{}", '{{"schema":1,"by":{0},"bootID":{0},"since":"x"}}'])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        "{}",
+        '{{"schema":1,"by":{0},"bootID":{0},"since":"x"}}',
+        '{{"schema":1,"by":"drain","bootID":"b","since":"x","start":{0},"shutdown":{0}}}',
+    ],
+)
 def test_either_reads_what_the_other_reads(wrap: str, text: str) -> None:
     """Whatever stands in the annotation, both see a cordon in it, or neither does."""
     text = wrap.format(text)
     ours, theirs = notes.read_cordon(text), annotations.read_cordon(text)
     if isinstance(theirs, model.Cordon):
-        assert ours == notes.Cordon(theirs.by, theirs.boot_id, theirs.since_utc)
+        assert isinstance(ours, notes.Cordon)
+        assert (ours.by, ours.boot_id, ours.since_utc) == (theirs.by, theirs.boot_id, theirs.since_utc)
     else:
         assert isinstance(ours, notes.Unreadable)
 

@@ -25,9 +25,12 @@ from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
 SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
-LIMIT = 102_000
+LIMIT = 125_000
 """Bytes; no transport asks for it: it keeps the file one that can be read before root runs it. It was 100,000
-until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest."""
+until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest; it
+was 102,000 until drains ended where pods come back for ever, cordons of soft-reboots and of shutdowns that
+were called off came off, and `install` and `check` learned which units carry the drain's network, which kinds
+of shutdown this machine's systemd announces, and to listen for them."""
 OLDEST = (3, 8)
 
 

@@ -13,10 +13,11 @@ from fencer.guest.rules import (
     Reply,
     Step,
     after_boot,
+    cordon_is_ours,
     pod_of,
     read_reply,
 )
-from tests.drain_cases import ANSWERS, PODS, AnswerCase, PodCase
+from tests.drain_cases import ANSWERS, LATER, PODS, AnswerCase, LaterCase, PodCase
 
 NOW_BOOT, LAST_BOOT = "b-2", "b-1"
 OURS = '{"bootID":"b-1","by":"drain","schema":1,"since":"2026-11-20T10:00:00Z"}'
@@ -28,6 +29,21 @@ def test_what_becomes_of_a_pod(case: PodCase) -> None:
     pod = pod_of(case.pod(), filters)
     assert pod is not None
     assert pod.lot.value == case.lot
+
+
+@pytest.mark.parametrize(
+    ("spec", "at_once"),
+    [
+        ({"terminationGracePeriodSeconds": 0}, True),
+        ({"terminationGracePeriodSeconds": 30}, False),
+        ({}, False),
+    ],
+)
+def test_whose_own_grace_would_leave_its_containers_behind(spec: dict[str, object], at_once: bool) -> None:
+    body = {"metadata": {"uid": "u", "namespace": "shop", "name": "db-0"}, "spec": spec}
+    pod = pod_of(body, Filters())
+    assert pod is not None
+    assert pod.at_once is at_once
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)
@@ -139,7 +155,117 @@ def test_the_longest_waiting_is_asked_first() -> None:
     assert [pod.name for pod in state.due(9)] == ["b", "c", "a"]
 
 
+# -- who comes later --------------------------------------------------------------------------------------
+
+
+def _later(name: str, *, tolerates: bool = False, controller: str = "rs", lot: Lot = Lot.EVICT) -> Pod:
+    return Pod(f"uid-{name}", "shop", name, lot, claims=1, controller=controller, tolerates=tolerates)
+
+
+def _evicted(state: Evictions) -> list[str]:
+    """Evict all that is due; give their names."""
+    pods = state.due(0)
+    for pod in pods:
+        state.asked(pod)
+        state.answered(pod, Reply(Meaning.GOING), 0)
+    return [pod.name for pod in pods]
+
+
+@pytest.mark.parametrize("case", LATER, ids=lambda case: case.name)
+def test_what_becomes_of_a_pod_that_comes_later(case: LaterCase) -> None:
+    """What a cordon does not keep off comes back as often as it is evicted: it is named, and left."""
+    state, pod = Evictions(), pod_of(case.pod(), Filters())
+    assert pod is not None
+    state.saw([])
+    told = state.saw([pod])
+    assert told == ([(pod, "tolerates the cordon")] if case.returns else [])
+    assert (state.due(0), state.done, state.left()) == (
+        ([], True, []) if case.returns else ([pod], False, [(pod, "still ending")])
+    )
+
+
+@pytest.mark.parametrize("case", LATER, ids=lambda case: case.name)
+def test_who_is_there_at_the_start_goes_whatever_it_tolerates(case: LaterCase) -> None:
+    """As with kubectl: a drain that left them would give no budget a say, and a shutdown would kill them."""
+    state, pod = Evictions(), pod_of(case.pod(), Filters(force=True))
+    assert pod is not None
+    assert state.saw([pod]) == []
+    assert (state.done, state.due(0) == [pod]) == (False, pod.lot is Lot.EVICT)
+    assert state.returning == {}
+
+
+def test_who_comes_back_is_named_once() -> None:
+    state, pod = Evictions(), _later("a", tolerates=True)
+    state.saw([])
+    assert len(state.saw([pod])) == 1
+    assert state.saw([pod]) == []
+    same_name = Pod("another", "shop", "a", Lot.LEAVING, controller="rs", tolerates=True)
+    assert state.saw([same_name]) == [], "a StatefulSet's pod keeps its name"
+    assert list(state.returning) == ["another"]
+
+
+def test_who_came_back_and_is_gone_is_not_counted() -> None:
+    state = Evictions()
+    state.saw([])
+    state.saw([_later("a", tolerates=True)])
+    state.saw([])
+    assert (state.returning, state.gone) == ({}, 0)
+
+
+def test_who_stays_anyway_does_not_come_back() -> None:
+    """Pods of DaemonSets, and static ones, tolerate everything and come whenever they like."""
+    state, lots = Evictions(), (Lot.DAEMON, Lot.MIRROR, Lot.FINISHED)
+    state.saw([])
+    assert state.saw([_later(lot.value, tolerates=True, lot=lot) for lot in lots]) == []
+    assert (len(state.kept), state.returning) == (3, {})
+
+
+@pytest.mark.parametrize("at_the_start", [0, 1, 3])
+def test_a_controller_that_binds_its_pods_past_the_cordon_ends_no_sooner_than_the_drain(
+    at_the_start: int,
+) -> None:
+    """A template with `spec.nodeName`: nothing keeps its pods off, and nothing they tolerate tells so."""
+    state, others = Evictions(), [_later("other", controller="db")]
+    there, evicted, told = [_later(f"{n}") for n in range(at_the_start)], [], []
+    for number in range(10, 30):
+        told += state.saw([*there, *others])
+        evicted += _evicted(state)
+        there = [pod for pod in there if pod.name not in evicted] or [_later(f"{number}")]
+        others = []
+    assert len(evicted) - 1 == at_the_start + max(at_the_start, 1)
+    assert state.done
+    assert [(str(pod), why) for pod, why in told] == [
+        (f"shop/{there[0].name}", "is bound here again and again, past the cordon")
+    ]
+    assert list(state.returning.values()) == there
+
+
+def test_each_controller_has_its_own_measure() -> None:
+    state = Evictions()
+    state.saw([_later("a", controller="rs"), _later("b", controller="db")])
+    _evicted(state)
+    state.saw([_later("c", controller="rs"), _later("d", controller="db")])
+    assert sorted(_evicted(state)) == ["c", "d"]
+
+
+def test_who_was_let_in_is_waited_for_until_it_is_gone() -> None:
+    """Its measure is full by itself: that must not make it one that is left."""
+    state, late = Evictions(), _later("a")
+    state.saw([])
+    state.saw([late])
+    _evicted(state)
+    ending = _later("a", lot=Lot.LEAVING)
+    assert state.saw([ending]) == []
+    assert state.left() == [(ending, "still ending")]
+
+
 # -- after boot -------------------------------------------------------------------------------------------
+
+
+STARTED = OURS.replace('"schema"', '"start":"7000000","schema"')
+SHUTDOWN = STARTED.replace('"schema"', '"shutdown":true,"schema"')
+"""Notes: of a drain by hand, and of one for a shutdown, that tell when the system was started."""
+SAME_BOOT = {"boot": LAST_BOOT}
 
 
 def _node(**changes: object) -> dict[str, object]:
@@ -197,6 +323,78 @@ def test_whose_cordon_is_taken_off_after_boot(changes: dict[str, object], step: 
     found, text = after_boot(own_node(_node(**changes)), NOW_BOOT, "fencer-guest")
     assert found is step
     assert says in text
+
+
+@pytest.mark.parametrize(
+    ("note", "start", "step", "says"),
+    [
+        (OURS, "", Step.LEAVE, "this very boot"),
+        (OURS, "7000000", Step.LEAVE, "this very boot"),
+        (STARTED, "7000000", Step.LEAVE, "this very boot"),
+        (STARTED, "", Step.LEAVE, "this very boot"),
+        (STARTED, "9000000", Step.UNCORDON, "started anew"),
+        (SHUTDOWN, "9000000", Step.UNCORDON, "started anew"),
+        (SHUTDOWN, "7000000", Step.UNLESS_DOWN, "the shutdown was called off"),
+        (SHUTDOWN, "", Step.UNLESS_DOWN, "the shutdown was called off"),
+        (OURS.replace('"schema"', '"shutdown":1,"schema"'), "7000000", Step.LEAVE, "this very boot"),
+        (OURS.replace('"schema"', '"start":7,"schema"'), "7000000", Step.LEAVE, "this very boot"),
+    ],
+    ids=[
+        "by hand, by an older program, without an answer of systemd",
+        "by hand, by an older program",
+        "by hand",
+        "by hand, and systemd does not tell now",
+        "by hand, before a soft-reboot",
+        "for a soft-reboot",
+        "for a shutdown that was called off",
+        "for a shutdown that was called off, and systemd does not tell now",
+        "not quite for a shutdown",
+        "a start that is no text",
+    ],
+)
+def test_what_becomes_of_a_cordon_while_the_kernel_runs_on(
+    note: str, start: str, step: Step, says: str
+) -> None:
+    """A soft-reboot and a shutdown that is called off keep the kernel's boot id."""
+    node = own_node(_node(note=note, **SAME_BOOT))
+    found, text = after_boot(node, LAST_BOOT, "fencer-guest", start)
+    assert (found, says in text) == (step, True)
+
+
+@pytest.mark.parametrize("note", [STARTED, SHUTDOWN], ids=["by hand", "for a shutdown"])
+@pytest.mark.parametrize(
+    ("changes", "step"),
+    [
+        ({"manager": "fencer"}, Step.LEAVE),
+        ({"manager": "kubectl-cordon"}, Step.LEAVE),
+        ({"unschedulable": None}, Step.FORGET),
+        ({"mark": "{}"}, Step.WAIT),
+    ],
+    ids=["the agent's", "an admin's", "none", "fenced"],
+)
+def test_what_systemd_tells_makes_no_cordon_ours(note: str, changes: dict[str, object], step: Step) -> None:
+    node = own_node(_node(note=note, **{**SAME_BOOT, **changes}))
+    assert after_boot(node, LAST_BOOT, "fencer-guest", "9000000")[0] is step
+
+
+@pytest.mark.parametrize(
+    ("note", "changes", "taken_over"),
+    [
+        (OURS, {}, True),
+        (SHUTDOWN, {}, True),
+        (OURS, {"manager": "fencer"}, False),
+        (OURS, {"manager": "kubectl-cordon"}, False),
+        (OURS.replace("drain", "unfence"), {}, False),
+        (OURS.replace("drain", "hook"), {"manager": "fencer"}, False),
+        (None, {}, False),
+        (OURS, {"unschedulable": None}, False),
+    ],
+)
+def test_which_cordon_stands_until_the_unit_takes_it_off(
+    note: str | None, changes: dict[str, object], taken_over: bool
+) -> None:
+    """What `uninstall` asks, and a drain by hand, which makes it its own: after this boot or the next one."""
+    assert cordon_is_ours(own_node(_node(note=note, **changes)), "fencer-guest") is taken_over
 
 
 def test_a_cordon_that_is_not_ours_alone_stays() -> None:

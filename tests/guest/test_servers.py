@@ -527,7 +527,7 @@ def test_a_drain_that_loses_its_server_touches_no_other_cluster(
     assert drain(client, Plan(BOOT, Filters(), timeout_s=3), said.append) == REFUSED
     assert own.asked[:4] == [NODE, "PATCH /api/v1/nodes/k8s-1", PODS, EVICTION]
     assert set(production.asked) == {NODE}
-    assert said[-1].endswith("0 pods gone, 1 still here")
+    assert "0 pods gone, 1 still here" in said[-1]
 
 
 def test_an_uncordon_goes_by_its_own_cluster_alone(authority: Authority, running: Callable[..., int]) -> None:
@@ -678,7 +678,7 @@ def test_time_that_was_over_before_the_drain_counts(
     client = _client(authority, said, running(Server(pods=["web"])))
     plan = Plan(BOOT, Filters(), timeout_s=1003, began_s=time.monotonic() - 1000)
     assert drain(client, plan, said.append) == REFUSED
-    assert said[-1] == "gave up after 1003 s: 0 pods gone, 1 still here"
+    assert said[-1].startswith("gave up after 1003 s: 0 pods gone, 1 still here; ")
 
 
 def test_the_clock_begins_with_the_command(
@@ -733,7 +733,8 @@ def test_the_last_look_at_the_volumes_keeps_to_the_time(authority: Authority) ->
         assert drain(_client(authority, said, port), Plan(BOOT, Filters(), timeout_s=2), said.append) == DONE
         hung.set()
     assert re.fullmatch(
-        r"whether all volumes .* not known: https://.*: no answer within (1|0\.\d+) s.*", said[-2]
+        r"whether all volumes .* not known: https://.*: (no answer within (1|0\.\d+) s|The read .+).*",
+        said[-2],
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.guest.system import Ran, going_down, read_text, run
+from fencer.guest.system import Ran, going_down, read_text, run, started
 
 POWEROFF = """\
 122 poweroff.target               start waiting
@@ -17,6 +17,7 @@ POWEROFF = """\
 RESTART = "201 k3s.service restart running\n"
 STOP = "202 fencer-guest-drain.service stop running\n"
 CANCELLED = "203 poweroff.target stop waiting\n"
+RESCUE = "204 rescue.target start waiting\n205 fencer-guest-drain.service stop running\n"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,9 @@ CANCELLED = "203 poweroff.target stop waiting\n"
         (Ran(1, "starting\n"), Ran(0, STOP), False),
         (Ran(1, "starting\n"), Ran(0, POWEROFF.replace("poweroff", "reboot")), True),
         (Ran(1, "starting\n"), Ran(0, "1 kexec.target start waiting\n"), True),
+        (Ran(1, "starting\n"), Ran(0, "1 soft-reboot.target start waiting\n"), True),
+        (Ran(1, "maintenance\n"), Ran(0, RESCUE), False),
+        (Ran(0, "running\n"), Ran(0, RESCUE.replace("rescue", "emergency")), False),
         (Ran(0, "running\n"), Ran(0, CANCELLED), False),
         (Ran(None, error="systemctl: no end within 10 s"), Ran(None), None),
         (Ran(1, "offline\n"), Ran(1, error="System has not been booted with systemd"), None),
@@ -39,12 +43,35 @@ CANCELLED = "203 poweroff.target stop waiting\n"
     ],
 )
 def test_going_down(state: Ran, jobs: Ran, down: bool | None) -> None:
-    """A restart of k3s, or of our own unit, is no shutdown; no answer is no yes."""
+    """A restart of k3s, or of our own unit, is no shutdown, nor is rescue mode; no answer is no yes."""
 
     def answer(command: Sequence[str]) -> Ran:
         return state if "is-system-running" in command else jobs
 
     assert going_down(answer) is down
+
+
+@pytest.mark.parametrize(
+    ("ran", "when"),
+    [
+        (Ran(0, "ActiveEnterTimestampMonotonic=5812345\n"), "5812345"),
+        (Ran(0, "ActiveEnterTimestampMonotonic=0\n"), ""),
+        (Ran(0, "ActiveEnterTimestampMonotonic=\n"), ""),
+        (Ran(0, ""), ""),
+        (Ran(1, "ActiveEnterTimestampMonotonic=5812345\n"), ""),
+        (Ran(None, error="systemctl: no end within 10 s"), ""),
+    ],
+)
+def test_when_the_system_was_started(ran: Ran, when: str) -> None:
+    """Of a unit that a soft-reboot ends. What is not told, or is no time, is not known."""
+    asked: list[Sequence[str]] = []
+
+    def answer(command: Sequence[str]) -> Ran:
+        asked.append(command)
+        return ran
+
+    assert started(answer) == when
+    assert [command[:3] for command in asked] == [["systemctl", "show", "sysinit.target"]]
 
 
 def test_a_command_that_is_not_there_is_an_answer() -> None:

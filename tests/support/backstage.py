@@ -16,6 +16,7 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 

@@ -1,0 +1,58 @@
+"""Before anything is changed: what a drain would never get past."""
+
+from __future__ import annotations
+
+import click
+
+from fencer.cli.options import Decorator
+from fencer.cli.planned import Tools, give_up
+from fencer.cli.render import clean, listing, paragraph, say
+from fencer.core.drain import Filters
+from fencer.core.inventory import Inventory, Look, Machine, Tenant
+from fencer.core.plan.case import Terms
+from fencer.core.plan.endless import endless
+from fencer.core.plan.words import Finding
+
+even_if_blocked_option: Decorator = click.option(
+    "--even-if-blocked",
+    is_flag=True,
+    help="Begin although something would never let the drain end: the rest goes, until --timeout.",
+)
+
+
+def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, instead: str = "") -> None:
+    """Refuse, before anything is changed, where the drain would never end.
+
+    Args:
+        tools: What the verb works with.
+        filters: Which pods go.
+        even_if_blocked: It is only said.
+        instead: What else would help, for people.
+
+    Raises:
+        click.exceptions.Exit: refused.
+        ClusterError: the cluster did not tell.
+    """
+    budgets = tools.budgets()
+    for why in (budgets.why_not, *budgets.unread):
+        if why:
+            say(clean(f"  not known beforehand: whether budgets ever allow it ({why})"))
+    pods = [
+        Tenant(pod, name)
+        for name in tools.names
+        for pod in tools.looker.observer.api(lambda name=name: tools.parts.cluster.pods(name))  # type: ignore[misc]
+    ]
+    nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
+    found = endless(tools.names, Inventory(nodes, Look(tuple(pods)), budgets), Terms(filters))
+    for finding in found:
+        for line in paragraph(clean(_told(finding)), indent=2):
+            say(line)
+    if found and not even_if_blocked:
+        ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
+        give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
+
+
+def _told(finding: Finding) -> str:
+    pods = f" ({listing(finding.pods)})" if finding.pods and finding.pods != (finding.about,) else ""
+    way = f"; try: {finding.way}" if finding.way else ""
+    return f"{finding.about}{pods}: {finding.text}{way}."
