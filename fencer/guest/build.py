@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib.metadata
 import re
 import sys
 import tokenize
@@ -36,7 +37,8 @@ _MAIN = """\
 import sys
 
 if sys.version_info < (3, 8):
-    sys.exit("fencer-guest needs Python 3.8 or newer; this is %s" % sys.version.split()[0])
+    sys.stderr.write("fencer-guest needs Python 3.8 or newer; this is %s\\n" % sys.version.split()[0])
+    sys.exit(126)
 
 from fencer.guest.cli import main
 
@@ -51,7 +53,7 @@ def units() -> dict[str, str]:
 
 def build() -> bytes:
     """Return the program's bytes."""
-    contents = {"__main__.py": _MAIN, "fencer/__init__.py": ""}
+    contents = {"__main__.py": _MAIN, "fencer/__init__.py": f'__version__="{version()}"\n'}
     for source in sorted(_HERE.glob("*.py")):
         if source.name not in _NOT_INSIDE:
             contents[f"fencer/guest/{source.name}"] = outdented(
@@ -60,14 +62,24 @@ def build() -> bytes:
     for name, text in units().items():
         contents[f"fencer/guest/units/{name}"] = text
     packed = BytesIO()
-    packed.write(SHEBANG)
-    with ZipFile(packed, "a", ZIP_STORED) as archive:
+    with ZipFile(packed, "w", ZIP_STORED) as archive:
         for name in sorted(contents):
             entry = ZipInfo(name, _DATE)
             entry.create_system = 3  # Unix, wherever it is built
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, contents[name])
-    return packed.getvalue()
+    # All offsets count from the archive's begin, so `install` may put another first line before it.
+    return SHEBANG + packed.getvalue()
+
+
+def version() -> str:
+    """Return the version of what is built."""
+    try:
+        project = (_HERE.parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        return importlib.metadata.version("fencer")
+    found = re.search(r'^version = "(.+)"$', project, re.MULTILINE)
+    return found.group(1) if found else "0"
 
 
 def without_docs(source: str) -> str:

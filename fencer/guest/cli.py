@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -14,16 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from fencer.guest import drain, install, report, uncordon
+from fencer.guest import drain, install, itself, listen, pythons, report, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
 from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
 from fencer.guest.fields import printable
-from fencer.guest.itself import program_and_units
 from fencer.guest.judge import judge
 from fencer.guest.node import NodeClient
 from fencer.guest.rules import Filters
-from fencer.guest.system import boot_id, going_down, run, started
+from fencer.guest.system import Run, boot_id, going_down, run, started
 from fencer.guest.ways import ways
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     _Command = Callable[[argparse.Namespace], int]
 
 _ROOT = Path("/")
-_run_patiently = partial(run, within_s=install.SYSTEMD_WITHIN_S)
 _EPILOG = """Exit codes: 0 done and verified, 1 refused or not done, 2 usage or configuration, 3 no answer.
 It uses the kubelet's own credentials, and finds them for k3s, RKE2, kubeadm and k0s."""
 
@@ -57,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Drains this Kubernetes node when it goes down, and uncordons it after boot.",
         epilog=_EPILOG,
     )
+    parser.add_argument("--version", action="version", version=f"fencer-guest {itself.version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_drain(commands)
     about = "take off the cordon that the drain before this boot set; wait for a fence to be lifted"
@@ -65,10 +65,26 @@ def _parser() -> argparse.ArgumentParser:
     about = "tell what happens to the pods when this machine is stopped, and what to change"
     command = _add(commands, "check", _check, about)
     command.add_argument("-o", "--output", choices=("text", "json"), default="text", help="(text)")
+    command.add_argument(
+        "--listen",
+        action="store_true",
+        help="say what logind announces and systemd queues, as it comes; 0: a shutdown was announced",
+    )
+    command.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="how long to listen (until Ctrl-C)"
+    )
     about = "put the program and its units in place, enable and start them"
     command = _add(commands, "install", _install, about, credentials=False)
     command.add_argument(
         "--timeout", type=_whole_seconds, metavar="SECONDS", help="how long a drain may take (120)"
+    )
+    command.add_argument(
+        "--after",
+        type=_unit,
+        action="append",
+        default=[],
+        metavar="UNIT",
+        help="stop this unit after the drain only, now and in later installs; may be repeated",
     )
     _add_root(command)
     about = "stop and remove what install put in place, unless its cordon stands; drains nothing"
@@ -122,6 +138,13 @@ def _folder(text: str) -> Path:
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text}: no such folder")
     return Path(text)
+
+
+def _unit(text: str) -> str:
+    name = text if "." in text else f"{text}.service"
+    if not re.fullmatch(r"[\w:.\\@-]{1,255}", name, re.ASCII):
+        raise argparse.ArgumentTypeError(f"must be a unit of systemd, not {text!r}")
+    return name
 
 
 def _seconds(text: str) -> float:
@@ -182,6 +205,8 @@ def _uncordon(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.listen:
+        return listen.listen(run, _say, options.timeout)
     facts = collect(_ROOT, run, options.kubeconfig, options.node)
     findings, found_ways = judge(facts), ways(facts)
     render = report.as_json if options.output == "json" else report.as_text
@@ -190,7 +215,23 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
-    return install.install(*program_and_units(), options.root, _run_patiently, _say, options.timeout)
+    python = pythons.running() if options.root == _ROOT else pythons.of_image(options.root)
+    if not python:
+        _say("no Python 3.8 or newer was found in the image: `python3` there has to be one")
+    return install.install(
+        pythons.pinned(itself.program(), python),
+        itself.units(),
+        options.root,
+        _run_in(options.root),
+        _say,
+        options.timeout,
+        options.after,
+    )
+
+
+def _run_in(root: Path) -> Run | None:
+    """Return what runs commands; in an image nothing does."""
+    return partial(run, within_s=install.SYSTEMD_WITHIN_S) if root == _ROOT else None
 
 
 def _uninstall(options: argparse.Namespace) -> int:
@@ -203,7 +244,7 @@ def _uninstall(options: argparse.Namespace) -> int:
             _say("nothing was removed. Where no cordon can stand any more: --nothing-stands WHY")
             raise
 
-    return install.uninstall(options.root, _run_patiently, _say, stands)
+    return install.uninstall(options.root, _run_in(options.root), _say, stands)
 
 
 def _say(text: str, but: str = "") -> None:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fencer.guest import kubelets, logind_files, servers
-from fencer.guest.connect import connect
+from fencer.guest import itself, kubelets, logind_files, orders, servers
+from fencer.guest.connect import connect, servers_of
 from fencer.guest.errors import GuestError, Unreachable
 from fencer.guest.facts import (
     DRAIN_UNIT,
+    PROGRAM,
     UNCORDON_UNIT,
     Connection,
     Facts,
     Kubelet,
     Lock,
     Logind,
+    Order,
+    Program,
+    Route,
     Unit,
 )
 from fencer.guest.kubelet_config import kubelet_config
 from fencer.guest.node import ASK_WITHIN_S
+from fencer.guest.routes import routes
 from fencer.guest.spans import seconds
 from fencer.guest.system import Run, boot_id, read_text
 
@@ -34,6 +39,8 @@ _PROPERTIES = (
     "LoadState,ActiveState,UnitFileState,After,Requires,BindsTo,PartOf,TimeoutStopUSec,Environment,ExecStop"
 )
 _TIMEOUT = re.compile(r"(?:DRAIN_TIMEOUT=|--timeout[ =])([0-9]+)")
+_LINE = 256
+"""Bytes of a first line that count. Source: execve(2)."""
 _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|(\S+)')
 """As busctl writes. (`shlex` takes half a minute for a reason of 1 MB, and any user may give one.)"""
 _LOCK_FIELDS = 6
@@ -49,19 +56,23 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
         file: A kubeconfig; None: the kubelet's own.
         node: The Node's name; None: found.
     """
+    drain = _unit(run, DRAIN_UNIT)
     return Facts(
-        systemd=_version(run),
-        drain=_unit(run, DRAIN_UNIT),
+        systemd=systemd_version(run),
+        drain=drain,
         uncordon=_unit(run, UNCORDON_UNIT),
         logind=_logind(root, run),
         kubelet=_kubelet(root, run),
         connection=_connection(root, run, file, node),
+        order=_order(root, run, drain, file) if drain.loaded else Order(),
+        program=_program(root, run) if drain.loaded else Program(),
         button="Power Button" in read_text(root / "proc/bus/input/devices"),
         agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
     )
 
 
-def _version(run: Run) -> int:
+def systemd_version(run: Run) -> int:
+    """Return systemd's version; 0: there is none."""
     found = re.match(r"systemd (\d{1,6})", run(["systemctl", "--version"]).text)
     return int(found.group(1)) if found else 0
 
@@ -90,11 +101,41 @@ def _unit(run: Run, name: str) -> Unit:
     )
 
 
+def _program(root: Path, run: Run) -> Program:
+    """Run what the units run: the Python in its first line may be gone, or an older one by now."""
+    python = read_text(root / PROGRAM.lstrip("/"), _LINE).partition("\n")[0].lstrip("#!").strip()
+    ran = run([PROGRAM, "--version"])
+    trouble = "" if ran.code == 0 else ran.error or f"exit code {ran.code}"
+    return Program(python, ran.text.strip(), trouble)
+
+
+def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
+    unnamed = sorted(set(orders.names(itself.units()[DRAIN_UNIT])) - set(drain.after))
+    states = run(["systemctl", "is-active", *unnamed]).text.split() if unnamed else []
+    order = orders.after(run)
+    return Order(
+        ways_to_servers(root, run, file),
+        tuple(orders.named(root)),
+        tuple(unit for unit, state in zip(unnamed, states) if state == "active"),
+        tuple(unit for unit in drain.after if orders.comes_after_ours(order, unit)),
+    )
+
+
+def ways_to_servers(root: Path, run: Run, file: str | None = None) -> tuple[Route, ...]:
+    """Return the ways to the API servers that the kubelet's kubeconfig and the installer's lists name."""
+    try:
+        access, listed = servers_of(root, run, file)
+    except GuestError:  # without credentials there is no way
+        return ()
+    found = {it.url: it for it in (access, *listed()[0])}
+    return routes(root, run, found.values())
+
+
 def _logind(root: Path, run: Run) -> Logind:
     delay = _property(run, "InhibitDelayMaxUSec")
     return Logind(
         running=delay.isdecimal(),
-        locks=_locks(run),
+        locks=locks(run),
         delay_s=int(delay) / 1e6 if delay.isdecimal() else None,
         delay_set=logind_files.settings(root, "InhibitDelayMaxSec"),
         power_key=_property(run, "HandlePowerKey").strip('"'),
@@ -107,7 +148,8 @@ def _property(run: Run, name: str) -> str:
     return (answer.text.strip().split(" ", 1)[1:] or [""])[0] if answer.code == 0 else ""
 
 
-def _locks(run: Run) -> tuple[Lock, ...]:
+def locks(run: Run) -> tuple[Lock, ...]:
+    """Return the inhibitor locks that logind holds; none where none runs."""
     answer = run(["busctl", "call", *_LOGIND, "ListInhibitors"])
     said = _WORD.findall(answer.text) if answer.code == 0 else []
     words = [re.sub(r'\\(["\\])', r"\1", quoted or bare) for quoted, bare in said]

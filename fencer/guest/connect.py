@@ -41,17 +41,28 @@ def connect(
         Unusable: no credentials, or none that tell the node's name.
         Unreachable: the API servers had to be asked for the name, and none told it.
     """
+    access, listed = servers_of(root, run, file)
+    api = Api(access, listed, say)
+    name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
+    if name is None:
+        why = "its user is no kubelet (system:node:NAME), so name the node: --node NAME"
+        raise Unusable(f"{access.source}: {why}")
+    return NodeClient(api, name, boot_id(root))
+
+
+def servers_of(root: Path, run: Run, file: str | None = None) -> tuple[kubeconfig.Access, Others]:
+    """Return the kubeconfig's API server, and what tells of the others; nobody is asked.
+
+    Raises:
+        Unusable: no credentials.
+    """
     if file is None:
         path = kubeconfig.find(root, kubelets.running(root, run))
         access = kubeconfig.read(path, run, root)
     else:
         path = Path(file)
         access = kubeconfig.read(path, run)
-    api = Api(access, _others(root, run, path, access), say)
-    name = node or kubeconfig.node_name(access.certificate) or _seen_by(api)
-    if name is None:
-        raise Unusable(f"{path}: its user is no kubelet (system:node:NAME), so name the node: --node NAME")
-    return NodeClient(api, name, boot_id(root))
+    return access, _others(root, run, path, access)
 
 
 def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Others:

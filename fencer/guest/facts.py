@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 DRAIN_UNIT = "fencer-guest-drain.service"
 UNCORDON_UNIT = "fencer-guest-uncordon.service"
+PROGRAM = "/usr/local/bin/fencer-guest"
+"""What the units run."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,21 @@ class Unit:
     tied_to: tuple[str, ...] = ()
     stop_timeout_s: float | None = None
     drain_timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program that the units run.
+
+    Attributes:
+        python: What its first line says that it is run by.
+        version: What it says of itself.
+        trouble: Why it does not run; empty: it does.
+    """
+
+    python: str = ""
+    version: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,7 @@ class Kubelet:
         grace_s: shutdownGracePeriod, or the sum of those by priority; 0: graceful node shutdown is off.
         critical_s: shutdownGracePeriodCriticalPods.
         by_priority: The periods are set by priority.
+        set_in: The file that sets the period, or the feature, last; empty: none does.
         trouble: Why its configuration could not be read; empty: it could.
         doubt: Why its process is not believed; empty: it is.
     """
@@ -101,6 +119,7 @@ class Kubelet:
     grace_s: float = 0.0
     critical_s: float = 0.0
     by_priority: bool = False
+    set_in: str = ""
     trouble: str = ""
     doubt: str = ""
 
@@ -133,6 +152,44 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Route:
+    """A way to API servers.
+
+    Attributes:
+        to: Them.
+        interface: Over which it goes.
+        units: What brings that up, or what is below it, and runs.
+        tunnel: It goes with whatever holds it.
+        pods: It is of the network of pods.
+        trouble: Why nothing is known of it.
+    """
+
+    to: tuple[str, ...]
+    interface: str = ""
+    units: tuple[str, ...] = ()
+    tunnel: bool = False
+    pods: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the drain unit should be ordered after, beside the kubelet.
+
+    Attributes:
+        routes: The ways to API servers.
+        named: Units that `install` found, or was told.
+        missing: Those that this program's unit names, that run, and that the unit in force does not name.
+        circular: Those that are themselves started after it.
+    """
+
+    routes: tuple[Route, ...] = ()
+    named: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    circular: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that `check` judges.
 
@@ -143,6 +200,8 @@ class Facts:
         logind: systemd-logind.
         kubelet: The kubelet.
         connection: The way to the API server.
+        order: What the drain unit should be ordered after.
+        program: The program that the units run.
         button: The kernel has a power button that logind can hear.
         agent: The guest agent that runs (`qemu-guest-agent`, …); empty: none.
     """
@@ -153,5 +212,7 @@ class Facts:
     logind: Logind = Logind()
     kubelet: Kubelet = Kubelet()
     connection: Connection = Connection()
+    order: Order = Order()
+    program: Program = Program()
     button: bool = False
     agent: str = ""

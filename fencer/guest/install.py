@@ -6,24 +6,23 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Mapping
+from typing import Callable, Mapping, Sequence
 
+from fencer.guest import orders
+from fencer.guest.collect import ways_to_servers
 from fencer.guest.errors import DONE, REFUSED, GuestError, Unusable
-from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.facts import DRAIN_UNIT, PROGRAM, UNCORDON_UNIT
 from fencer.guest.kubelets import running
-from fencer.guest.places import UNITS
 from fencer.guest.system import Run
 
 Say = Callable[[str], None]
 
 SYSTEMD_WITHIN_S = 120.0
 """A busy machine takes its time to enable and to start; what is given up half-way is not installed."""
-PROGRAM = "/usr/local/bin/fencer-guest"
 _UNITS = (DRAIN_UNIT, UNCORDON_UNIT)
 _FOLDER = "/etc/systemd/system"
 _WANTS = f"{_FOLDER}/multi-user.target.wants"
 _TIMEOUT = f"{_FOLDER}/{DRAIN_UNIT}.d/timeout.conf"
-_ORDER = f"{_FOLDER}/{DRAIN_UNIT}.d/kubelet.conf"
 _MARGIN_S = 30
 """Between the drain's own limit and the one at which systemd kills it: a request under way may need 15 s."""
 
@@ -33,43 +32,52 @@ class NotRoot(GuestError):
 
 
 def install(
-    program: bytes, units: Mapping[str, str], root: Path, run: Run, say: Say, timeout_s: int | None = None
+    program: bytes,
+    units: Mapping[str, str],
+    root: Path,
+    run: Run | None,
+    say: Say,
+    timeout_s: int | None = None,
+    after: Sequence[str] = (),
 ) -> int:
     """Write the program and the units, then enable and start them; return the exit code.
 
     Args:
         program: The zipapp.
         units: The texts of the two units, by name.
-        root: Of the file system; not `/`: that of an image, in which nothing is started.
-        run: Runs commands.
+        root: Of the file system.
+        run: Runs commands; None: it is an image's root, in which nothing is started.
         say: Told what is done.
         timeout_s: How long a drain may take; None: as it is, at first what the unit says.
+        after: Units that the drain needs, beside those that were named before and those that are found.
+
+    Raises:
+        Unusable: a unit of these is itself started after ours; nothing was written.
     """
-    live = root == Path("/")
     files = {PROGRAM: program}
     files.update({f"{_FOLDER}/{name}": units[name].encode() for name in _UNITS})
     if timeout_s is not None:
         files[_TIMEOUT] = _limits(timeout_s).encode()
-    unknown = _unknown_units(root, run) if live else []
-    if unknown:
-        files[_ORDER] = f"[Unit]\nAfter={' '.join(unknown)}\n".encode()
+    needed = _needed(root, run, say, units[DRAIN_UNIT], after) if run else {*orders.named(root), *after}
+    if needed:
+        files[orders.DROP_IN] = f"[Unit]\nAfter={' '.join(sorted(needed))}\n".encode()
     for name, content in files.items():
         _write(root, name, content, say)
-    if not live:
+    if run is None:
         for name in _UNITS:
             _link(root, name, say)
         return DONE
     return _start(run, say)
 
 
-def uninstall(root: Path, run: Run, say: Say, stands: Callable[[], str]) -> int:
+def uninstall(root: Path, run: Run | None, say: Say, stands: Callable[[], str]) -> int:
     """Stop and disable the units, and remove all that `install` wrote; return the exit code.
 
     The stop drains nothing, because the machine is not going down.
 
     Args:
-        root: Of the file system; not `/`: that of an image.
-        run: Runs commands.
+        root: Of the file system.
+        run: Runs commands; None: it is an image's root.
         say: Told what is done.
         stands: Says what cordon only the unit that is removed would take off; empty: none. Not asked where
             there is no such unit.
@@ -77,24 +85,23 @@ def uninstall(root: Path, run: Run, say: Say, stands: Callable[[], str]) -> int:
     Raises:
         GuestError: what `stands` raises; nothing was removed.
     """
-    live = root == Path("/")
     cordoned = stands() if (root / f"{_FOLDER}/{UNCORDON_UNIT}".lstrip("/")).exists() else ""
     if cordoned:
         say(f"nothing was removed: {cordoned}")
         return REFUSED
-    if live and any((root / f"{_FOLDER}/{name}".lstrip("/")).exists() for name in _UNITS):
+    if run and any((root / f"{_FOLDER}/{name}".lstrip("/")).exists() for name in _UNITS):
         for line in run(["systemctl", "disable", "--now", *_UNITS]).error.splitlines():
             say(line)
     written = [
         _TIMEOUT,
-        _ORDER,
+        orders.DROP_IN,
         *(f"{_WANTS}/{name}" for name in _UNITS),
         *(f"{_FOLDER}/{name}" for name in _UNITS),
     ]
     removed = [name for name in (*written, PROGRAM) if _remove(root, name, say)]
     with suppress(OSError):  # somebody else has a file there, too
         (root / f"{_FOLDER}/{DRAIN_UNIT}.d".lstrip("/")).rmdir()
-    if live and removed:
+    if run and removed:
         run(["systemctl", "daemon-reload"])
     if not removed:
         say("nothing to remove")
@@ -105,9 +112,23 @@ def _limits(timeout_s: int) -> str:
     return f"[Service]\nEnvironment=DRAIN_TIMEOUT={timeout_s}\nTimeoutStopSec={timeout_s + _MARGIN_S}\n"
 
 
-def _unknown_units(root: Path, run: Run) -> list[str]:
-    """Return units of running kubelets that our unit does not name (k3s under another name)."""
-    return sorted(set(running(root, run).of_processes) - set(UNITS))
+def _needed(root: Path, run: Run, say: Say, unit: str, after: Sequence[str]) -> set[str]:
+    """Return what our unit has to be ordered after and does not name: VPNs, k3s under another name."""
+    ways = ways_to_servers(root, run)
+    if not ways:
+        say("the way to the API server is not known yet; after the node has joined: `fencer-guest check`")
+    for way in ways:
+        if way.trouble:
+            say(f"{', '.join(way.to)}: {way.trouble}")
+    found = {*orders.named(root), *running(root, run).of_processes, *(it for way in ways for it in way.units)}
+    order = orders.after(run)
+    circular = {it for it in {*found, *after} if orders.comes_after_ours(order, it)}
+    for name in sorted(circular):
+        why = f"{name} is itself started after {DRAIN_UNIT}, or after multi-user.target"
+        if name in after:
+            raise Unusable(f"--after {name}: {why}")
+        say(f"not named: {why}")
+    return {*found, *after} - circular - set(orders.names(unit))
 
 
 def _start(run: Run, say: Say) -> int:

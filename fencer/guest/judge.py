@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Iterator
+from typing import Iterator, Sequence
 
-from fencer.guest.facts import Connection, Facts, Kubelet, Setting, Unit
+from fencer.guest.facts import PROGRAM, Connection, Facts, Kubelet, Program, Route, Setting, Unit
 from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
@@ -111,8 +111,19 @@ def _drain(facts: Facts) -> Iterator[Finding]:
         yield Finding(name, FAIL, "not enabled: gone after the next boot", start)
     if unit.active and unit.enabled:
         yield Finding(name, OK, "installed, enabled and active")
+    yield _program(facts.program)
     yield from _order(facts, unit)
+    for route in facts.order.routes:
+        yield _way(route, unit, facts.order.named)
     yield from _limits(unit)
+
+
+def _program(program: Program) -> Finding:
+    by = f" by {program.python}" if program.python else ""
+    if not program.trouble:
+        return Finding("program", OK, f"{PROGRAM} runs{by}: {program.version}")
+    text = f"{PROGRAM} does not run{by}, so nothing is drained: {program.trouble}"
+    return Finding("program", FAIL, text, f"{_INSTALL} by a Python 3.8 or newer, which then stays")
 
 
 def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
@@ -125,6 +136,38 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
     if kubelet and kubelet in unit.tied_to:
         text = f"it is tied to {kubelet} (Requires, BindsTo or PartOf): every restart of that stops it"
         yield Finding("order", FAIL, text, f"{_INSTALL} again, and remove the drop-in that ties them")
+
+    missing = ", ".join(it for it in facts.order.missing if it != kubelet)
+    if missing:
+        text = f"running, and may be stopped before the drain is over: {missing}"
+        yield Finding("order", FAIL, text, f"{_INSTALL} again: the unit in place is another one")
+    for circular in facts.order.circular:
+        text = f"it waits for {circular}, and that for it, or for multi-user.target: systemd leaves out one"
+        yield Finding(
+            "order", FAIL, text, f"remove one After=; systemd-analyze verify {unit.name} shows them"
+        )
+
+
+def _way(route: Route, unit: Unit, named: Sequence[str]) -> Finding:
+    name, to = "network", ", ".join(route.to)
+    if route.trouble:
+        return Finding(name, WARN, f"over what {to} is reached is not known: {route.trouble}")
+    text, units = f"{route.interface} carries the way to {to}", ", ".join(route.units)
+    late = ", ".join(it for it in route.units if it not in unit.after)
+    if late:
+        text += f", and {late} brings it up, which may be stopped before the drain is over"
+        return Finding(name, FAIL, text, f"{_INSTALL} again")
+    if units:
+        return Finding(name, OK, f"{text}; the drain comes before the stop of {units}")
+    if route.pods:
+        return Finding(name, NOTE, f"{text}: of the network of pods, which stands as long as its pods run")
+    by_hand = ", ".join(it for it in named if it in unit.after)
+    if not route.tunnel or by_hand:
+        return Finding(
+            name, OK, text + (f"; the drain comes before the stop of {by_hand}" if by_hand else "")
+        )
+    text += "; it is a tunnel, and which unit brings it up was not found: that may be stopped first"
+    return Finding(name, WARN, text, f"{_INSTALL} --after UNIT")
 
 
 def _limits(unit: Unit) -> Iterator[Finding]:
@@ -156,22 +199,28 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
         yield Finding(name, WARN, f"{what}unknown, because {kubelet.trouble}")
     elif not kubelet.grace_s and not held:
         level, text = (OK, "off, as it should be beside the drain unit") if works else (NOTE, "off")
-        yield Finding(name, level, text)
+        where = f"{kubelet.set_in} says so" if kubelet.set_in else "no file of the kubelet's sets it"
+        yield Finding(name, level, f"{text}: {where}, and it holds no lock")
     elif kubelet.grace_s and not held:
         yield _no_lock(facts, name)
     if held and works:
         yield Finding(
             name,
             WARN,
-            "on, beside the drain unit: the kubelet ends all pods first, and the drain finds none to move",
+            f"on{_set_by(kubelet)}, beside the drain unit: "
+            "the kubelet ends all pods first, and the drain finds none to move",
             "choose: shutdownGracePeriod: 0s lets the drain move pods as budgets allow; without the drain "
             f"(fencer-guest uninstall) the kubelet ends them within {_grace(kubelet)}, budgets or not",
         )
     elif held:
-        yield Finding(name, OK, f"on: the kubelet holds its lock, {_grace(kubelet)} in all")
+        yield Finding(name, OK, f"on{_set_by(kubelet)}: the kubelet holds its lock, {_grace(kubelet)} in all")
     if kubelet.grace_s and kubelet.critical_s > kubelet.grace_s and not kubelet.by_priority:
         text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole of it"
         yield Finding(name, FAIL, text, "make it shorter than shutdownGracePeriod")
+
+
+def _set_by(kubelet: Kubelet) -> str:
+    return f", set in {kubelet.set_in}" if kubelet.set_in else ""
 
 
 def _grace(kubelet: Kubelet) -> str:
@@ -181,7 +230,8 @@ def _grace(kubelet: Kubelet) -> str:
 def _no_lock(facts: Facts, name: str) -> Finding:
     """Say why a kubelet that should hold a lock holds none."""
     logind, grace_s = facts.logind, facts.kubelet.grace_s
-    text = f"set to {told(grace_s)}, but the kubelet holds no lock: it does not happen"
+    where = f" in {facts.kubelet.set_in}" if facts.kubelet.set_in else ""
+    text = f"set to {told(grace_s)}{where}, but the kubelet holds no lock: it does not happen"
     if drain_works(facts):
         return Finding(name, WARN, text, "shutdownGracePeriod: 0s beside the drain unit")
     if not logind.running:

@@ -15,6 +15,7 @@ from fencer.guest.little_yaml import document
 from fencer.guest.places import PLACES, Place
 from fencer.guest.spans import seconds
 
+_PERIODS = {"shutdownGracePeriod", "shutdownGracePeriodByPodPriority", "GracefulNodeShutdown"}
 _KUBELET_ARG = re.compile(r"--kubelet-arg[= ]['\"]?(config|config-dir)=([^\s'\";]+)")
 
 
@@ -30,8 +31,12 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
     place = next((place for place in PLACES if unit in place.units), None)
     troubles: list[str] = []
     merged: dict[str, Any] = {}
+    set_in = ""
     for path in _files(root, place, found, command, troubles):
-        merged.update(read_found(root, path, _settings, troubles) or {})
+        said = read_found(root, path, _settings, troubles) or {}
+        if _PERIODS & {*said, *mapping(said.get("featureGates"))}:
+            set_in = f"/{path.relative_to(root)}"
+        merged.update(said)
     by_priority = [mapping(entry) for entry in items(merged.get("shutdownGracePeriodByPodPriority"))]
     periods_s = [_seconds(entry.get("shutdownGracePeriodSeconds")) for entry in by_priority]
     off = str(mapping(merged.get("featureGates")).get("GracefulNodeShutdown", "true")).lower() == "false"
@@ -40,6 +45,7 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
         grace_s=0.0 if off else sum(periods_s) or _seconds(merged.get("shutdownGracePeriod")),
         critical_s=_seconds(merged.get("shutdownGracePeriodCriticalPods")),
         by_priority=bool(by_priority),
+        set_in=set_in,
         trouble="; ".join(troubles),
     )
 

@@ -18,11 +18,25 @@ LEGACY_ASKS_LOGIND = 251
 systemd#22058, commit adefc8789b63; before it they told only systemd, and no lock was asked."""
 SYSTEMCTL_ASKS_LOGIND = 239
 """The oldest systemd that we know to ask logind for `systemctl poweroff` as root (RHEL 8's); 208 did not."""
+KEXEC_ASKS_LOGIND = 252
+"""The oldest whose logind we know to have a flag for it (login1(5)); before it only systemd was told."""
+SOFT_REBOOTS = 254
+"""Source: systemd NEWS, 254; it asks logind, as kexec does (src/systemctl/systemctl-start-special.c)."""
+LOGIND_SCHEDULES = 220
+"""Before it systemd-shutdownd ended its wait by `shutdown -h now` as root, which told only systemd. Source:
+systemd NEWS, 220; src/shutdownd/shutdownd.c until then."""
+LOGIND_IS_HEARD = 220
+"""On 219 (EL7) nobody heard a signal for the power button either, when it was tried; so none is counted on,
+although that logind's source has one (src/login/logind-action.c, manager_handle_action())."""
 
 _HARD = (
     "halt -f, reboot -f, poweroff -f, sysrq",
     "hard stop (qm stop, virsh destroy, controlvm poweroff)",
     "crash of the guest or of its host",
+)
+_RESCUED = (
+    "the kubelet is stopped, containers may run on, and the machine does not go down: so nothing is drained, "
+    "and the cluster is not told (before it: `fencer-guest drain --now`)"
 )
 _CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"
 
@@ -59,11 +73,19 @@ def ways(facts: Facts) -> list[Way]:
     """Tell for every way of stopping what will happen to the pods on this machine as it is now."""
     new = facts.systemd >= SYSTEMCTL_ASKS_LOGIND and facts.logind.running
     legacy = facts.systemd >= LEGACY_ASKS_LOGIND and facts.logind.running
-    scheduled = facts.logind.running
+    scheduled = facts.systemd >= LOGIND_SCHEDULES and facts.logind.running
+    kexec = facts.systemd >= KEXEC_ASKS_LOGIND and facts.logind.running
     return [
         _orderly("systemctl poweroff, systemctl reboot", facts, announced=new),
         _orderly("shutdown now, poweroff, reboot, halt", facts, announced=legacy),
         _orderly("shutdown +1", facts, announced=scheduled),
+        _orderly("systemctl kexec", facts, announced=kexec),
+        *(
+            [_orderly("systemctl soft-reboot", facts, announced=facts.logind.running)]
+            if facts.systemd >= SOFT_REBOOTS
+            else []
+        ),
+        Way("systemctl rescue, systemctl emergency", Outcome.UNTOLD, _RESCUED),
         _by_acpi(facts),
         _by_agent(facts, announced=scheduled),
         *(Way(how, Outcome.CUT, _CUT) for how in _HARD),
@@ -117,7 +139,7 @@ def _by_acpi(facts: Facts) -> Way:
         why = f"logind is told to answer it with `{facts.logind.power_key or 'nothing'}` (HandlePowerKey)"
     if why:
         return Way(how, Outcome.IGNORED, f"the machine runs on: {why}; then it is stopped hard, if at all")
-    return _orderly(how, facts, announced=True)
+    return _orderly(how, facts, announced=facts.systemd >= LOGIND_IS_HEARD)
 
 
 def _by_agent(facts: Facts, *, announced: bool) -> Way:

@@ -1,10 +1,10 @@
 """A machine as `check` sees it, in files and canned commands; as a Debian 12 guest with k3s told them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
+from fencer.guest.facts import DRAIN_UNIT, PROGRAM, UNCORDON_UNIT
 from fencer.guest.places import UNITS
 from fencer.guest.system import Ran
 
@@ -54,6 +54,15 @@ class Machine:
         self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
         self.environment: list[str] = []
         self.main: dict[str, int] = {}
+        self.program = Ran(0, "fencer-guest 0.1.0\n")
+        """What the installed program says of its version."""
+        self.missing: list[str] = []
+        """Programs that are not there."""
+        self.ways: dict[str, str] = {}
+        """Interfaces by the addresses that are reached over them."""
+        self.before: dict[str, str] = {}
+        self.orders: dict[str, str] = {}
+        """What units are ordered before, and after."""
         self.write("proc/1/mountinfo", MOUNTS)
         self.write("proc/sys/kernel/random/boot_id", f"{BOOT}\n")
         self.write("proc/bus/input/devices", _BUTTON)
@@ -90,21 +99,64 @@ class Machine:
     def run(self, command: Sequence[str]) -> Ran:
         """Answer a command."""
         words = list(command)
-        if words[:3] == ["systemctl", "show", "--property=Id,ActiveState,MainPID"]:
-            return Ran(0, "\n".join(self._main(words[3:])))
-        if words[:2] == ["systemctl", "is-active"]:
-            return Ran(
-                3, "".join(f"{'active' if unit in self.active else 'inactive'}\n" for unit in words[2:])
-            )
-        if words[:2] == ["systemctl", "show"]:
-            properties = words[-1].partition("=")[2].split(",")
-            told = [line for line in self.environment if line.partition("=")[0] in properties]
-            return Ran(0, self._shown(words[2]) + "".join(f"{line}\n" for line in told))
-        if words == ["systemctl", "--version"]:
-            return Ran(0, f"{self.systemd}\n+PAM +AUDIT\n")
-        if words[0] == "busctl":
-            return self._logind(words)
+        if words == [PROGRAM, "--version"]:
+            return self.program
+        answers = {"systemctl": self._systemd, "busctl": self._logind, "ip": self._way}
+        if words[0] in answers and words[0] not in self.missing:
+            return answers[words[0]](words)
         return Ran(None, error=f"{words[0]}: No such file or directory")
+
+    def _systemd(self, words: list[str]) -> Ran:
+        if words[1] == "show":
+            return self._show(words[2:])
+        if words[1] == "is-active":
+            states = ("active" if unit in self.active else "inactive" for unit in words[2:])
+            return Ran(3, "".join(f"{state}\n" for state in states))
+        if words[1:] == ["--version"]:
+            return Ran(0, f"{self.systemd}\n+PAM +AUDIT\n")
+        return Ran(1, error=f"unknown: {words}")
+
+    def _show(self, words: list[str]) -> Ran:
+        if words[0] == "--property=Id,ActiveState,MainPID":
+            return Ran(0, "\n".join(self._main(words[1:])))
+        if words[0] == "--property=Id,ActiveState,Before":
+            return self._listed(words[1:], self.active, "ActiveState=active\nBefore={}", self.before)
+        if words[0] == "--property=Id,After":
+            return self._listed(words[1:], self.orders, "After={}", self.orders)
+        properties = words[-1].partition("=")[2].split(",")
+        told = [line for line in self.environment if line.partition("=")[0] in properties]
+        return Ran(0, self._shown(words[0]) + "".join(f"{line}\n" for line in told))
+
+    def _listed(self, patterns: list[str], units: Iterable[str], form: str, told: dict[str, str]) -> Ran:
+        """Tell of all loaded units that match, and of those that are named, loaded or not."""
+        names = {unit for unit in units if any(fnmatchcase(unit, it) for it in patterns)}
+        blocks = [f"Id={name}\n{form.format(told.get(name, ''))}\n" for name in sorted(names, reverse=True)]
+        unloaded = [name for name in patterns if "*" not in name and name not in names]
+        return Ran(0, "\n".join([*blocks, *(f"Id={name}\nActiveState=inactive\n" for name in unloaded)]))
+
+    def _way(self, words: list[str]) -> Ran:
+        """As `ip route get ADDRESS` has always said."""
+        address = words[-1]
+        if address not in self.ways:
+            return Ran(2, error="RTNETLINK answers: Network is unreachable")
+        return Ran(0, f"{address} via 10.9.0.1 dev {self.ways[address]} src 10.9.0.2 uid 0 \n    cache \n")
+
+    def interface(self, name: str, **told: str) -> None:
+        """Let an interface be there: a virtual one, unless a `device` is told."""
+        for what, text in {"type": "1", "ifindex": "7", "uevent": f"INTERFACE={name}\n", **told}.items():
+            self.write(f"sys/class/net/{name}/{what}", f"{text}\n")
+
+    def tun(self, name: str, pid: int, cgroup: str, network: str = "net:[4026531840]") -> None:
+        """Let a process hold a TUN device, in a network namespace; ours is the usual one."""
+        self.process(pid, ["vpn"])
+        self.write(f"proc/{pid}/fdinfo/3", "pos:\t0\nflags:\t0104002\nmnt_id:\t25\n")
+        self.write(f"proc/{pid}/fdinfo/7", f"pos:\t0\nflags:\t0104002\nmnt_id:\t25\niff:\t{name}\n")
+        self.write(f"proc/{pid}/cgroup", cgroup)
+        for process, namespace in ((str(pid), network), ("self", "net:[4026531840]")):
+            link = self.root / f"proc/{process}/ns/net"
+            if not link.is_symlink():
+                self.folder(link.parent)
+                link.symlink_to(namespace)
 
     def _main(self, patterns: list[str]) -> Iterator[str]:
         """Tell of all units that match, as systemd does: in no order that one may count on."""

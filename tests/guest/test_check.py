@@ -53,6 +53,7 @@ GRACEFUL = replace(
 ALL_DRAINED = ("drained",) * 5
 ALL_UNTOLD = ("untold",) * 5
 BY_KUBELET = ("ended-by-kubelet",) * 5
+OTHERS = ("systemctl kexec", "systemctl soft-reboot", "systemctl rescue")
 
 
 def _with(base: Facts, **parts: dict[str, object]) -> Facts:
@@ -72,7 +73,11 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
         (_with(GOOD, connection={"trouble": "no"}), ALL_UNTOLD),
         (GRACEFUL, BY_KUBELET),
         (replace(GRACEFUL, systemd=250), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
-        (replace(GRACEFUL, systemd=219), ("untold", "untold", *("ended-by-kubelet",) * 3)),
+        (replace(GRACEFUL, systemd=239), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
+        (replace(GRACEFUL, systemd=254), BY_KUBELET),
+        (replace(GRACEFUL, systemd=219), ALL_UNTOLD),
+        (replace(GRACEFUL, systemd=208), ALL_UNTOLD),
+        (replace(GRACEFUL, drain=GOOD.drain, systemd=219), ALL_DRAINED),
         (_with(GRACEFUL, logind={"locks": (Lock("other", "shutdown", "delay"),)}), ALL_UNTOLD),
         (_with(GRACEFUL, logind={"locks": (Lock("kubelet", "sleep", "delay"),)}), ALL_UNTOLD),
         (replace(GRACEFUL, drain=GOOD.drain), BY_KUBELET),
@@ -89,8 +94,30 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
 )
 def test_what_each_way_of_stopping_does(facts: Facts, outcomes: tuple[str, ...]) -> None:
     """The lock comes before the units; what asks logind for the shutdown depends on systemd's version."""
-    found = [way.outcome.value for way in ways(facts)]
+    found = [way.outcome.value for way in ways(facts) if not way.how.startswith(OTHERS)]
     assert tuple(found) == (*outcomes, "cut", "cut", "cut")
+
+
+@pytest.mark.parametrize(
+    ("facts", "kexec", "soft"),
+    [
+        (GOOD, "drained", None),
+        (replace(GOOD, systemd=254), "drained", "drained"),
+        (replace(GRACEFUL, systemd=257), "ended-by-kubelet", "ended-by-kubelet"),
+        (replace(GRACEFUL, systemd=247), "untold", None),
+        (replace(NO_DRAIN, systemd=257), "untold", "untold"),
+    ],
+)
+def test_what_reboots_without_the_firmware(facts: Facts, kexec: str, soft: str | None) -> None:
+    """Both stop all units, and ask logind before; a soft reboot is there since 254."""
+    found = {way.how: way.outcome.value for way in ways(facts)}
+    assert (found["systemctl kexec"], found.get("systemctl soft-reboot")) == (kexec, soft)
+
+
+def test_a_rescue_is_no_shutdown() -> None:
+    """What the unit runs at its stop sees that the machine does not go down."""
+    (rescue,) = [way for way in ways(replace(GOOD, systemd=257)) if "rescue" in way.how]
+    assert (rescue.outcome.value, "`fencer-guest drain --now`" in rescue.text) == ("untold", True)
 
 
 def test_that_the_drain_comes_too_late_is_said() -> None:
@@ -353,6 +380,12 @@ def _k3s_drop_in(machine: Machine) -> None:
     machine.write(f"{K3S_DROP_INS}/10-graceful.conf", KUBELET_CONFIG)
 
 
+def _kubespray(machine: Machine) -> None:
+    """Where `kubelet_shutdown_grace_period` of Kubespray goes."""
+    _kubeadm(machine, "--config=/etc/kubernetes/kubelet-config.yaml")
+    machine.write("etc/kubernetes/kubelet-config.yaml", KUBELET_CONFIG)
+
+
 def _kubeadm_file(machine: Machine) -> None:
     _kubeadm(machine)
     machine.write("var/lib/kubelet/config.yaml", KUBELET_CONFIG)
@@ -366,14 +399,40 @@ def _kubeadm_drop_in(machine: Machine) -> None:
 
 @pytest.mark.parametrize(
     "prepare",
-    [_k3s_argument, _k3s_command, _k3s_drop_in, _kubeadm_file, _kubeadm_drop_in],
+    [_k3s_argument, _k3s_command, _k3s_drop_in, _kubespray, _kubeadm_file, _kubeadm_drop_in],
     ids=lambda it: it.__name__,
 )
 def test_the_grace_period_is_found(machine: Machine, prepare: Callable[[Machine], None]) -> None:
-    """Wherever the installer keeps it; the last file wins."""
+    """Wherever the installer keeps it; the last file wins, and is named."""
     prepare(machine)
     kubelet = _collected(machine).kubelet
     assert (kubelet.grace_s, kubelet.critical_s, kubelet.trouble) == (60, 20, "")
+    file = {
+        _k3s_argument: "/etc/k.yaml",
+        _k3s_command: "/etc/k.yaml",
+        _k3s_drop_in: f"/{K3S_DROP_INS}/10-graceful.conf",
+        _kubespray: "/etc/kubernetes/kubelet-config.yaml",
+        _kubeadm_file: "/var/lib/kubelet/config.yaml",
+        _kubeadm_drop_in: "/d/10.conf",
+    }[prepare]
+    (text,) = [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+    assert f"set to 1 min in {file}, but the kubelet holds no lock" in text
+    machine.locks = [("shutdown", "kubelet", "delay")]
+    (text,) = [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+    assert text.startswith(f"on, set in {file}")
+
+
+def test_that_it_is_off_is_told_with_who_says_so(machine: Machine) -> None:
+    """It is off unless somebody sets it; some installers do."""
+
+    def told() -> list[str]:
+        return [it.text for it in judge(_collected(machine)) if it.subject == "graceful node shutdown"]
+
+    assert told() == ["off: no file of the kubelet's sets it, and it holds no lock"]
+    file = f"{K3S_DROP_INS}/00-k3s-defaults.conf"
+    for text in ("shutdownGracePeriod: 0s\n", "featureGates:\n  GracefulNodeShutdown: false\n"):
+        machine.write(file, text)
+        assert told() == [f"off: /{file} says so, and it holds no lock"]
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,11 @@ from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
 from fencer.guest.install import install, uninstall
 from fencer.guest.node import NodeClient
 from fencer.guest.places import PLACES, UNITS
-from fencer.guest.system import Ran
 from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
 SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
-LIMIT = 125_000
+LIMIT = 130_000
 """Bytes; no transport asks for it: it keeps the file one that can be read before root runs it. It was 100,000
 until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest; it
 was 102,000 until drains ended where pods come back for ever, cordons of soft-reboots and of shutdowns that
@@ -226,7 +225,11 @@ def test_only_the_standard_library_is_imported(source: Path) -> None:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         for name in names:
-            assert name.startswith("fencer.guest") or name.split(".")[0] in sys.stdlib_module_names
+            assert (
+                name == "fencer"
+                or name.startswith("fencer.guest")
+                or name.split(".")[0] in sys.stdlib_module_names
+            )
 
 
 def test_nothing_newer_than_the_oldest_python_is_used() -> None:
@@ -319,13 +322,9 @@ def _files(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
 
 
-def _run_nothing(command: object) -> Ran:
-    raise AssertionError(f"nothing may be run for an image: {command}")
-
-
 def _install(root: Path, timeout_s: int | None = None) -> list[str]:
     said: list[str] = []
-    assert install(b"program", build.units(), root, _run_nothing, said.append, timeout_s) == 0
+    assert install(b"program", build.units(), root, None, said.append, timeout_s) == 0
     return said
 
 
@@ -349,7 +348,7 @@ def test_installing_twice_is_installing_once(tmp_path: Path) -> None:
 def test_a_newer_program_replaces_the_older(tmp_path: Path) -> None:
     _install(tmp_path)
     said: list[str] = []
-    install(b"newer", build.units(), tmp_path, _run_nothing, said.append)
+    install(b"newer", build.units(), tmp_path, None, said.append)
     assert (tmp_path / "usr/local/bin/fencer-guest").read_bytes() == b"newer"
     assert said[0] == "/usr/local/bin/fencer-guest: written, 5 bytes"
     assert _files(tmp_path) == FILES
@@ -369,11 +368,11 @@ def test_uninstalling_leaves_nothing(tmp_path: Path) -> None:
     foreign.write_text("")
     _install(tmp_path, 300)
     said: list[str] = []
-    assert uninstall(tmp_path, _run_nothing, said.append, _nothing_stands) == 0
+    assert uninstall(tmp_path, None, said.append, _nothing_stands) == 0
     assert _files(tmp_path) == {"etc/systemd/system/k3s.service"}
     assert not (tmp_path / f"etc/systemd/system/{DRAIN_UNIT}.d").exists()
     said.clear()
-    assert uninstall(tmp_path, _run_nothing, said.append, _nothing_stands) == 0
+    assert uninstall(tmp_path, None, said.append, _nothing_stands) == 0
     assert said == ["nothing to remove"]
 
 
@@ -381,7 +380,7 @@ def test_a_cordon_that_only_the_unit_would_take_off_keeps_it_in_place(tmp_path: 
     _install(tmp_path)
     said: list[str] = []
     stands = "k8s-2 is cordoned: `kubectl uncordon k8s-2` ends it"
-    assert uninstall(tmp_path, _run_nothing, said.append, lambda: stands) == 1
+    assert uninstall(tmp_path, None, said.append, lambda: stands) == 1
     assert (said, _files(tmp_path)) == ([f"nothing was removed: {stands}"], FILES)
 
 
@@ -390,10 +389,10 @@ def test_where_it_is_not_known_whether_a_cordon_stands_nothing_is_removed(tmp_pa
         raise Unreachable("no answer")
 
     said: list[str] = []
-    assert uninstall(tmp_path, _run_nothing, said.append, unknown) == 0, "nobody is asked for nothing"
+    assert uninstall(tmp_path, None, said.append, unknown) == 0, "nobody is asked for nothing"
     _install(tmp_path)
     with pytest.raises(Unreachable):
-        uninstall(tmp_path, _run_nothing, said.append, unknown)
+        uninstall(tmp_path, None, said.append, unknown)
     assert _files(tmp_path) == FILES
 
 

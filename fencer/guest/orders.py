@@ -1,0 +1,55 @@
+"""What the drain unit is ordered after: by our files, and by what systemd tells of all units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Iterable, Set
+
+from fencer.guest.facts import DRAIN_UNIT
+from fencer.guest.system import Run, read_text
+
+DROP_IN = f"/etc/systemd/system/{DRAIN_UNIT}.d/order.conf"
+"""Names what our unit cannot know: what `install` finds, or is told."""
+_WANTED_BY = "multi-user.target"
+After = Dict[str, Set[str]]
+
+
+def names(text: str) -> list[str]:
+    """Return the units that a unit's file is ordered after."""
+    lines = (line.partition("=") for line in text.splitlines())
+    return [unit for key, _, units in lines if key == "After" for unit in units.split()]
+
+
+def named(root: Path) -> list[str]:
+    """Return the units that the drop-in names."""
+    return names(read_text(root / DROP_IN.lstrip("/")))
+
+
+def shown(run: Run, properties: str, units: Iterable[str]) -> list[dict[str, str]]:
+    """Return what systemd tells of units, by names or patterns; of a pattern only those that are loaded."""
+    told = run(["systemctl", "show", f"--property={properties}", *units]).text
+    blocks = (block.splitlines() for block in told.split("\n\n"))
+    return [dict(line.split("=", 1) for line in lines if "=" in line) for lines in blocks if lines]
+
+
+def after(run: Run) -> After:
+    """Return what every service and target is ordered after."""
+    told = shown(run, "Id,After", ("*.service", "*.target"))
+    return {said.get("Id", ""): set(said.get("After", "").split()) for said in told}
+
+
+def comes_after_ours(order: After, unit: str) -> bool:
+    """Whether a unit is started after the drain unit, or will be, once multi-user.target wants that.
+
+    An order that goes round is none: systemd leaves out one of the jobs. Source: systemd.unit(5), `After=`;
+    src/core/transaction.c, transaction_verify_order().
+    """
+    seen, todo = set(), [unit]
+    while todo:
+        name = todo.pop()
+        if name in (DRAIN_UNIT, _WANTED_BY):
+            return True
+        if name not in seen:
+            seen.add(name)
+            todo += order.get(name, ())
+    return False
