@@ -47,6 +47,8 @@ class KubeletTiming:
         start_s: Shortest and longest start of a container.
         end_s: How long a container that is asked to end takes at most, its grace allowing; a tenth of it at
             least.
+        least_s: So much it has, however little its grace is. Source: kubernetes pkg/kubelet/kuberuntime,
+            minimumGracePeriodInSeconds.
     """
 
     renew_s: float = 10.0
@@ -54,6 +56,7 @@ class KubeletTiming:
     relist_s: float = 20.0
     start_s: tuple[float, float] = (0.3, 2.0)
     end_s: float = 10.0
+    least_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -121,6 +124,12 @@ class Kubelet:
     def holds_pods(self) -> bool:
         """Whether it has started any pod since its machine booted."""
         return self._memory.boot_id == self._machine.boot() and bool(self._memory.containers)
+
+    @property
+    def running(self) -> frozenset[str]:
+        """The pods whose containers were started here and have not ended, as ``namespace/name``."""
+        started = (it.pod for it in self._memory.containers.values() if it.ready_at_s < math.inf)
+        return frozenset(f"{pod.namespace}/{pod.name}" for pod in started)
 
     def remember(self) -> KubeletMemory:
         """Return a copy of its memory, for a snapshot of its machine."""
@@ -225,7 +234,7 @@ class Kubelet:
     def _ending_s(self, container: _Container) -> float:
         if container.ready_at_s == math.inf:
             return 0.0
-        return min(container.pod.grace_s, self._up_to(self._timing.end_s))
+        return min(max(container.pod.grace_s, self._timing.least_s), self._up_to(self._timing.end_s))
 
     def _up_to(self, longest_s: float) -> float:
         return self._chance.uniform(longest_s / 10, longest_s)

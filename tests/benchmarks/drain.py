@@ -73,6 +73,12 @@ class Drained:
 
 def by_fencer(api: ControlPlane, node: str) -> None:
     """Drain as `fencer drain` does, in this process."""
+    drain = drained(api, node, DrainOptions(timeout_s=TIMEOUT_S), keep_cordon=True)
+    assert not drain.failed, drain.failed
+
+
+def drained(api: ControlPlane, node: str, options: DrainOptions, *, keep_cordon: bool) -> NodeDrain:
+    """Drain, and return how that ended."""
     settings, clock = ClusterSettings(str(api.kubeconfig(FENCER_USER, ADMINS))), SystemClock()
     world = World(
         KubernetesCluster(settings),
@@ -88,9 +94,9 @@ def by_fencer(api: ControlPlane, node: str) -> None:
     def tell(*_words: str) -> None:
         """Nobody reads along."""
 
-    drain = NodeDrain(world, agent, node, DrainOptions(timeout_s=TIMEOUT_S), tell)
-    well = Campaign(world, [DrainTurn(view, drain, keep_cordon=True)], 1, tell).run()
-    assert well, drain.failed
+    drain = NodeDrain(world, agent, node, options, tell)
+    Campaign(world, [DrainTurn(view, drain, keep_cordon=keep_cordon)], 1, tell).run()
+    return drain
 
 
 def by_kubectl(api: ControlPlane, node: str) -> None:

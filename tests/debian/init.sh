@@ -4,7 +4,7 @@
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-for module in $(cat /modules/order); do insmod "/modules/$module.ko"; done
+for module in $(cat /modules/order); do insmod "/modules/$module"; done
 tries=0
 while [ ! -b /dev/vda ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 mount -t ext4 -o rw /dev/vda /mnt || exec sh

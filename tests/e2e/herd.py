@@ -38,6 +38,26 @@ class Tireless:
         raise AssertionError(f"no pod of these tests has a volume, and {volume} is to be unmounted")
 
 
+class Doubles:
+    """Knows which containers run where, whatever the API says.
+
+    Attributes:
+        seen: Pods that ran on two nodes at once, as ``namespace/name``: two writers.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self._running: dict[str, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, node: str, running: frozenset[str]) -> None:
+        """Take note of what runs on a node now."""
+        with self._lock:
+            self._running[node] = running
+            others = (pods for name, pods in self._running.items() if name != node)
+            self.seen.update(pod for pods in others for pod in pods & running)
+
+
 class HerdNode:
     """One node and its kubelet, in a thread of its own.
 
@@ -45,8 +65,9 @@ class HerdNode:
         bug: What ended the kubelet before its time.
     """
 
-    def __init__(self, cluster: ControlPlane, name: str, timing: KubeletTiming) -> None:
+    def __init__(self, cluster: ControlPlane, name: str, timing: KubeletTiming, doubles: Doubles) -> None:
         self.name = name
+        self._doubles = doubles
         self.bug: BaseException | None = None
         self._api = RestKubeletApi(cluster, name, str(uuid.uuid4()), lambda: True, ())
         chance = random.Random(name)  # noqa: S311 - only how long containers take
@@ -65,14 +86,16 @@ class HerdNode:
         while not self._over.wait(TICK_S):
             try:
                 self._kubelet.tick(time.monotonic())
+                self._doubles.note(self.name, self._kubelet.running)
             except ClusterError as error:
                 self.bug = error
                 raise
 
 
 @contextmanager
-def herd(cluster: ControlPlane, names: Sequence[str], timing: KubeletTiming) -> Iterator[list[HerdNode]]:
+def herd(cluster: ControlPlane, names: Sequence[str], timing: KubeletTiming) -> Iterator[Doubles]:
     """Run nodes; they are Ready when this begins, and gone when it ends."""
+    doubles = Doubles()
 
     def ready(name: str) -> bool:
         answer = cluster.request("GET", f"/api/v1/nodes/{name}")
@@ -83,8 +106,8 @@ def herd(cluster: ControlPlane, names: Sequence[str], timing: KubeletTiming) -> 
         nodes = []
         for name in names:
             ending.callback(cluster.request, "DELETE", f"/api/v1/nodes/{name}")
-            nodes.append(HerdNode(cluster, name, timing))
+            nodes.append(HerdNode(cluster, name, timing, doubles))
             ending.callback(nodes[-1].end)
         wait_until(lambda: all(map(ready, names)), "Ready nodes", timeout_s=120)
-        yield nodes
+        yield doubles
         assert not [node.bug for node in nodes if node.bug], [node.bug for node in nodes]

@@ -37,7 +37,7 @@ _DOMAIN = """
   <os>
     <type arch='x86_64' machine='q35'>hvm</type>
     <kernel>{kernel}</kernel><initrd>{initrd}</initrd>
-    <cmdline>console=ttyS0 quiet panic=-1 net.ifnames=0</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1 net.ifnames=0 TERM=dumb</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='maximum'/>

@@ -35,6 +35,7 @@ LANES: Sequence[Sequence[str]] = (
     (
         "test_drain",
         "test_drain_benchmark",
+        "test_drain_beside_kubectl",
         "test_random_faults",
         "test_guest_api",
         "test_plan",
