@@ -91,6 +91,10 @@ class Hook:
     shown: str
     delay_s: float | None
 
+    def __str__(self) -> str:
+        """What it does."""
+        return self.shown
+
 
 @dataclass(frozen=True, slots=True)
 class Container:

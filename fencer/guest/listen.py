@@ -106,7 +106,7 @@ def listen(run: Run, say: Say, within_s: float | None) -> int:
         say(f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}  {text}")
 
     tell(f"listening by {command[0]}; Ctrl-C ends it; {held(run)}")
-    heard = False
+    heard = ending = False
     queue = Queue(run)
     try:
         for going in _signals(command, within_s):
@@ -114,9 +114,13 @@ def listen(run: Run, say: Say, within_s: float | None) -> int:
                 heard = heard or going
                 tell(f"PrepareForShutdown {str(going).lower()}; {held(run)}")
             for line in queue.news():
+                ending = True
                 tell(line)
     except KeyboardInterrupt:
         pass
+    except Unusable:
+        if not heard and not ending:
+            raise  # else the bus has gone with the machine
     tell("a shutdown was announced" if heard else "no shutdown was announced")
     return DONE if heard else REFUSED
 

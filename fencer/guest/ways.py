@@ -100,8 +100,9 @@ def lock_held(facts: Facts) -> bool:
 def drain_works(facts: Facts) -> bool:
     """Whether the drain unit would run before the kubelet is stopped, and reach the cluster."""
     unit = facts.drain
-    in_order = facts.kubelet.unit in unit.after
-    return unit.loaded and unit.active and in_order and not facts.connection.trouble
+    needed = {facts.kubelet.unit, *(it for route in facts.order.routes for it in route.units)}
+    trouble = facts.connection.trouble or facts.program.trouble
+    return unit.loaded and unit.active and needed <= set(unit.after) and not trouble
 
 
 def _orderly(how: str, facts: Facts, *, announced: bool) -> Way:

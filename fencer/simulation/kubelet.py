@@ -31,9 +31,6 @@ __all__ = [
     "NodeReport",
 ]
 
-LEAST_END_S = 2.0
-"""What a container has at least to end, however little its pod gives it. Source: kubernetes
-pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds."""
 OVERTAKEN = (ClusterNotFound, ClusterConflict)
 """The pod changed since it was listed: the next list will tell."""
 
@@ -50,6 +47,8 @@ class KubeletTiming:
         start_s: Shortest and longest start of a container.
         end_s: How long a container that is asked to end takes at most, its grace allowing; a tenth of it at
             least.
+        least_s: So much it has, however little its grace is. Source: kubernetes pkg/kubelet/kuberuntime,
+            minimumGracePeriodInSeconds.
     """
 
     renew_s: float = 10.0
@@ -57,6 +56,7 @@ class KubeletTiming:
     relist_s: float = 20.0
     start_s: tuple[float, float] = (0.3, 2.0)
     end_s: float = 10.0
+    least_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -234,7 +234,7 @@ class Kubelet:
     def _ending_s(self, container: _Container) -> float:
         if container.ready_at_s == math.inf:
             return 0.0
-        return min(max(container.pod.grace_s, LEAST_END_S), self._up_to(self._timing.end_s))
+        return min(max(container.pod.grace_s, self._timing.least_s), self._up_to(self._timing.end_s))
 
     def _up_to(self, longest_s: float) -> float:
         return self._chance.uniform(longest_s / 10, longest_s)

@@ -221,7 +221,7 @@ def test_two_budgets_block_whatever_they_allow():
     [
         ({"phase": "Pending", "ready": False}, {}, set()),
         ({"ready": False}, {"healthy": 2, "desired": 2}, set()),
-        ({"ready": False}, {"healthy": 1, "desired": 2}, {What.BUDGET_UNHEALTHY}),
+        ({"ready": False}, {"healthy": 1, "desired": 2}, {What.BUDGET_NEVER}),
         ({"ready": False}, {"healthy": 1, "desired": 2, "expected": 3}, {What.BUDGET_UNHEALTHY}),
         ({"ready": False}, {"healthy": 0, "desired": 0}, {What.BUDGET_UNHEALTHY}),
         ({"ready": False}, {"healthy": 1, "desired": 0, "allowed": 1}, set()),
@@ -274,13 +274,16 @@ def test_of_several_that_are_not_ready_the_worst_is_told():
     assert found.pods == ("demo/web-3", "demo/web-40", "demo/web-9")
 
 
-def test_repairing_the_pods_is_no_way_out_where_the_budget_needs_all_there_are():
+def test_where_the_budget_needs_all_there_are_it_never_lets_them_go_repaired_or_not():
     seen = inventory(
         pod("web-a", ready=False), budgets=(budget(allowed=0, desired=1, healthy=0, expected=1),)
     )
-    assert one(seen, What.BUDGET_UNHEALTHY).way == (
-        "unhealthyPodEvictionPolicy: AlwaysAllow, or a budget that does not need all its pods"
+    found = one(seen, What.BUDGET_NEVER)
+    assert found.text == (
+        "demo/web-a is not Ready, and the budget lets such pods go only while enough others are healthy: "
+        "needs 1 of 1 pods healthy, and has 0"
     )
+    assert found.way == "unhealthyPodEvictionPolicy: AlwaysAllow, or a budget that does not need all its pods"
 
 
 def test_a_budget_that_needs_none_healthy_lets_no_pod_go_free_that_is_not_ready():
@@ -362,7 +365,7 @@ def test_where_one_healthy_pod_is_wanted_and_there_one_that_is_not_ready_goes_fr
         pod("web-b", "k8s-2"),
         budgets=(budget(allowed=0, desired=1, healthy=1, expected=1),),
     )
-    assert What.BUDGET_NEVER not in whats(seen)
+    assert {what for what in whats(seen) if what.value.startswith("budget")} == set()
 
 
 # -- replicas -----------------------------------------------------------------------------------------------
@@ -499,6 +502,20 @@ def test_a_sidecar_without_a_hook_ends_after_the_others(containers, expected):
     assert whats(serving(main, replace(proxy, name="proxy", sidecar=True))) == expected
 
 
+@pytest.mark.parametrize(
+    "beside", [QUITS, BARE, replace(WAITS, sidecar=True), Container("main", hook=Hook("", 0))]
+)
+def test_it_is_delayed_by_nothing_else_than_a_hook_known_to_wait_of_one_that_ends_before_it(beside):
+    proxy = Container("proxy", ports=("http",), sidecar=True)
+    assert whats(serving(beside, proxy, service=HTTP)) == {What.NO_PRE_STOP}
+
+
+def test_where_the_pods_of_a_controller_differ_the_containers_are_named():
+    pods = (pod("web-a", containers=(BARE,)), pod("web-b", containers=(WAITS, replace(BARE, name="proxy"))))
+    seen = inventory(*pods, pod("web-c", "k8s-2"), services=(WEB,))
+    assert "leads to its container main, proxy, and" in one(seen, What.NO_PRE_STOP).text
+
+
 def test_of_several_containers_the_one_that_ends_at_once_is_named():
     proxy = replace(BARE, name="proxy", ports=("8080",))
     assert "leads to its container proxy, and no preStop delays its end" in (
@@ -541,8 +558,15 @@ def test_it_says_how_long_both_are_and_of_which_container():
         "the preStop hook of its container proxy waits 45 s of a grace period of 30 s: it is told to "
         "end only then, and killed 2 s later"
     )
-    assert "terminationGracePeriodSeconds well over 45" in found.way
+    assert found.way == "terminationGracePeriodSeconds well over 45, or a hook that waits less"
     assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
+
+
+def test_of_several_hooks_the_longest_is_told():
+    pods = (pod("web-a", containers=(waits(90.0),)), pod("web-b", containers=(waits(45.0),)))
+    found = one(inventory(*pods, pod("web-c", "k8s-2")), What.PRE_STOP_OVER_GRACE)
+    assert found.text.startswith("its preStop hook waits 90 s of a grace period of 30 s")
+    assert found.pods == ("demo/web-a", "demo/web-b")
 
 
 def test_a_delay_that_the_grace_period_cuts_is_a_delay_all_the_same():
@@ -977,6 +1001,9 @@ DENIED = Look(why_not="forbidden: list things")
         (TWO, "services", Verdict.CLEAR),
         ((pod("web-a", containers=(BARE,)), TWO[1]), "services", Verdict.DISRUPTIVE),
         ((pod("web-c", containers=(BARE,)), *TWO), "services", Verdict.DISRUPTIVE),
+        ((pod("web-a", containers=(WAITS, BARE)), TWO[1]), "services", Verdict.DISRUPTIVE),
+        ((pod("web-a", containers=(QUITS,)), TWO[1]), "services", Verdict.DISRUPTIVE),
+        ((pod("web-a", containers=()), TWO[1]), "services", Verdict.DISRUPTIVE),
         (TWO, "claims", Verdict.CLEAR),
         (TWO, "volumes", Verdict.CLEAR),
         (DBS, "claims", Verdict.DISRUPTIVE),

@@ -92,7 +92,14 @@ class DrainCluster:
     # -- workloads ----------------------------------------------------------------------------------------
 
     def deploy(
-        self, name: str, replicas: int, *, on: str, keep_off: Sequence[str] = (), **annotations: str
+        self,
+        name: str,
+        replicas: int,
+        *,
+        on: str,
+        keep_off: Sequence[str] = (),
+        pod: Json | None = None,
+        **annotations: str,
     ) -> None:
         """Create a Deployment whose pods are all on one node at first, and may move to any.
 
@@ -101,6 +108,7 @@ class DrainCluster:
             replicas: How many.
             on: The node.
             keep_off: The other nodes.
+            pod: More of its pods' spec.
             annotations: Of its pods, `_` for `/`.
         """
         for node in keep_off:
@@ -113,7 +121,10 @@ class DrainCluster:
         spec = {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": meta, "spec": {"containers": [{"name": "main", "image": "none"}]}},
+            "template": {
+                "metadata": meta,
+                "spec": {"containers": [{"name": "main", "image": "none"}], **(pod or {})},
+            },
         }
         self._ask("POST", f"/apis/apps/v1/namespaces/{self.namespace}/deployments", _named(name, spec))
         wait_until(

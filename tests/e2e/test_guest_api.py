@@ -187,6 +187,50 @@ def test_a_node_whose_own_api_server_is_gone_drains_by_another(pods: DrainCluste
 
 
 @pytest.mark.usefixtures("emptied")
+@pytest.mark.parametrize(
+    ("pod", "evictions", "why"),
+    [
+        (
+            {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"operator": "Exists"}]},
+            2,
+            "tolerates the cordon",
+        ),
+        ({"nodeName": NODE}, 4, "is bound here again and again, past the cordon"),
+    ],
+    ids=["tolerates the cordon", "past the scheduler"],
+)
+def test_a_drain_ends_where_pods_come_back(
+    pods: DrainCluster, client: NodeClient, pod: dict[str, object], evictions: int, why: str
+) -> None:
+    pods.deploy("again", 2, on=NODE, pod=pod)
+    said = Told()
+    assert drain(client, plan(), said) == DONE, str(said)
+    answers = [event["responseStatus"]["code"] for event in pods.evictions(NODE)]
+    assert 2 <= answers.count(201) <= evictions
+    wait_until(lambda: len(pods.pods(NODE, running=True)) == 2, "pods that came back")
+    told = [line for line in said if line.startswith("comes back: ")]
+    assert told, "a replacement is made when its pod begins to end, and so is seen before that is gone"
+    assert set(told) <= {f"comes back: {pods.namespace}/{name} {why}" for name in pods.pods(NODE)}
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_pod_without_grace_is_there_until_its_kubelet_says_that_it_ended(
+    pods: DrainCluster, client: NodeClient
+) -> None:
+    """With 0 s the API server forgets it itself: its replacement would start beside it."""
+    pods.deploy("hasty", 1, on=NODE, keep_off=[OTHER], pod={"terminationGracePeriodSeconds": 0})
+    [name] = pods.pods(NODE)
+    said = Told()
+    assert drain(client, plan(), said) == DONE, str(said)
+    ended = [
+        event["responseStatus"]["code"]
+        for event in pods.by_kubelet(NODE)
+        if (event["verb"], event["objectRef"].get("name")) == ("delete", name)
+    ]
+    assert ended == [200]
+
+
+@pytest.mark.usefixtures("emptied")
 def test_what_no_budget_will_ever_allow_is_bounded_and_named(pods: DrainCluster, client: NodeClient) -> None:
     pods.deploy("free", 1, on=NODE, keep_off=[OTHER])
     pods.deploy("stuck", 1, on=NODE, keep_off=[OTHER])

@@ -20,6 +20,7 @@ from fencer.guest.facts import (
     Kubelet,
     Lock,
     Logind,
+    Route,
     Setting,
     Unit,
 )
@@ -71,6 +72,9 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
         (_with(GOOD, drain={"active": False}), ALL_UNTOLD),
         (_with(GOOD, drain={"after": ("kubelet.service",)}), ALL_UNTOLD),
         (_with(GOOD, connection={"trouble": "no"}), ALL_UNTOLD),
+        (_with(GOOD, program={"trouble": "no Python"}), ALL_UNTOLD),
+        (_with(GOOD, order={"routes": (Route(("s",), "wg0", ("wg-quick@wg0.service",)),)}), ALL_UNTOLD),
+        (_with(GOOD, order={"routes": (Route(("s",), "eth0"),)}), ALL_DRAINED),
         (GRACEFUL, BY_KUBELET),
         (replace(GRACEFUL, systemd=250), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),
         (replace(GRACEFUL, systemd=239), ("ended-by-kubelet", "untold", *("ended-by-kubelet",) * 3)),

@@ -24,7 +24,7 @@ from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
 SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
-LIMIT = 125_000
+LIMIT = 130_000
 """Bytes; no transport asks for it: it keeps the file one that can be read before root runs it. It was 100,000
 until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest; it
 was 102,000 until drains ended where pods come back for ever, cordons of soft-reboots and of shutdowns that

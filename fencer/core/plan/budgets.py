@@ -60,7 +60,9 @@ def _shut(budget: Budget, ready: Sequence[Tenant]) -> Iterator[Finding]:
 
 
 def _unhealthy(budget: Budget, unready: Sequence[Tenant]) -> Iterator[Finding]:
-    """Say what it does to pods that are not Ready: they would go free, if others were.
+    """Say what it does to pods that are not Ready: they would go free, if enough others were.
+
+    Where the budget needs all its pods those never are, and a pod that gets Ready is held all the same.
 
     Source: kubernetes pkg/registry/core/pod/storage/eviction.go, for the policy IfHealthyBudget, the default.
     """
@@ -70,13 +72,10 @@ def _unhealthy(budget: Budget, unready: Sequence[Tenant]) -> Iterator[Finding]:
         rule = f"lets such pods go only while enough others are healthy: {_needs(budget)}"
     else:
         rule = "needs none healthy; then it allows as many evictions as there are healthy ones: 0 now"
-    other = (
-        "a budget that does not need all its pods"
-        if budget.desired >= budget.expected
-        else "the pods repaired"
-    )
+    never = budget.desired >= budget.expected
+    other = "a budget that does not need all its pods" if never else "the pods repaired"
     yield Finding(
-        What.BUDGET_UNHEALTHY,
+        What.BUDGET_NEVER if never else What.BUDGET_UNHEALTHY,
         str(budget),
         f"{_ailing(unready)}, and the budget {rule}",
         f"unhealthyPodEvictionPolicy: AlwaysAllow, or {other}",

@@ -80,7 +80,8 @@ def _groups(case: Case, leaving: Sequence[Tenant]) -> list[tuple[Budget, list[Te
 def _waves(allowed: int, group: Sequence[Tenant], moving: Collection[str]) -> tuple[float, float]:
     pauses = -(-len(group) // allowed) - 1
     low_s, high_s = _back(group, moving)
-    soonest_s, latest_s = (max(ends) for ends in zip(*(_end(one) for one in group), strict=True))
+    ends = [_end(one) for one in group]
+    soonest_s, latest_s = max(low for low, _ in ends), max(high for _, high in ends)
     return pauses * (soonest_s + low_s) + soonest_s, pauses * (latest_s + high_s) + latest_s
 
 

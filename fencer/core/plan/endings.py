@@ -72,7 +72,7 @@ def _endpoints(case: Case, group: Sequence[Tenant]) -> Iterator[Finding]:
         text = f"{_led(hits)}, and no preStop delays its end: requests may fail"
         yield _finding(What.NO_PRE_STOP, hits, text, "a preStop hook that sleeps for some seconds")
     if hits := _hits(led, _unclear):
-        hooks = " or ".join(sorted({hit.container.hook.shown for hit in hits if hit.container.hook}))
+        hooks = " or ".join(sorted({str(hit.container.hook) for hit in hits}))
         text = (
             f"{_led(hits)}, and whether its preStop hook {hooks} waits cannot be told: if it ends the server "
             "at once, requests fail"

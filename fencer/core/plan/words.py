@@ -58,7 +58,7 @@ class What(StrEnum):
     BUDGET_STALLS = "budget-stalls"
     """The first pods use the budget up and cannot start elsewhere, so the rest never may go."""
     BUDGET_UNHEALTHY = "budget-unhealthy"
-    """Pods that are not Ready are held by a budget while too few others are: in a crash loop for ever."""
+    """Pods that are not Ready are held by a budget while too few others are, as in a crash loop."""
     TWO_BUDGETS = "two-budgets"
     """More than one budget selects the pod: the API never evicts it."""
     UNMANAGED = "unmanaged"
