@@ -12,6 +12,12 @@ from tests.support.debian import HOST
 
 _HERE = Path(__file__).parent
 _K3S = "usr/local/lib/k3s"
+_VPN = {
+    "usr/local/sbin/outside": "outside.sh",
+    "usr/local/sbin/wireguard": "wireguard.sh",
+    "usr/local/sbin/tun_vpn": "tun_vpn.py",
+}
+"""Programs for tests of the network; none of them runs by itself."""
 _AGENT = "var/lib/rancher/k3s/agent"
 _KUBECONFIG = """\
 apiVersion: v1
@@ -53,6 +59,7 @@ def write_seed(path: Path, cluster: ControlPlane, node: str) -> Path:
         "etc/systemd/system/k3s.service": (_HERE / "k3s.service").read_bytes(),
         "opt/fencer-guest": program,
         f"{_K3S}/standin_kubelet.py": (_HERE / "standin_kubelet.py").read_bytes(),
+        **{name: (_HERE / source).read_bytes() for name, source in _VPN.items()},
         **_unpacked(program),
         f"{_AGENT}/kubelet.kubeconfig": _KUBECONFIG.format(server=server, agent=_AGENT).encode(),
         f"{_AGENT}/server-ca.crt": cluster.ca_file.read_bytes(),

@@ -8,6 +8,8 @@ import pytest
 
 from tests.controlplane.binaries import MissingBinariesError, find_or_build
 from tests.debian import image as debian
+from tests.e2e.cluster import DrainCluster
+from tests.e2e.debian_node import DebianNode, running_debian_node, wait_for
 from tests.e2e.lab import Lab, running_lab
 from tests.e2e.operator import Operator
 from tests.support import LateError, late_tests_are_tried_again, real_parts_required
@@ -107,3 +109,35 @@ def afterwards(sound: None) -> Iterator[ExitStack]:
     """What mends the lab again before it is asked to be whole, also when the test fails."""
     with ExitStack() as stack:
         yield stack
+
+
+@pytest.fixture(scope="module")
+def debian_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianNode]:
+    """A real Debian guest that is a node, with a control plane of its own, for all tests of a file."""
+    with running_debian_node(tmp_path_factory.mktemp("debian")) as running:
+        yield running
+
+
+@pytest.fixture
+def node(debian_node: DebianNode) -> DebianNode:
+    """The Debian node, up, without pods, and taking them."""
+    if not debian_node.guest.on:
+        debian_node.start()
+    debian_node.free()
+    wait_for(lambda: not debian_node.pods, "end of the pods of the test before")
+    return debian_node
+
+
+@pytest.fixture
+def installed(node: DebianNode) -> DebianNode:
+    """The same with its units."""
+    node.install()
+    return node
+
+
+@pytest.fixture
+def pods(debian_node: DebianNode, request: pytest.FixtureRequest) -> Iterator[DrainCluster]:
+    """A namespace for the pods of one test on the Debian node."""
+    cluster = DrainCluster(debian_node.cluster, request.node.name.replace("_", "-")[5:55].strip("-"))
+    yield cluster
+    cluster.remove()

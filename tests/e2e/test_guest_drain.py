@@ -14,7 +14,7 @@ import pytest
 
 from tests.controlplane.binaries import API_SERVER
 from tests.e2e.cluster import DrainCluster
-from tests.e2e.debian_node import CORDON, NODE, SPARE, DebianNode, running_debian_node, wait_for
+from tests.e2e.debian_node import CORDON, NODE, SPARE, DebianNode, wait_for
 from tests.e2e.operator import ACCOUNT, Operator
 from tests.support import wait_until
 
@@ -35,40 +35,8 @@ POLICY = {
     "settle_s": 3.0,
 }
 """The quick recipe, for kubelets that renew every two seconds."""
-PROGRAM = "/usr/local/bin/fencer-guest"
-ORDERLY, HARD = 7, 3
-"""Rows of the table of `check`: ways to stop a Debian 13 in order, and to cut it off."""
-
-
-@pytest.fixture(scope="module")
-def debian_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianNode]:
-    with running_debian_node(tmp_path_factory.mktemp("debian")) as node:
-        yield node
-
-
-@pytest.fixture
-def node(debian_node: DebianNode) -> DebianNode:
-    """The node, up, without pods, and taking them."""
-    if not debian_node.guest.on:
-        debian_node.start()
-    debian_node.free()
-    wait_for(lambda: not debian_node.pods, "end of the pods of the test before")
-    return debian_node
-
-
-@pytest.fixture
-def installed(node: DebianNode) -> DebianNode:
-    """The node with its units."""
-    node.guest.run(f"test -e {PROGRAM} || /opt/fencer-guest install")
-    return node
-
-
-@pytest.fixture
-def pods(debian_node: DebianNode, request: pytest.FixtureRequest) -> Iterator[DrainCluster]:
-    """A namespace for the pods of one test."""
-    cluster = DrainCluster(debian_node.cluster, request.node.name.replace("_", "-")[5:55].strip("-"))
-    yield cluster
-    cluster.remove()
+ORDERLY, RESCUES, HARD = 7, 1, 3
+"""Rows of the table of `check`: ways to stop the machine in order, to stop its kubelet, and to cut it off."""
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +58,8 @@ def test_check_is_right_about_this_node_and_uninstall_leaves_nothing(node: Debia
     node.guest.run(f"systemd-run --unit=lock systemd-inhibit {lock}")
     wait_for(lambda: "kubelet" in node.guest.run("systemd-inhibit --list").text, "lock")
     told = json.loads(node.guest.run("fencer-guest check -o json").text)
-    assert [way["outcome"] for way in told["ways"]] == [
-        *["ended-by-kubelet"] * ORDERLY,
-        "untold",  # a rescue
-        *["cut"] * HARD,
-    ]
+    by_kubelet = ["ended-by-kubelet"] * ORDERLY
+    assert [way["outcome"] for way in told["ways"]] == by_kubelet + ["untold"] * RESCUES + ["cut"] * HARD
     levels = {one["subject"]: one["level"] for one in told["findings"]}
     assert {name for name, level in levels.items() if level != "ok"} == {"graceful node shutdown"}
     node.guest.run("systemctl stop lock; fencer-guest uninstall")
@@ -201,7 +166,7 @@ def test_what_a_budget_holds_back_is_fenced_and_its_own_unit_uncordons_after(
     pods.deploy("free", 1, on=NODE, keep_off=[SPARE])
     pods.deploy("stuck", 1, on=NODE, keep_off=[SPARE])
     pods.budget("never", "stuck", minAvailable=1)
-    limit_drain(installed, GIVES_UP_AFTER_S)
+    installed.limit_drain(GIVES_UP_AFTER_S)
     config = operator.configure()
     with operator.watching(config):
         since = len(installed.cluster.audit_events())
@@ -224,13 +189,6 @@ def test_what_a_budget_holds_back_is_fenced_and_its_own_unit_uncordons_after(
         if user == KUBELET or "unschedulable" in body.get("spec", {})
     ]
     assert touched == [(KUBELET, "by the kubelet")] * 2, "the drain's cordon and its uncordon, and no other"
-
-
-def limit_drain(node: DebianNode, seconds: int) -> None:
-    """Limit a drain until the next boot, as `install --timeout` does for good at ten times the cost."""
-    folder = "/run/systemd/system/fencer-guest-drain.service.d"
-    limit = f"'[Service]\\nEnvironment=DRAIN_TIMEOUT={seconds}\\n' > {folder}/zz-this-boot.conf"
-    node.guest.run(f"mkdir -p {folder} && printf {limit} && systemctl daemon-reload")
 
 
 def test_the_cordon_of_an_admin_survives_drain_and_boot(installed: DebianNode, pods: DrainCluster) -> None:

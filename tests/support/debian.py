@@ -92,6 +92,20 @@ class DebianGuest(Guest):
         """Wait until it has powered itself off."""
         self._wait(lambda: self.pid is None and not self.on, "end of the Debian guest", _OFF_WITHIN_S)
 
+    def soft_reboot(self) -> None:
+        """Let systemd start everything anew under the same kernel; return when all has started."""
+        before = self._systemd_began()
+        with suppress(GuestError):  # its agent is stopped too, and may be gone before it has told
+            self.run("systemctl soft-reboot", check=False)
+        self._wait(
+            lambda: self._up() and self._systemd_began() != before,
+            "soft-reboot of the Debian guest",
+            _BOOT_WITHIN_S,
+        )
+
+    def _systemd_began(self) -> str:
+        return self.run("systemctl show --property=UserspaceTimestampMonotonic").text
+
     def run(self, command: str, *, check: bool = True) -> Ran:
         """Run a shell command inside, as root; wait for its end.
 
