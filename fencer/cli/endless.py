@@ -18,7 +18,7 @@ ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, Pow
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
-    help="Begin although something would never let the drain end: the rest goes, until --timeout.",
+    help="Begin although something would never let the drain end: the rest goes.",
 )
 
 

@@ -57,7 +57,7 @@ def test_a_drain_never_goes_below_its_budget_and_start_takes_it_back(lab: Lab, o
 def test_what_no_budget_will_ever_allow_is_said_and_the_cordon_taken_back(
     lab: Lab, operator: Operator
 ) -> None:
-    """A budget of all replicas, two budgets on one pod: refused; told to begin, an end in time, or at once."""
+    """A budget of all replicas, or two on one pod: refused. Told to begin: an end in time, or at once."""
     config = operator.configure()
     name = lab.busiest()
     told, c = ("--yes", "--even-if-blocked"), ("-c", str(config))
