@@ -17,7 +17,7 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
 from fencer.core.inventory import Budget, Look
-from fencer.core.model import Action, Decision, NodeView, PowerState
+from fencer.core.model import Action, Decision, NodeView, Observation, PowerState
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
 from fencer.core.rung import Subject
@@ -34,6 +34,8 @@ from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
+LONGEST_GRACE_S = 2**31 - 1
+"""What the API takes for a time, and more than anybody waits."""
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
 
@@ -67,7 +69,7 @@ def _some_grace(_context: click.Context, _option: click.Parameter, grace_s: int)
 grace_option: Decorator = click.option(
     "--grace-period",
     "grace_s",
-    type=click.IntRange(min=-1),
+    type=click.IntRange(min=-1, max=LONGEST_GRACE_S),
     default=-1,
     metavar="SECONDS",
     callback=_some_grace,
@@ -172,8 +174,12 @@ class Tools:
         subject = self._subject(name)
         return None if subject is None else subject.power_state
 
+    def observation(self, name: str) -> Observation:
+        """Return all of a node as first seen."""
+        return self.looker.observer.observation(self.scene, self.node(name))
+
     def _subject(self, name: str) -> Subject | None:
-        return subject_of(self.looker.observer.observation(self.scene, self.node(name)))
+        return subject_of(self.observation(name))
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:

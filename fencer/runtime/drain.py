@@ -35,7 +35,7 @@ from fencer.core.model import (
 )
 from fencer.core.roster import Roster
 from fencer.core.text import age
-from fencer.errors import ClusterConflict, ClusterDenied, ClusterError, FencerError
+from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 
@@ -150,12 +150,10 @@ class NodeDrain:
         for tries_left in reversed(range(CORDON_TRIES)):
             try:
                 return self._undo_cordon()
-            except ClusterConflict as error:
-                if not tries_left:
-                    self._tell(self.name, "trouble", f"not uncordoned: {error}")
             except ClusterError as error:
-                self._tell(self.name, "trouble", f"not uncordoned: {error}")
-                break
+                if not tries_left or isinstance(error, ClusterDenied):
+                    self._tell(self.name, "trouble", f"not uncordoned: {error}")
+                    break
         return False
 
     def _undo_cordon(self) -> bool:
@@ -164,9 +162,10 @@ class NodeDrain:
             return False
         node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
         if not cordon_stands(node, own):
-            # Where no answer came, the cordon may still be on its way.
+            # Where no answer to the cordon came, it may still be on its way.
             self.own = None if self.cordoned else own
-            return False
+            self.cordoned = self.cordoned and node.unschedulable
+            return not node.unschedulable and self.own is None
         undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
         self._agent.observer.api(undo)
         self.cordoned, self.own = False, None

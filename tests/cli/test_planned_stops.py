@@ -290,9 +290,10 @@ def test_a_time_may_be_typed_as_for_kubectl(typed, s):
     assert s <= lab.simulation.clock.now_s() - began_s < s + 5
 
 
+@pytest.mark.parametrize("option", ["--timeout", "--stop-after"])
 @pytest.mark.parametrize("typed", ["soon", "5 m", "m", "5d", "60s!", "", "nan", "-1", "-5m"])
-def test_a_time_that_is_none_is_said_in_words_of_people(typed):
-    result = running().run("drain", "k8s-2", "--yes", f"--timeout={typed}")
+def test_a_time_that_is_none_is_said_in_words_of_people(option, typed):
+    result = running().run("shutdown", "k8s-2", "--yes", f"{option}={typed}")
     assert result.exit_code == 2
     assert "float" not in result.output
     assert "seconds" in result.output
@@ -302,6 +303,7 @@ def test_a_guest_that_is_off_is_not_drained_though_its_node_reads_ready():
     """For 40 s after its end: evicted pods would stay Terminating, and the drain would wait in vain."""
     lab = running()
     lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20, watched=False)
     refused = lab.run("drain", "k8s-2", "--yes")
     assert (refused.exit_code, "its guest reads stopped" in refused.output) == (1, True), refused.output
     assert not node(lab).unschedulable
