@@ -13,7 +13,7 @@ from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
 from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, NodeClient
-from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
+from fencer.guest.notes import DRAIN, Cordon, OwnNode
 from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours
 
 Say = Callable[[str], None]
@@ -133,10 +133,7 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     elif node.unschedulable:
         say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
         return False
-    elif isinstance(node.cordon, Unreadable):
-        client.cordon(node, None)
-        say(f"{node.name} cordoned; uncordon it by hand: its note is another fencer's ({node.cordon.why})")
-    else:
+    else:  # a note, if one stands, is left over, and told of no cordon: be it one that cannot be read
         client.cordon(node, note)
         say(f"{node.name} cordoned")
     return True

@@ -124,19 +124,19 @@ class NodeClient:
             return answer
         return self.api.ask("GET", path, within_s=max(deadline_s - time.monotonic(), 0))
 
-    def cordon(self, node: OwnNode, note: Cordon | None) -> None:
+    def cordon(self, node: OwnNode, note: Cordon) -> None:
         """Cordon the node as it was read, and note beside it, in the same write, that it was us.
 
         Args:
             node: As it was read.
-            note: None: a note stands there that is not ours to change.
+            note: Written over whatever stands there.
 
         Raises:
             Overtaken: the node has changed since.
             Unreachable: no answer; it may have been done.
             Denied: refused.
         """
-        self._patch(node, {CORDON: write_cordon(note)} if note else {}, unschedulable=True)
+        self._patch(node, {CORDON: write_cordon(note)}, unschedulable=True)
 
     def uncordon(self, node: OwnNode) -> None:
         """Take cordon and note off the node as it was read. Raises as `cordon`."""

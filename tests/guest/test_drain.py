@@ -216,6 +216,36 @@ def test_a_cordon_of_somebody_else_is_nothing_that_is_taken_back(
     assert (cluster.patches, cluster.unschedulable) == ([], True)
 
 
+UNREADABLE = [{"schema": 9}, {"schema": 1, "by": "drain", "bootID": 5, "since": "x"}]
+"""Notes of a newer fencer, and of whoever may write to the node."""
+
+
+@pytest.mark.parametrize("note", UNREADABLE)
+@pytest.mark.parametrize("shutdown", [True, False])
+def test_a_note_that_cannot_be_read_and_tells_of_no_cordon_is_written_anew(
+    authority: Authority, note: Json, shutdown: bool
+) -> None:
+    """`kubectl uncordon` leaves it standing. A cordon beside it would be nobody's: it would stay for good."""
+    cluster, said = Cluster(), list[str]()
+    cluster.node["metadata"]["annotations"] = {CORDON: json.dumps(note)}
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=shutdown), said.append) == DONE
+        assert said[0] == "k8s-1 cordoned"
+        assert (cluster.note.boot_id, cluster.note.shutdown) == (BOOT, shutdown)
+        assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
+    assert not cluster.unschedulable
+
+
+@pytest.mark.parametrize("note", UNREADABLE)
+def test_a_cordon_whose_note_cannot_be_read_stays_as_it_is(authority: Authority, note: Json) -> None:
+    cluster, said = Cluster().cordoned("fencer-guest", note), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(), said.append) == DONE
+        assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
+    assert said[0] == "k8s-1 is cordoned already, by fencer: that stays as it is"
+    assert (cluster.patches, cluster.unschedulable) == ([], True)
+
+
 def test_a_cordon_whose_answer_was_lost_is_known_again(authority: Authority) -> None:
     cluster, said = Cluster(_pod("a")), list[str]()
     cluster.refuse, cluster.lost = NEVER, 1
