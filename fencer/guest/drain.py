@@ -12,7 +12,7 @@ from typing import Any, Callable
 from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
-from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, NodeClient
+from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, Listed, NodeClient
 from fencer.guest.notes import DRAIN, Cordon, OwnNode
 from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours
 
@@ -229,19 +229,19 @@ class _Drain:
             times.append(next_s)
         return max(min(times) - time.monotonic(), 0.0)
 
-    def _looked(self, pods: list[Pod] | GuestError) -> None:
+    def _looked(self, look: Listed | GuestError) -> None:
         self._looking = False
         self._next_look_s = time.monotonic() + LOOK_EVERY_S
-        if isinstance(pods, Denied):
-            raise pods
-        if isinstance(pods, GuestError):
-            self._trouble = str(pods)
+        if isinstance(look, Denied):
+            raise look
+        if isinstance(look, GuestError):
+            self._trouble = str(look)
             return
         self._trouble = ""
-        came_back = self.state.saw(pods)
+        came_back = self.state.saw(look.pods, look.utc_s)
         if not self._told:
             self._told = True
-            self._say(_overview(pods))
+            self._say(_overview(look.pods))
         for pod, why in came_back:
             self._say(f"comes back: {pod} {why}")
 
