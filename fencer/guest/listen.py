@@ -129,8 +129,13 @@ def listen(run: Run, say: Say, within_s: float | None) -> int:
 
 def held(run: Run) -> str:
     """Say who holds a lock on shutdowns."""
-    found = [f"{it.who} ({it.mode})" for it in locks(run) if it.on_shutdown("")]
-    return f"locks on shutdown: {', '.join(found) or 'none'}"
+    locked, unheard = locks(run)
+    found = [
+        f"{it.who} ({it.mode}{f', of user {it.uid}' if it.uid else ''})"
+        for it in locked
+        if it.on_shutdown("")
+    ]
+    return f"locks on shutdown: {', '.join(found) or (f'not known ({unheard})' if unheard else 'none')}"
 
 
 def _signals(command: Sequence[str], within_s: float | None) -> Iterator[bool | None]:

@@ -111,7 +111,7 @@ def pod_of(body: Any, filters: Filters) -> Pod | None:
         namespace,
         name,
         _lot(meta, controller, volumes, str(status.get("phase")), filters),
-        claims=sum("persistentVolumeClaim" in volume for volume in volumes),
+        claims=sum("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in volumes),
         controller=f"{namespace}/{controller.get('kind')}/{controller.get('name')}" if controller else "",
         tolerates=any(_tolerates_cordon(mapping(one)) for one in items(spec.get("tolerations"))),
         at_once=spec.get("terminationGracePeriodSeconds") == 0,
