@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -319,7 +319,7 @@ def test_a_reason_of_any_length_hides_no_lock_and_forges_none(machine: Machine) 
 
 
 def test_locks_that_could_not_be_heard_are_not_none(machine: Machine) -> None:
-    """One reason alone may be longer than what is heard of any command: the kubelet's lock may be behind it."""
+    """One reason alone may be longer than what is heard of a command, and the kubelet's lock be behind it."""
     trouble = "busctl: more than 1 MiB of output"
 
     def run(words: Sequence[str]) -> Ran:

@@ -49,7 +49,7 @@ def test_whose_own_grace_would_leave_its_containers_behind(spec: dict[str, objec
 
 
 def test_which_volumes_a_pod_claims() -> None:
-    """A generic ephemeral one is a claim as well: the kubelet reports it in use as long as the pod is there."""
+    """A generic ephemeral one is a claim as well: the kubelet reports it in use while the pod is there."""
     kinds = ({"persistentVolumeClaim": {"claimName": "a"}}, {"ephemeral": {}}, {"emptyDir": {}})
     volumes = [{"name": f"{number}", **kind} for number, kind in enumerate(kinds)]
     body = {"metadata": {"uid": "u", "namespace": "shop", "name": "db-0"}, "spec": {"volumes": volumes}}
