@@ -41,6 +41,8 @@ from fencer.runtime.reconcile import Agent
 
 LOOK_EVERY_S = 1.0
 """As kubectl does."""
+CORDON_EVERY_S = 10.0
+"""Whether the node is still cordoned; and once more before it counts as drained."""
 BATCH = 8
 """Evictions asked for in one go: what a budget answers to these spares asking for the rest."""
 NAMED = 6
@@ -85,7 +87,7 @@ class NodeDrain:
         over: Nothing is left to do.
         failed: Why it failed; empty: it did not, or goes on.
         cordoned: The node is cordoned by a drain of fencer's: by this one, or by an earlier one.
-        own: The note of a cordon that this drain set, and may take back; None: it found one, or took it back.
+        own: The note of a cordon that this drain set, or tried to, and may take back; None: there is none.
         state: How far it came.
         roster: Whom it moves.
     """
@@ -97,7 +99,7 @@ class NodeDrain:
         self.cordoned = False
         self.own: Cordon | None = None
         self.state = Evictions()
-        self.roster = Roster()
+        self.roster = Roster("")
         self._world = world
         self._agent = agent
         self._options = options
@@ -109,6 +111,7 @@ class NodeDrain:
         self._attachments: Sequence[AttachmentView] = ()
         self._since_s: float | None = None
         self._next_look_s = 0.0
+        self._cordon_look_s = 0.0
         self._trouble = ""
         self._counted = False
 
@@ -161,6 +164,8 @@ class NodeDrain:
             return False
         node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
         if not cordon_stands(node, own):
+            # Where no answer came, the cordon may still be on its way.
+            self.own = None if self.cordoned else own
             return False
         undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
         self._agent.observer.api(undo)
@@ -171,6 +176,11 @@ class NodeDrain:
         else:
             self._record(CordonNode(before), f"cordoned as before, for the agent to end: {why}", ok=True)
         return before is None
+
+    @property
+    def begun(self) -> bool:
+        """Whether more was done than to cordon."""
+        return self._counted
 
     def progress(self) -> str:
         """Say how far it came."""
@@ -185,6 +195,7 @@ class NodeDrain:
             filters = self._options.filters
             barred = of_lot(observation.pods or (), filters, filters.forbidden)
             self._node, self._pods = observation.node, observation.pods or ()
+            self.roster = Roster(observation.utc)
             if barred:
                 self._refuse(barred)
                 return
@@ -232,7 +243,7 @@ class NodeDrain:
     def _work(self) -> None:
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
-        if now_s < self._next_look_s or self._look():
+        if now_s < self._next_look_s or (self._look() and not self.over):
             self._take_next_step(now_s, now_s - self._since_s)
         if not self.over and now_s - self._since_s >= self._options.timeout_s:
             self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
@@ -245,7 +256,7 @@ class NodeDrain:
                 self.over = True
                 self._tell(self.name, "drained", f"{_count(self.state.gone)} gone {self._how(took_s)}")
             case Next.HOPELESS:
-                self._fail("what is left is refused for good")
+                self._fail(f"refused for good: {self._in_the_way()}")
             case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
                 pass
 
@@ -264,6 +275,8 @@ class NodeDrain:
             self._sort()
             if self.state.done:
                 self._attachments = observer.api(cluster.attachments).of(self.name)
+            if self.state.done or self._world.clock.now_s() >= self._cordon_look_s:
+                self._look_at_cordon()
         except ClusterDenied:
             raise
         except ClusterError as error:
@@ -273,6 +286,14 @@ class NodeDrain:
             return False
         self._trouble = ""
         return True
+
+    def _look_at_cordon(self) -> None:
+        """Fail where it was taken off: by the drain that set it, and failed; or by a person."""
+        node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
+        self._cordon_look_s = self._world.clock.now_s() + CORDON_EVERY_S
+        if not node.unschedulable:
+            self.cordoned, self.own = False, None
+            self._fail("it was uncordoned meanwhile, by somebody else")
 
     def _sort(self) -> None:
         filters, known = self._options.filters, set(self.roster.returned)
