@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable, Iterator, List, Sequence, Tuple, TypeVar
 
 from fencer.guest.errors import GuestError, TooLarge, Unreachable, Unusable
+from fencer.guest.fields import seconds_at
 from fencer.guest.kubeconfig import Access
 
 T = TypeVar("T")
@@ -24,6 +25,8 @@ Doubt = Callable[["Answer"], str]
 """Says why an answer is not the one that is looked for; empty: it is."""
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
+_DATE = "%a, %d %b %Y %H:%M:%S GMT"
+"""Source: RFC 9110, 5.6.7; Go's net/http, TimeFormat."""
 LARGEST = 32 << 20
 """Bytes of an answer. One pod alone may have 24 MB: it can fill etcd's 1.5 MB or kine's 4 MB for an object,
 and JSON escapes a byte with six. Source: etcd --max-request-bytes; kine's pkg/endpoint, gRPC's default."""
@@ -45,11 +48,13 @@ class Answer:
         status: The HTTP status.
         body: Its JSON object; empty where it sent none.
         retry_after_s: How long it asks to wait before the next try.
+        utc_s: What time it is there, in seconds since 1970; None: it does not tell.
     """
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     retry_after_s: float | None = None
+    utc_s: int | None = None
 
     @property
     def message(self) -> str:
@@ -272,6 +277,7 @@ def _answer(response: HTTPResponse, what: str) -> Answer:
         response.status,
         body if isinstance(body, dict) else {},
         float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004
+        seconds_at(response.getheader("Date"), _DATE),
     )
 
 

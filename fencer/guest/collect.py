@@ -22,6 +22,7 @@ from fencer.guest.facts import (
     Route,
     Unit,
 )
+from fencer.guest.files import doubted
 from fencer.guest.kubelet_config import kubelet_config
 from fencer.guest.node import ASK_WITHIN_S
 from fencer.guest.routes import routes
@@ -104,6 +105,9 @@ def _unit(run: Run, name: str) -> Unit:
 def _program(root: Path, run: Run) -> Program:
     """Run what the units run: the Python in its first line may be gone, or an older one by now."""
     python = read_text(root / PROGRAM.lstrip("/"), _LINE).partition("\n")[0].lstrip("#!").strip()
+    doubt = doubted(root, root / python.lstrip("/")) if python else ""
+    if doubt:
+        return Program(python, trouble=doubt)
     ran = run([PROGRAM, "--version"])
     trouble = "" if ran.code == 0 else ran.error or f"exit code {ran.code}"
     return Program(python, ran.text.strip(), trouble)
@@ -133,12 +137,14 @@ def ways_to_servers(root: Path, run: Run, file: str | None = None) -> tuple[Rout
 
 def _logind(root: Path, run: Run) -> Logind:
     delay = _property(run, "InhibitDelayMaxUSec")
+    held, unheard = locks(run)
     return Logind(
         running=delay.isdecimal(),
-        locks=locks(run),
+        locks=held,
         delay_s=int(delay) / 1e6 if delay.isdecimal() else None,
         delay_set=logind_files.settings(root, "InhibitDelayMaxSec"),
         power_key=_property(run, "HandlePowerKey").strip('"'),
+        unheard=unheard if delay.isdecimal() else "",
     )
 
 
@@ -148,13 +154,18 @@ def _property(run: Run, name: str) -> str:
     return (answer.text.strip().split(" ", 1)[1:] or [""])[0] if answer.code == 0 else ""
 
 
-def locks(run: Run) -> tuple[Lock, ...]:
-    """Return the inhibitor locks that logind holds; none where none runs."""
+def locks(run: Run) -> tuple[tuple[Lock, ...], str]:
+    """Return the inhibitor locks that logind holds, none where none runs; and why they are not known."""
     answer = run(["busctl", "call", *_LOGIND, "ListInhibitors"])
     said = _WORD.findall(answer.text) if answer.code == 0 else []
     words = [re.sub(r'\\(["\\])', r"\1", quoted or bare) for quoted, bare in said]
     rows = [words[at : at + _LOCK_FIELDS] for at in range(2, len(words), _LOCK_FIELDS)]
-    return tuple(Lock(what=row[0], who=row[1], mode=row[3]) for row in rows if len(row) == _LOCK_FIELDS)
+    held = tuple(
+        Lock(what=what, who=who, mode=mode, uid=int(uid))
+        for what, who, _, mode, uid, _ in (row for row in rows if len(row) == _LOCK_FIELDS)
+        if uid.isdecimal()
+    )
+    return held, answer.error if answer.code is None else ""
 
 
 def _kubelet(root: Path, run: Run) -> Kubelet:

@@ -12,8 +12,8 @@ from typing import Any, Callable
 from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
 from fencer.guest.evictions import Evictions
-from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, NodeClient
-from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
+from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, Listed, NodeClient
+from fencer.guest.notes import DRAIN, Cordon, OwnNode
 from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours
 
 Say = Callable[[str], None]
@@ -133,10 +133,7 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     elif node.unschedulable:
         say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
         return False
-    elif isinstance(node.cordon, Unreadable):
-        client.cordon(node, None)
-        say(f"{node.name} cordoned; uncordon it by hand: its note is another fencer's ({node.cordon.why})")
-    else:
+    else:  # a note, if one stands, is left over, and told of no cordon: be it one that cannot be read
         client.cordon(node, note)
         say(f"{node.name} cordoned")
     return True
@@ -232,19 +229,19 @@ class _Drain:
             times.append(next_s)
         return max(min(times) - time.monotonic(), 0.0)
 
-    def _looked(self, pods: list[Pod] | GuestError) -> None:
+    def _looked(self, look: Listed | GuestError) -> None:
         self._looking = False
         self._next_look_s = time.monotonic() + LOOK_EVERY_S
-        if isinstance(pods, Denied):
-            raise pods
-        if isinstance(pods, GuestError):
-            self._trouble = str(pods)
+        if isinstance(look, Denied):
+            raise look
+        if isinstance(look, GuestError):
+            self._trouble = str(look)
             return
         self._trouble = ""
-        came_back = self.state.saw(pods)
+        came_back = self.state.saw(look.pods, look.utc_s)
         if not self._told:
             self._told = True
-            self._say(_overview(pods))
+            self._say(_overview(look.pods))
         for pod, why in came_back:
             self._say(f"comes back: {pod} {why}")
 

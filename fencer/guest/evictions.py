@@ -9,15 +9,19 @@ from fencer.guest.rules import KEPT, STAYING, Lot, Meaning, Pod, Reply
 
 _FIRST = 0.0
 TOLERATES = "tolerates the cordon"
-AGAIN = "is bound here again and again, past the cordon"
+PAST = "is bound here past the cordon"
+LAG_S = 10
+"""A scheduler that has not seen the cordon yet binds pods so long at most: its cache lags by seconds."""
 
 
 class Evictions:
     """Which pods still have to go, which may be asked for now, and what stands in whose way.
 
     Who has to go is settled by the first look. What comes later goes as well, unless it would come back for
-    ever: what tolerates the cordon is left, and so is what a controller binds to the node past the scheduler,
-    once as many of it were evicted as it had at the start (and one at least).
+    ever: what tolerates the cordon is left, and so is what is bound to the node past the scheduler. That is
+    told by when it was created: until the first look, it was on its way; more than `LAG_S` after it, no
+    scheduler bound it that heeds a cordon. In between, and where times are not known, each controller may
+    have as many evicted as it had at the start, and one at least.
 
     Attributes:
         kept: Pods that stay, by UID.
@@ -34,16 +38,23 @@ class Evictions:
         self._next_s: dict[str, float] = {}
         self._blocked: dict[str, str] = {}
         self._looked = False
+        self._since_s: int | None = None
         self._known: set[str] = set()
         self._room: dict[str, int] = {}
         self._named: set[str] = set()
 
-    def saw(self, pods: Sequence[Pod]) -> list[tuple[Pod, str]]:
-        """Take note of all pods that are on the node now; return who came back, and why it is left, once."""
+    def saw(self, pods: Sequence[Pod], utc_s: int | None = None) -> list[tuple[Pod, str]]:
+        """Take note of all pods that are on the node now; return who came back, and why it is left, once.
+
+        Args:
+            pods: All of them.
+            utc_s: When they were listed, by the API server's clock; None: not known.
+        """
         there = {pod.uid: pod for pod in pods}
         self.gone += sum(uid not in there for uid in self._waiting)
         if not self._looked:
             self._settle(pods)
+            self._since_s = utc_s
         left = {uid: why for uid, why in ((pod.uid, self._left(pod)) for pod in pods) if why}
         self.returning = {uid: there[uid] for uid in left}
         others = {uid: pod for uid, pod in there.items() if uid not in left}
@@ -69,13 +80,22 @@ class Evictions:
             return ""
         if pod.tolerates:
             return TOLERATES
-        if pod.lot not in KEPT:
-            room = self._room.setdefault(pod.controller, 1)
-            if not room:
-                return AGAIN
-            self._room[pod.controller] -= pod.lot is Lot.EVICT
+        if pod.lot not in KEPT and self._past(pod):
+            return PAST
         self._known.add(pod.uid)
         return ""
+
+    def _past(self, pod: Pod) -> bool:
+        """Whether a pod that came later was bound here past the scheduler, as far as can be told."""
+        if pod.created_s is not None and self._since_s is not None:
+            after_s = pod.created_s - self._since_s
+            if after_s <= 0:
+                return False
+            if after_s > LAG_S:
+                return True
+        room = self._room.setdefault(pod.controller, 1)
+        self._room[pod.controller] -= bool(room) and pod.lot is Lot.EVICT
+        return not room
 
     def due(self, now_s: float) -> list[Pod]:
         """Return the pods to ask for now; the longest waiting first."""

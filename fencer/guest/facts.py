@@ -58,11 +58,13 @@ class Lock:
         who: Its holder, by its own name.
         what: Colon-separated: `shutdown`, `sleep`, …
         mode: `delay` or `block`.
+        uid: Of its holder: any user may have a lock, under any name.
     """
 
     who: str
     what: str
     mode: str
+    uid: int = 0
 
     def on_shutdown(self, mode: str) -> bool:
         """Whether it holds shutdowns, in this mode (`delay` also matches `delay-weak`)."""
@@ -89,6 +91,7 @@ class Logind:
     Attributes:
         running: It answers.
         locks: Inhibitor locks.
+        unheard: Why those are not known; empty: they are.
         delay_s: InhibitDelayMaxSec that is in force.
         delay_set: Where the files set it; the last one wins.
         power_key: What the power button does (HandlePowerKey).
@@ -99,6 +102,7 @@ class Logind:
     delay_s: float | None = None
     delay_set: tuple[Setting, ...] = ()
     power_key: str = ""
+    unheard: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from calendar import timegm
 from typing import Any
 
 
@@ -14,6 +16,19 @@ def mapping(value: Any) -> dict[str, Any]:
 def items(value: Any) -> list[Any]:
     """Return a JSON array, or an empty one."""
     return value if isinstance(value, list) else []
+
+
+def seconds_at(text: Any, form: str) -> int | None:
+    """Return what UTC a text tells, in seconds since 1970; None where it is of another form.
+
+    Args:
+        text: Any value.
+        form: As `time.strptime` knows it.
+    """
+    try:
+        return timegm(time.strptime(text, form))
+    except (ValueError, TypeError):
+        return None
 
 
 def printable(text: str, but: str = "") -> str:

@@ -65,6 +65,17 @@ def found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
         raise Unusable(_why(error)) from error
 
 
+def doubted(root: Path, path: Path) -> str:
+    """Say why others than root may change what is at a path; empty: they may not, or nothing is there."""
+    try:
+        _real(root, path)
+    except ValueError as error:
+        return str(error)
+    except OSError:
+        pass
+    return ""
+
+
 def _content(root: Path, path: Path, within: Sequence[str]) -> bytes:
     real = _real(root, path)
     if within and not any(root / folder.lstrip("/") in real.parents for folder in within):

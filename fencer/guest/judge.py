@@ -197,6 +197,9 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
     if kubelet.trouble:
         what = "how long is " if held else ""
         yield Finding(name, WARN, f"{what}unknown, because {kubelet.trouble}")
+    elif facts.logind.unheard:
+        text = f"whether the kubelet holds its lock is not known: {facts.logind.unheard}"
+        yield Finding(name, WARN, text, "systemd-inhibit --list tells who holds locks, and why")
     elif not kubelet.grace_s and not held:
         level, text = (OK, "off, as it should be beside the drain unit") if works else (NOTE, "off")
         where = f"{kubelet.set_in} says so" if kubelet.set_in else "no file of the kubelet's sets it"

@@ -23,12 +23,14 @@ from fencer.guest.system import Run
 
 Say = Callable[[str], None]
 
-_MANAGER = "org.freedesktop.login1.Manager"
-_MATCH = f"type='signal',interface='{_MANAGER}',member='PrepareForShutdown'"
+_LOGIND, _OBJECT = "org.freedesktop.login1", "/org/freedesktop/login1"
+_MATCH = f"type='signal',sender='{_LOGIND}',path='{_OBJECT}',interface='{_LOGIND}.Manager'"
+_MATCH += ",member='PrepareForShutdown'"
+"""The system bus lets every user of the machine send signals, whatever they are called: the sender counts."""
 _MONITORS = (
     ("busctl", "monitor", f"--match={_MATCH}"),
     ("dbus-monitor", "--system", _MATCH),
-    ("gdbus", "monitor", "--system", "--dest", _MANAGER[:-8], "--object-path", "/org/freedesktop/login1"),
+    ("gdbus", "monitor", "--system", "--dest", _LOGIND, "--object-path", _OBJECT),
 )
 _BUSCTL_LISTENS = 221
 """Before it busctl asked for all messages in a way that newer buses refuse. Source: systemd NEWS, 221."""
@@ -127,8 +129,13 @@ def listen(run: Run, say: Say, within_s: float | None) -> int:
 
 def held(run: Run) -> str:
     """Say who holds a lock on shutdowns."""
-    found = [f"{it.who} ({it.mode})" for it in locks(run) if it.on_shutdown("")]
-    return f"locks on shutdown: {', '.join(found) or 'none'}"
+    locked, unheard = locks(run)
+    found = [
+        f"{it.who} ({it.mode}{f', of user {it.uid}' if it.uid else ''})"
+        for it in locked
+        if it.on_shutdown("")
+    ]
+    return f"locks on shutdown: {', '.join(found) or (f'not known ({unheard})' if unheard else 'none')}"
 
 
 def _signals(command: Sequence[str], within_s: float | None) -> Iterator[bool | None]:

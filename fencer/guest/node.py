@@ -7,6 +7,7 @@ annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +30,19 @@ LIST_WITHIN_S = 60.0
 _PAGE = 20
 _TRIES = 3
 """A list expires after five minutes, or when the server's store is put back. Source: etcd's compaction."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The pods of a node.
+
+    Attributes:
+        pods: All of them.
+        utc_s: When, by the API server's clock: seconds since 1970; None: not told.
+    """
+
+    pods: list[Pod]
+    utc_s: int | None
 
 
 class NodeClient:
@@ -58,7 +72,7 @@ class NodeClient:
         answer = self._get(self.path, min(within_s / 2, ASK_WITHIN_S), time.monotonic() + within_s)
         return own_node(_checked(answer).body)
 
-    def pods(self, filters: Filters, within_s: float = LIST_WITHIN_S) -> list[Pod]:
+    def pods(self, filters: Filters, within_s: float = LIST_WITHIN_S) -> Listed:
         """List all pods that are bound to the node, in pages: a pod can be as large as whoever made it likes.
 
         Raises:
@@ -68,6 +82,7 @@ class NodeClient:
         """
         deadline_s = time.monotonic() + within_s
         found: list[Pod] = []
+        began_s: int | None = None
         token, limit, tries = "", _PAGE, _TRIES
         while time.monotonic() < deadline_s:
             try:
@@ -86,9 +101,10 @@ class NodeClient:
                 raise Unreachable("the list of pods: an answer that is no list")
             pods = (pod_of(item, filters) for item in items(body.get("items")))
             found += (pod for pod in pods if pod is not None)
+            began_s = began_s if token else answer.utc_s
             token = str(mapping(body.get("metadata")).get("continue") or "")
             if not token:
-                return found
+                return Listed(found, began_s)
             limit = min(2 * limit, _PAGE)
         raise Unreachable(f"the list of pods: no end within {within_s:g} s")
 
@@ -124,19 +140,19 @@ class NodeClient:
             return answer
         return self.api.ask("GET", path, within_s=max(deadline_s - time.monotonic(), 0))
 
-    def cordon(self, node: OwnNode, note: Cordon | None) -> None:
+    def cordon(self, node: OwnNode, note: Cordon) -> None:
         """Cordon the node as it was read, and note beside it, in the same write, that it was us.
 
         Args:
             node: As it was read.
-            note: None: a note stands there that is not ours to change.
+            note: Written over whatever stands there.
 
         Raises:
             Overtaken: the node has changed since.
             Unreachable: no answer; it may have been done.
             Denied: refused.
         """
-        self._patch(node, {CORDON: write_cordon(note)} if note else {}, unschedulable=True)
+        self._patch(node, {CORDON: write_cordon(note)}, unschedulable=True)
 
     def uncordon(self, node: OwnNode) -> None:
         """Take cordon and note off the node as it was read. Raises as `cordon`."""

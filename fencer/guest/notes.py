@@ -37,7 +37,7 @@ class Cordon:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An annotation that is broken, or newer than this program: left alone.
+    """An annotation that is broken, or newer than this program. A cordon beside it is left alone.
 
     Attributes:
         why: What is wrong with it.

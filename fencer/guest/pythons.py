@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from fencer.guest.errors import Unusable
+from fencer.guest.files import doubted
 
 _HIDDEN = ("/home/", "/root/", "/run/", "/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - named, not written
 """The units see no home folders (ProtectHome), and after boot the rest is empty."""
@@ -25,7 +26,7 @@ def running() -> str:
     """Return the path of the Python that runs this; of a venv, the one that it was made from.
 
     Raises:
-        Unusable: the units could not run it.
+        Unusable: as `lasting`.
     """
     return lasting(getattr(sys, "_base_executable", "") or sys.executable)
 
@@ -38,7 +39,7 @@ def lasting(path: str, root: Path = Path("/")) -> str:
         root: Of the file system.
 
     Raises:
-        Unusable: the units could not run it.
+        Unusable: the units could not run it, or others than root may change it.
     """
     link = _link(root / path[1:])
     if link.startswith(_LINK):
@@ -49,6 +50,9 @@ def lasting(path: str, root: Path = Path("/")) -> str:
         why = "lies where the units see nothing, or where it is gone after boot"
     elif " " in path or len(path) > _LONGEST:
         why = "has a space in it, or is too long for a first line"
+    else:
+        doubt = doubted(root, root / path[1:])
+        why = f"is not believed: {doubt}" if doubt else ""
     if why:
         raise Unusable(f"{path} {why}; install with another Python: /usr/bin/python3 fencer-guest install")
     return path

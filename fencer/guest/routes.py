@@ -146,16 +146,22 @@ def _active(run: Run, units: list[str]) -> list[str]:
 
 
 def _holders(root: Path, name: str) -> Iterator[str]:
-    """Yield the services of the processes that hold a TUN or TAP device of this network namespace."""
+    """Yield the services of the processes that hold a TUN or TAP device of this network namespace.
+
+    The descriptors come last: a container may have any number of them.
+    """
     own = _namespace(root / "proc/self")
     for folder in (root / "proc").glob("[0-9]*"):
-        try:
-            held = any(f"iff:\t{name}\n" in read_text(fd, _MOST) for fd in (folder / "fdinfo").iterdir())
-        except OSError:  # it has ended
-            continue
-        unit = _service(read_text(folder / "cgroup", _MOST)) if held and _namespace(folder) == own else ""
-        if unit:
+        unit = _service(read_text(folder / "cgroup", _MOST)) if _namespace(folder) == own else ""
+        if unit and _holds(folder, name):
             yield unit
+
+
+def _holds(process: Path, name: str) -> bool:
+    try:
+        return any(f"iff:\t{name}\n" in read_text(fd, _MOST) for fd in (process / "fdinfo").iterdir())
+    except OSError:  # it has ended
+        return False
 
 
 def _namespace(process: Path) -> str:

@@ -10,7 +10,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Sequence
 
-from fencer.guest.fields import items, mapping
+from fencer.guest.fields import items, mapping, seconds_at
 from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -45,6 +45,8 @@ class Lot(str, Enum):
 
 
 _TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""Source: apimachinery pkg/apis/meta/v1, Time: RFC 3339 in whole seconds of UTC."""
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
 STAYING = (Lot.MIRROR, Lot.DAEMON, Lot.FINISHED)
 """Whatever the options."""
@@ -77,6 +79,7 @@ class Pod:
         controller: Who would make it anew; empty: nobody.
         tolerates: A cordon does not keep it off.
         at_once: Its own grace period is none.
+        created_s: When it was created, by the API server's clock: seconds since 1970; None: not known.
     """
 
     uid: str
@@ -87,6 +90,7 @@ class Pod:
     controller: str = ""
     tolerates: bool = False
     at_once: bool = False
+    created_s: int | None = None
 
     def __str__(self) -> str:
         """As people and kubectl write it."""
@@ -107,10 +111,11 @@ def pod_of(body: Any, filters: Filters) -> Pod | None:
         namespace,
         name,
         _lot(meta, controller, volumes, str(status.get("phase")), filters),
-        claims=sum("persistentVolumeClaim" in volume for volume in volumes),
+        claims=sum("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in volumes),
         controller=f"{namespace}/{controller.get('kind')}/{controller.get('name')}" if controller else "",
         tolerates=any(_tolerates_cordon(mapping(one)) for one in items(spec.get("tolerations"))),
         at_once=spec.get("terminationGracePeriodSeconds") == 0,
+        created_s=seconds_at(meta.get("creationTimestamp"), _TIME),
     )
 
 

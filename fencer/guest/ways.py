@@ -93,8 +93,8 @@ def ways(facts: Facts) -> list[Way]:
 
 
 def lock_held(facts: Facts) -> bool:
-    """Whether the kubelet holds a lock that delays shutdowns."""
-    return any(lock.on_shutdown("delay") and lock.who == "kubelet" for lock in facts.logind.locks)
+    """Whether the kubelet holds a lock that delays shutdowns: root's, for any user may take its name."""
+    return any(it.on_shutdown("delay") and it.who == "kubelet" and not it.uid for it in facts.logind.locks)
 
 
 def drain_works(facts: Facts) -> bool:

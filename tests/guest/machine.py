@@ -50,6 +50,8 @@ class Machine:
         self.delay_us = "5000000"
         self.power_key = "poweroff"
         self.locks: list[tuple[str, str, str]] = []
+        self.uid = 0
+        """Of those who hold them."""
         self.systemd = "systemd 252 (252.39-1~deb12u2)"
         self.k3s_command = "argv[]=/usr/local/bin/k3s server ;"
         self.environment: list[str] = []
@@ -184,6 +186,9 @@ class Machine:
         if words == f"busctl get-property {_LOGIND} HandlePowerKey".split():
             return Ran(0, f's "{self.power_key}"\n')
         if words == f"busctl call {_LOGIND} ListInhibitors".split():
-            rows = (f'"{what}" "{who}" "needs \\"time\\"" "{mode}" 0 812' for what, who, mode in self.locks)
+            rows = (
+                f'"{what}" "{who}" "needs \\"time\\"" "{mode}" {self.uid} 812'
+                for what, who, mode in self.locks
+            )
             return Ran(0, f"a(ssssuu) {len(self.locks)} {' '.join(rows)}\n")
         return Ran(1, error=f"unknown: {words}")

@@ -50,9 +50,11 @@ def serving(authority: Authority, respond: Respond, names: tuple[str, ...] = ("1
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    """Answer a request."""
-    handler.send_response(status)
-    for name, value in {"Content-Length": str(len(body)), **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
+    """Answer a request; a header without a value is left out."""
+    handler.send_response_only(status)
+    always = {"Date": handler.date_time_string(), "Content-Length": str(len(body))}
+    for name, value in {**always, **headers}.items():
+        if value:
+            handler.send_header(name.replace("_", "-"), value)
     handler.end_headers()
     handler.wfile.write(body)

@@ -94,6 +94,21 @@ def test_any_answer_is_an_answer(
     assert (answer.status, answer.body, answer.retry_after_s) == (429, found, retry_after_s)
 
 
+@pytest.mark.parametrize(
+    ("date", "utc_s"),
+    [
+        ("Fri, 20 Nov 2026 10:00:00 GMT", 1_795_168_800),
+        ("Fri, 20 Nov 2026 10:00:00 +0000", None),
+        ("Mon, 30 Feb 2026 10:00:00 GMT", None),
+        ("9" * 400, None),
+        ("", None),
+    ],
+)
+def test_what_time_it_is_there(authority: Authority, date: str, utc_s: int | None) -> None:
+    with _serving(authority, lambda handler: send(handler, 200, b"{}", Date=date)) as access:
+        assert Api(access).ask("GET", "/", within_s=WITHIN_S).utc_s == utc_s
+
+
 class _Endless:
     """A server that sends on and on, until nobody takes it any more.
 

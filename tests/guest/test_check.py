@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from fencer.guest.facts import (
     Unit,
 )
 from fencer.guest.judge import Level, judge
+from fencer.guest.listen import held
 from fencer.guest.system import Ran
 from fencer.guest.ways import Outcome, ways
 from tests.controlplane.certificates import Authority
@@ -84,6 +85,7 @@ def _with(base: Facts, **parts: dict[str, object]) -> Facts:
         (replace(GRACEFUL, drain=GOOD.drain, systemd=219), ALL_DRAINED),
         (_with(GRACEFUL, logind={"locks": (Lock("other", "shutdown", "delay"),)}), ALL_UNTOLD),
         (_with(GRACEFUL, logind={"locks": (Lock("kubelet", "sleep", "delay"),)}), ALL_UNTOLD),
+        (_with(GRACEFUL, logind={"locks": (replace(LOCK, uid=1000),)}), ALL_UNTOLD),
         (replace(GRACEFUL, drain=GOOD.drain), BY_KUBELET),
         (
             replace(GRACEFUL, drain=GOOD.drain, systemd=247),
@@ -313,7 +315,23 @@ def test_a_reason_of_any_length_hides_no_lock_and_forges_none(machine: Machine) 
     facts = collect(
         machine.root, lambda words: Ran(0, told) if "ListInhibitors" in words else machine.run(words)
     )
-    assert facts.logind.locks == (Lock("a b", "sleep", "delay"), LOCK)
+    assert facts.logind.locks == (Lock("a b", "sleep", "delay", 1000), LOCK)
+
+
+def test_locks_that_could_not_be_heard_are_not_none(machine: Machine) -> None:
+    """One reason alone may be longer than what is heard of a command, and the kubelet's lock be behind it."""
+    trouble = "busctl: more than 1 MiB of output"
+
+    def run(words: Sequence[str]) -> Ran:
+        return Ran(None, error=trouble) if "ListInhibitors" in words else machine.run(words)
+
+    facts = collect(machine.root, run)
+    (found,) = [it for it in judge(facts) if it.subject == "graceful node shutdown"]
+    assert (found.level, found.text) == (
+        Level.WARN,
+        f"whether the kubelet holds its lock is not known: {trouble}",
+    )
+    assert held(run) == f"locks on shutdown: not known ({trouble})"
 
 
 def test_a_debian_guest_with_k3s_as_it_told_itself(machine: Machine) -> None:

@@ -47,6 +47,7 @@ class Cluster:
         refuse: What every eviction is answered with, if not that it is done.
         anew: Gives each evicted pod's successor.
         lost: So many answers to patches get lost; they are done all the same.
+        date: What its answers say of the time; empty: nothing.
     """
 
     def __init__(self, *pods: Json, anew: Callable[[Json], Json | None] = lambda _: None) -> None:
@@ -56,6 +57,7 @@ class Cluster:
         self.refuse: tuple[int, Json] | None = None
         self.anew = anew
         self.lost = 0
+        self.date = ""
         self.node: Json = {
             "metadata": {"name": "k8s-1", "uid": "n", "resourceVersion": "1", "annotations": {}},
             "spec": {},
@@ -94,7 +96,7 @@ class Cluster:
             status, answer = self.refuse or self.evict(url.path.split("/")[-2])
         elif url.path == "/api/v1/pods":
             answer = {"items": list(self.pods.values())}
-        send(handler, status, json.dumps(answer).encode())
+        send(handler, status, json.dumps(answer).encode(), Date=self.date)
 
     def change(self, meta: Json, spec: Json, manager: str) -> None:
         """Change the node; a field that gets another value is its setter's from then on."""
@@ -117,9 +119,10 @@ class Cluster:
         return 201, {"status": "Success"}
 
 
-def _pod(name: str, **spec: Any) -> Json:
-    owner = {"controller": True, "kind": "ReplicaSet", "name": "web"}
+def _pod(name: str, by: str = "web", created: str | None = None, **spec: Any) -> Json:
+    owner = {"controller": True, "kind": "ReplicaSet", "name": by}
     meta = {"name": name, "namespace": "shop", "uid": name, "ownerReferences": [owner]}
+    meta |= {"creationTimestamp": created} if created else {}
     return {"metadata": meta, "spec": {"volumes": [{"persistentVolumeClaim": {"claimName": name}}], **spec}}
 
 
@@ -160,7 +163,7 @@ def test_a_drain_ends_where_pods_are_bound_past_the_cordon(authority: Authority)
     with _node(authority, cluster) as client:
         assert drain(client, _plan(), said.append) == DONE, said
     assert sorted(cluster.evicted) == ["a", "ax", "b", "bx"]
-    assert "comes back: shop/axx is bound here again and again, past the cordon" in said
+    assert "comes back: shop/axx is bound here past the cordon" in said
     assert re.fullmatch(r"drained in \d+ s: 4 pods gone; 2 come back", said[-1])
 
 
@@ -172,6 +175,44 @@ def test_who_comes_later_and_may_be_elsewhere_is_evicted(authority: Authority) -
         assert drain(client, _plan(), said.append) == DONE, said
     assert cluster.evicted == ["a", "b"]
     assert said[-1].endswith("2 pods gone")
+
+
+DATE = "Fri, 20 Nov 2026 10:00:00 GMT"
+
+
+def test_all_that_were_on_their_way_are_evicted(authority: Authority) -> None:
+    """Of a controller that had none here at first: bound already, or with a volume that is waited for."""
+    others = iter(["web-1", "web-2", "web-3"])
+
+    def anew(pod: Json) -> Json | None:
+        late = pod["metadata"]["name"].startswith("web")
+        return None if late else _pod(next(others), "web", "2026-11-20T09:50:00Z")
+
+    cluster, said = Cluster(*(_pod(name, "db") for name in "abc"), anew=anew), list[str]()
+    cluster.date = DATE
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(), said.append) == DONE, said
+    assert sorted(cluster.evicted) == ["a", "b", "c", "web-1", "web-2", "web-3"]
+    assert said[-1].endswith(": 6 pods gone")
+
+
+@pytest.mark.parametrize(("second", "evicted"), [("05", 4), ("11", 1)], ids=["lagging", "past it"])
+def test_a_drain_ends_whatever_controllers_are_called(
+    authority: Authority, second: str, evicted: int
+) -> None:
+    """Whoever may make pods may name the node in them, and a controller of any name: Jobs of a task each."""
+
+    def anew(pod: Json) -> Json:
+        number = int(pod["metadata"]["name"]) + 1
+        return _pod(f"{number}", f"job-{number}", f"2026-11-20T10:00:{second if number < 4 else 11}Z")
+
+    cluster, said = Cluster(_pod("0", "job-0"), anew=anew), list[str]()
+    cluster.date = DATE
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(timeout_s=60), said.append) == DONE, said
+    assert cluster.evicted == [f"{number}" for number in range(evicted)]
+    assert f"comes back: shop/{evicted} is bound here past the cordon" in said
+    assert said[-1].endswith(f"{'1 pod' if evicted == 1 else f'{evicted} pods'} gone; 1 comes back")
 
 
 # -- whose cordon it is -----------------------------------------------------------------------------------
@@ -213,6 +254,36 @@ def test_a_cordon_of_somebody_else_is_nothing_that_is_taken_back(
         assert said[-1].endswith("1 still here")
         assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START, going_down=lambda: False) == DONE
     assert said[-1] == f"k8s-1 left as it is: cordoned by {by}, not by the drain in this guest"
+    assert (cluster.patches, cluster.unschedulable) == ([], True)
+
+
+UNREADABLE = [{"schema": 9}, {"schema": 1, "by": "drain", "bootID": 5, "since": "x"}]
+"""Notes of a newer fencer, and of whoever may write to the node."""
+
+
+@pytest.mark.parametrize("note", UNREADABLE)
+@pytest.mark.parametrize("shutdown", [True, False])
+def test_a_note_that_cannot_be_read_and_tells_of_no_cordon_is_written_anew(
+    authority: Authority, note: Json, shutdown: bool
+) -> None:
+    """`kubectl uncordon` leaves it standing. A cordon beside it would be nobody's: it would stay for good."""
+    cluster, said = Cluster(), list[str]()
+    cluster.node["metadata"]["annotations"] = {CORDON: json.dumps(note)}
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=shutdown), said.append) == DONE
+        assert said[0] == "k8s-1 cordoned"
+        assert (cluster.note.boot_id, cluster.note.shutdown) == (BOOT, shutdown)
+        assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
+    assert not cluster.unschedulable
+
+
+@pytest.mark.parametrize("note", UNREADABLE)
+def test_a_cordon_whose_note_cannot_be_read_stays_as_it_is(authority: Authority, note: Json) -> None:
+    cluster, said = Cluster().cordoned("fencer-guest", note), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(), said.append) == DONE
+        assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
+    assert said[0] == "k8s-1 is cordoned already, by fencer: that stays as it is"
     assert (cluster.patches, cluster.unschedulable) == ([], True)
 
 

@@ -5,7 +5,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from fencer.guest.facts import DRAIN_UNIT
 from fencer.guest.listen import Ear, Queue, held, monitor
 from fencer.guest.system import Ran
 from tests.guest.machine import Machine
+from tests.guest.speaker import LOGIND, Speaker
 from tests.support import missing_real_part
 
 SAID = {
@@ -62,7 +65,9 @@ The name org.freedesktop.login1 is owned by :1.4
 }
 BUS = """\
 <busconfig><type>system</type><listen>unix:path={}/bus</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/></policy>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
+<allow own="*"/>
+<deny send_interface="org.freedesktop.login1.Manager" send_type="method_call"/></policy>
 </busconfig>
 """
 
@@ -124,6 +129,8 @@ def test_the_locks_in_force_are_told(tmp_path: Path) -> None:
     assert held(machine.run) == "locks on shutdown: none"
     machine.locks = [("sleep", "NetworkManager", "delay"), ("shutdown:sleep", "kubelet", "delay")]
     assert held(machine.run) == "locks on shutdown: kubelet (delay)"
+    machine.uid = 1000
+    assert held(machine.run) == "locks on shutdown: kubelet (delay, of user 1000)"
 
 
 # -- on a real bus ----------------------------------------------------------------------------------------
@@ -132,7 +139,7 @@ def test_the_locks_in_force_are_told(tmp_path: Path) -> None:
 @pytest.fixture
 def bus(tmp_path: Path) -> Iterator[str]:
     """A message bus of our own; its address."""
-    if shutil.which("dbus-daemon") is None or shutil.which("dbus-send") is None:
+    if shutil.which("dbus-daemon") is None:
         missing_real_part("nothing is heard on a real bus: no dbus-daemon; apt-get install dbus")
     config = tmp_path / "bus.conf"
     config.write_text(BUS.format(tmp_path))
@@ -143,35 +150,76 @@ def bus(tmp_path: Path) -> Iterator[str]:
         daemon.terminate()
 
 
-@pytest.mark.parametrize("by", ["busctl", "dbus-monitor"])
-def test_it_hears_what_is_announced_until_it_is_stopped(bus: str, tmp_path: Path, by: str) -> None:
+MONITORS = pytest.mark.parametrize("by", ["busctl", "dbus-monitor", "gdbus"])
+
+
+@MONITORS
+def test_it_hears_what_logind_announces_until_it_is_stopped(bus: str, tmp_path: Path, by: str) -> None:
     """Each line as it comes; Ctrl-C ends it, and the exit code tells whether there was one."""
+    with closing(Speaker(bus, LOGIND)) as logind, _listening(bus, tmp_path, by) as listening:
+        line = _first_heard(listening, logind, down=True)
+        assert "  PrepareForShutdown true; locks on shutdown: " in line
+        listening.send_signal(signal.SIGINT)
+        rest = list(_lines(listening))
+    assert rest[-1].endswith("  a shutdown was announced\n")
+    assert listening.returncode == 0
+
+
+@MONITORS
+def test_nobody_but_logind_announces_a_shutdown(bus: str, tmp_path: Path, by: str) -> None:
+    """The system bus lets every user of the machine send signals, whatever they are called."""
+    with closing(Speaker(bus, LOGIND)) as logind, _listening(bus, tmp_path, by) as listening:
+        _first_heard(listening, logind, down=False)
+        logind.announce(down=True)
+        assert any("PrepareForShutdown true" in line for line in _lines(listening)), "all before is heard"
+        with closing(Speaker(bus)) as stranger:
+            stranger.announce(down=False)
+        logind.announce("/elsewhere", down=False)
+        logind.announce(down=True)
+        assert "PrepareForShutdown true" in next(_lines(listening))
+
+
+def _lines(listening: "subprocess.Popen[str]") -> Iterator[str]:
+    assert listening.stdout is not None
+    return iter(listening.stdout.readline, "")
+
+
+def _first_heard(listening: "subprocess.Popen[str]", logind: Speaker, *, down: bool) -> str:
+    """Announce until it is heard, for the monitor may not listen yet; give what was heard."""
+    heard = threading.Event()
+
+    def announce() -> None:
+        while not heard.wait(0.05):
+            logind.announce(down=down)
+
+    announcing = threading.Thread(target=announce)
+    announcing.start()
+    try:
+        return next(_lines(listening))
+    finally:
+        heard.set()
+        announcing.join()
+
+
+@contextmanager
+def _listening(bus: str, folder: Path, by: str) -> Iterator["subprocess.Popen[str]"]:
+    """Listen by one of the monitors."""
     found = shutil.which(by)
     if found is None:
-        missing_real_part(f"nothing is heard by {by}: it is not here; apt-get install dbus systemd")
-    only = tmp_path / "bin"
+        what = "dbus systemd libglib2.0-bin"
+        missing_real_part(f"nothing is heard by {by}: it is not here; apt-get install {what}")
+    only = folder / "bin"
     only.mkdir()
     for name in (by, "systemctl"):
         (only / name).symlink_to(shutil.which(name) or "/nowhere")
     environment = {**os.environ, "PATH": str(only), "DBUS_SYSTEM_BUS_ADDRESS": bus}
     command = [sys.executable, "-m", "fencer.guest", "check", "--listen", "--timeout", "60"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as listening:
-        assert listening.stdout is not None
-        assert f"listening by {by}; " in listening.stdout.readline()
-        for line in _announced(bus, listening.stdout):
-            assert "  PrepareForShutdown true; locks on shutdown: none" in line
-        listening.send_signal(signal.SIGINT)
-        rest = listening.stdout.read()
-    assert ("  a shutdown was announced\n" in rest, listening.returncode) == (True, 0)
-
-
-def _announced(bus: str, lines: Iterator[str]) -> Iterator[str]:
-    """Announce a shutdown until it is heard, for the monitor may not listen yet; yield what was heard."""
-    send = ["dbus-send", f"--bus={bus}", "--type=signal", "/org/freedesktop/login1"]
-    send += ["org.freedesktop.login1.Manager.PrepareForShutdown", "boolean:true"]
-    with subprocess.Popen(["sh", "-c", 'while "$@"; do :; done', "sh", *send]) as sender:
-        yield next(lines)
-        sender.kill()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert f"listening by {by}; " in next(_lines(process))
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_bus_that_is_not_there_is_told(tmp_path: Path) -> None:

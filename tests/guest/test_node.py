@@ -45,8 +45,16 @@ def _list(pods: list[dict[str, object]]) -> Pages:
 
 
 @contextmanager
-def _client(authority: Authority, pages: Pages) -> Iterator[tuple[NodeClient, list[tuple[int, int]]]]:
-    """Serve lists; give the client, and what it has asked for: where to begin, and how many."""
+def _client(
+    authority: Authority, pages: Pages, date: str = ""
+) -> Iterator[tuple[NodeClient, list[tuple[int, int]]]]:
+    """Serve lists; give the client, and what it has asked for: where to begin, and how many.
+
+    Args:
+        authority: Who signs the server's certificate.
+        pages: Answers a list.
+        date: Of an answer; `{}` stands for how many have been asked for.
+    """
     asked: list[tuple[int, int]] = []
 
     def respond(handler: BaseHTTPRequestHandler) -> None:
@@ -54,7 +62,7 @@ def _client(authority: Authority, pages: Pages) -> Iterator[tuple[NodeClient, li
         assert query["fieldSelector"] == ["spec.nodeName=k8s-1"]
         asked.append((int(query.get("continue", ["0"])[0]), int(query.get("limit", ["0"])[0])))
         status, body = pages(*asked[-1])
-        send(handler, status, json.dumps(body, separators=(",", ":")).encode())
+        send(handler, status, json.dumps(body, separators=(",", ":")).encode(), Date=date.format(len(asked)))
 
     with serving(authority, respond) as port:
         access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
@@ -85,7 +93,7 @@ def test_a_pod_without_grace_is_not_forgotten_before_it_has_ended(
 
 
 def _names(client: NodeClient) -> list[str]:
-    return [pod.name for pod in client.pods(Filters())]
+    return [pod.name for pod in client.pods(Filters()).pods]
 
 
 def test_pods_come_in_pages(authority: Authority) -> None:
@@ -125,6 +133,20 @@ def test_a_list_that_expires_begins_anew(authority: Authority) -> None:
 
     with _client(authority, page) as (client, _):
         assert _names(client) == [f"pod-{number}" for number in range(1, 45)]
+
+
+def test_a_list_is_as_old_as_its_first_page(authority: Authority) -> None:
+    """What comes to the node while it is read is not in it; of one that began anew the later one counts."""
+    pods, expired = [_pod(number) for number in range(45)], [True]
+
+    def page(start: int, limit: int) -> tuple[int, dict[str, object]]:
+        return (
+            (410, dict(EXPIRED)) if start == 20 and expired and expired.pop() else _list(pods)(start, limit)
+        )
+
+    with _client(authority, page, "Thu, 01 Jan 1970 00:00:{:02} GMT") as (client, asked):
+        found = client.pods(Filters())
+    assert (len(found.pods), len(asked), found.utc_s) == (45, 5, 3)
 
 
 def test_a_list_that_always_expires_is_given_up(authority: Authority) -> None:

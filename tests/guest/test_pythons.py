@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -11,14 +12,13 @@ from fencer.guest import build, pythons
 from fencer.guest.collect import collect
 from fencer.guest.errors import Unusable
 from fencer.guest.judge import judge
-from fencer.guest.system import Ran
+from fencer.guest.system import Ran, Run
 from tests.guest.machine import Machine
 
 
 def _link(root: Path, name: str, target: str) -> None:
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to(target)
+    Machine(root).folder((root / name).parent)
+    (root / name).symlink_to(target)
 
 
 def test_the_one_that_runs_install_is_named() -> None:
@@ -51,6 +51,32 @@ def test_so_is_a_link_to_one(tmp_path: Path) -> None:
     _link(tmp_path, "usr/local/bin/python3.12", str(tmp_path / "root/.local/share/uv/python3.12"))
     with pytest.raises(Unusable, match=r"/usr/local/bin/python3\.12 lies where"):
         pythons.lasting("/usr/local/bin/python3.12", tmp_path)
+
+
+@pytest.mark.parametrize("open_to_all", ["srv/py", "srv/py/python3.12"])
+def test_one_that_others_than_root_may_change_is_refused(tmp_path: Path, open_to_all: str) -> None:
+    """Root would run at every boot what anybody puts there."""
+    machine = Machine(tmp_path)
+    machine.write("srv/py/python3.12", "")
+    _link(tmp_path, "usr/local/bin/python3.12", "/srv/py/python3.12")
+    assert pythons.lasting("/usr/local/bin/python3.12", tmp_path) == "/usr/local/bin/python3.12"
+    (tmp_path / open_to_all).chmod(0o777)
+    with pytest.raises(Unusable, match=f"others than root may change .*{open_to_all} has owner .* mode 0777"):
+        pythons.lasting("/usr/local/bin/python3.12", tmp_path)
+
+
+def test_check_does_not_run_what_others_than_root_may_change(tmp_path: Path) -> None:
+    machine, ran = Machine(tmp_path), list[Sequence[str]]()
+    machine.write("usr/local/bin/fencer-guest", "#!/srv/py/python3.12\nPK")
+    machine.write("srv/py/python3.12", "").parent.chmod(0o777)
+
+    def run(command: Sequence[str]) -> Ran:
+        ran.append(command)
+        return machine.run(command)
+
+    level, text = _told(machine, run)
+    assert (level, "others than root may change what is read here" in text) == ("FAIL", True)
+    assert not [command for command in ran if "fencer-guest" in command[0]]
 
 
 def test_of_a_virtual_environment_it_is_the_one_that_that_was_made_from() -> None:
@@ -129,8 +155,8 @@ def test_check_runs_what_the_units_run(tmp_path: Path, ran: Ran, trouble: str) -
     assert trouble in text
 
 
-def _told(machine: Machine) -> tuple[str, str]:
-    found = judge(collect(machine.root, machine.run, node="k8s-1"))
+def _told(machine: Machine, run: Run | None = None) -> tuple[str, str]:
+    found = judge(collect(machine.root, run or machine.run, node="k8s-1"))
     ((level, text),) = [(it.level.value, it.text) for it in found if it.subject == "program"]
     return level, text
 

@@ -1,6 +1,7 @@
 """What a drain needs until it is over, and stops beside it unless it is ordered after that."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +160,26 @@ def test_who_holds_a_device_of_that_name_elsewhere_is_not_believed(
         (machine.root / "proc/700/ns/net").symlink_to(network)
     ((level, text),) = _named(machine)
     assert (level, "which unit brings it up was not found" in text) == ("warn", True)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("cgroup", "network"),
+    [
+        ("0::/kubepods.slice/cri-containerd-1.scope\n", "net:[4026531840]"),
+        (f"0::/system.slice/{VPN}\n", "net:[4026532000]"),
+    ],
+    ids=["a pod's", "of another network"],
+)
+def test_no_descriptors_are_read_of_who_cannot_be_it(machine: Machine, cgroup: str, network: str) -> None:
+    """A container may have a million of them, and many processes; one of these would never be read."""
+    _tun(machine)
+    machine.tun("tun0", 600, cgroup, network)
+    endless = machine.root / "proc/600/fdinfo/7"
+    endless.unlink()
+    os.mkfifo(endless)
+    ((level, text),) = _named(machine)
+    assert (level, VPN in text) == ("FAIL", True)
 
 
 def test_a_unit_named_by_hand_is_kept_and_quietens_the_warning(machine: Machine) -> None:

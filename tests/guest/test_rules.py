@@ -1,8 +1,10 @@
 """The rules of the guest's drain, by the table that the agent's drain is held to as well."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fencer.guest.evictions import Evictions
+from fencer.guest.evictions import LAG_S, Evictions
 from fencer.guest.notes import CORDON, MARK, OUT_OF_SERVICE, own_node
 from fencer.guest.rules import (
     RETRY_AT_MOST_S,
@@ -44,6 +46,37 @@ def test_whose_own_grace_would_leave_its_containers_behind(spec: dict[str, objec
     pod = pod_of(body, Filters())
     assert pod is not None
     assert pod.at_once is at_once
+
+
+def test_which_volumes_a_pod_claims() -> None:
+    """A generic ephemeral one is a claim as well: the kubelet reports it in use while the pod is there."""
+    kinds = ({"persistentVolumeClaim": {"claimName": "a"}}, {"ephemeral": {}}, {"emptyDir": {}})
+    volumes = [{"name": f"{number}", **kind} for number, kind in enumerate(kinds)]
+    body = {"metadata": {"uid": "u", "namespace": "shop", "name": "db-0"}, "spec": {"volumes": volumes}}
+    pod = pod_of(body, Filters())
+    assert pod is not None
+    assert pod.claims == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "created_s"),
+    [
+        ("2026-11-20T10:00:00Z", 1_795_168_800),
+        ("1970-01-01T00:00:00Z", 0),
+        ("9999-12-31T23:59:59Z", 253_402_300_799),
+        ("2026-11-20T10:00:00", None),
+        ("2026-02-30T10:00:00Z", None),
+        ("", None),
+        (None, None),
+        (7, None),
+        ({}, None),
+    ],
+)
+def test_when_a_pod_was_created(told: object, created_s: int | None) -> None:
+    body = {"metadata": {"uid": "u", "namespace": "shop", "name": "db-0", "creationTimestamp": told}}
+    pod = pod_of(body, Filters())
+    assert pod is not None
+    assert pod.created_s == created_s
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)
@@ -158,8 +191,16 @@ def test_the_longest_waiting_is_asked_first() -> None:
 # -- who comes later --------------------------------------------------------------------------------------
 
 
-def _later(name: str, *, tolerates: bool = False, controller: str = "rs", lot: Lot = Lot.EVICT) -> Pod:
-    return Pod(f"uid-{name}", "shop", name, lot, claims=1, controller=controller, tolerates=tolerates)
+def _later(
+    name: str,
+    *,
+    tolerates: bool = False,
+    controller: str = "rs",
+    lot: Lot = Lot.EVICT,
+    created_s: int | None = None,
+) -> Pod:
+    uid = f"uid-{name}"
+    return Pod(uid, "shop", name, lot, 1, controller, tolerates=tolerates, created_s=created_s)
 
 
 def _evicted(state: Evictions) -> list[str]:
@@ -235,7 +276,7 @@ def test_a_controller_that_binds_its_pods_past_the_cordon_ends_no_sooner_than_th
     assert len(evicted) - 1 == at_the_start + max(at_the_start, 1)
     assert state.done
     assert [(str(pod), why) for pod, why in told] == [
-        (f"shop/{there[0].name}", "is bound here again and again, past the cordon")
+        (f"shop/{there[0].name}", "is bound here past the cordon")
     ]
     assert list(state.returning.values()) == there
 
@@ -246,6 +287,69 @@ def test_each_controller_has_its_own_measure() -> None:
     _evicted(state)
     state.saw([_later("c", controller="rs"), _later("d", controller="db")])
     assert sorted(_evicted(state)) == ["c", "d"]
+
+
+SINCE_S = 1_800_000_000
+
+
+@pytest.mark.parametrize(
+    ("after_s", "since_s", "evicted"),
+    [
+        (-600, SINCE_S, "abc"),
+        (0, SINCE_S, "abc"),
+        (1, SINCE_S, "a"),
+        (LAG_S, SINCE_S, "a"),
+        (LAG_S + 1, SINCE_S, ""),
+        (None, SINCE_S, "a"),
+        (-600, None, "a"),
+        (LAG_S + 1, None, "a"),
+    ],
+)
+def test_when_a_later_pod_was_created_tells_whether_it_was_on_its_way(
+    after_s: int | None, since_s: int | None, evicted: str
+) -> None:
+    """Three of a controller that had none here: all, one for a cache that lags, or none of them go."""
+    state, created_s = Evictions(), None if after_s is None else SINCE_S + after_s
+    state.saw([], since_s)
+    later = [_later(name, created_s=created_s) for name in "abc"]
+    told = state.saw(later, SINCE_S + 3600)
+    assert [pod for pod, _ in told] == later[len(evicted) :]
+    assert {why for _, why in told} <= {"is bound here past the cordon"}
+    assert _evicted(state) == list(evicted)
+
+
+def test_who_was_on_its_way_takes_nobody_elses_place() -> None:
+    state = Evictions()
+    state.saw([], SINCE_S)
+    early, lagging = _later("a", created_s=SINCE_S), _later("b", created_s=SINCE_S + 1)
+    assert state.saw([early]) == []
+    assert state.saw([early, lagging]) == []
+    assert _evicted(state) == ["a", "b"]
+
+
+def test_who_tolerates_the_cordon_is_left_whenever_it_was_created() -> None:
+    state, pod = Evictions(), _later("a", tolerates=True, created_s=SINCE_S - 600)
+    state.saw([], SINCE_S)
+    assert state.saw([pod]) == [(pod, "tolerates the cordon")]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(-20, 40), st.sampled_from("abcd")), max_size=4), max_size=12))
+def test_whoever_makes_pods_for_ever_is_not_evicted_for_ever(looks: list[list[tuple[int, str]]]) -> None:
+    """Under one name or ever new ones: nothing goes that was made `LAG_S` after the drain began."""
+    state, there = Evictions(), [_later("first")]
+    state.saw(there, SINCE_S)
+    for number, look in enumerate(looks):
+        made = [
+            _later(f"{number}-{at}", controller=f"{by}{number if by in 'ab' else ''}", created_s=SINCE_S + s)
+            for at, (s, by) in enumerate(look)
+        ]
+        gone = _evicted(state)
+        there = [pod for pod in there if pod.name not in gone] + made
+        state.saw(there)
+        assert all((pod.created_s or 0) - SINCE_S <= LAG_S for pod in state.due(0))
+    _evicted(state)
+    state.saw(list(state.returning.values()))
+    assert state.done
 
 
 def test_who_was_let_in_is_waited_for_until_it_is_gone() -> None:

@@ -388,7 +388,7 @@ def test_where_the_first_is_gone_the_next_is_asked_from_then_on(
     port = running(other)
     client = _client(authority, said, closed, closed, port)
     assert client.read(WITHIN_S).name == "k8s-1"
-    assert client.pods(Filters()) == []
+    assert client.pods(Filters()).pods == []
     assert client.evict(POD).meaning is Meaning.GOING
     assert other.asked == [NODE, PODS, EVICTION]
     assert said == [
@@ -430,7 +430,7 @@ def test_it_moves_in_the_middle_of_a_list(authority: Authority, running: Callabl
     client = _client(authority, [], running(own), running(other))
     client.read(WITHIN_S)
     own.status = 503
-    assert client.pods(Filters()) == []
+    assert client.pods(Filters()).pods == []
     assert (own.asked, other.asked) == ([NODE, PODS], [NODE, PODS])
 
 
