@@ -442,8 +442,8 @@ class Cluster(Protocol):
         """
         ...
 
-    def cordon(self, node: NodeView, cordon: Cordon | None) -> None:
-        """Cordon the node and note that it was us, guarded; without `cordon` the note there stays as it is.
+    def cordon(self, node: NodeView, cordon: Cordon) -> None:
+        """Cordon the node and note that it was us, guarded.
 
         Raises:
             As `bind`.

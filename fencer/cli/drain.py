@@ -191,16 +191,22 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
     took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
     which, stay = listing(tools.names), "It stays" if len(turns) == 1 else "They stay"
-    tell(
-        f"drained in {took}: {which}. {stay} cordoned; {clean(tools.way_back(*tools.names))} takes that off."
-    )
+    tell(f"drained in {took}: {which}. {stay} cordoned. Back with {clean(way_back(tools, turns))}.")
+
+
+def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
+    """Return the commands that take cordons off: `fencer start` for fencer's own of nodes with a guest."""
+    names = [turn.node.name for turn in turns]
+    ours = [turn.node.name for turn in turns if turn.drain.cordoned and tools.bound(turn.node.name)]
+    ways = (("fencer start", ours), ("kubectl uncordon", [name for name in names if name not in ours]))
+    return " and ".join(f"`{command} {' '.join(whom)}`" for command, whom in ways if whom)
 
 
 def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
     """Say for each node how it stands, and the command that goes on or takes it back."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
-        back = tools.way_back(name)
+        back = way_back(tools, [turn])
         if drain.over and not drain.failed:
             yield f"{name}: drained, and cordoned; {back} takes that back."
         elif turn.given_back and not drain.failed:
@@ -210,10 +216,12 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
         elif drain.cordoned:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
-                f"{name}: {word}{why}; it is cordoned, {drain.progress()}. `fencer drain {name}` goes on, "
-                f"{back} takes it back."
+                f"{name}: {word}{why}; it is cordoned, {drain.progress()}. The same command goes on, {back} "
+                "takes it back."
             )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"
+        elif drain.own is not None:
+            yield f"{name}: {word}; whether it is cordoned is not known, no answer came: {back} ends that."
         else:
             yield f"{name}: not begun; nothing was changed."

@@ -9,10 +9,12 @@ from fencer.cli.planned import Tools, give_up
 from fencer.cli.render import clean, listing, paragraph, say
 from fencer.core.drain import Filters
 from fencer.core.inventory import Inventory, Look, Machine, Tenant
+from fencer.core.model import PowerState
 from fencer.core.plan.case import Terms
 from fencer.core.plan.endless import endless
 from fencer.core.plan.words import Finding
 
+ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
@@ -43,7 +45,9 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
         for pod in tools.looker.observer.api(lambda name=name: tools.parts.cluster.pods(name))  # type: ignore[misc]
     ]
     nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
-    found = endless(tools.names, Inventory(nodes, Look(tuple(pods)), budgets), Terms(filters))
+    seen = Inventory(nodes, Look(tuple(pods)), budgets)
+    asleep = {name: state.value for name in tools.names if (state := tools.power(name)) in ASLEEP}
+    found = endless(tools.names, seen, Terms(filters), asleep)
     for finding in found:
         for line in paragraph(clean(_told(finding)), indent=2):
             say(line)
@@ -55,4 +59,4 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
 def _told(finding: Finding) -> str:
     pods = f" ({listing(finding.pods)})" if finding.pods and finding.pods != (finding.about,) else ""
     way = f"; try: {finding.way}" if finding.way else ""
-    return f"{finding.about}{pods}: {finding.text}{way}."
+    return f"{finding.what}: {finding.about}{pods}: {finding.text}{way}."

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh])")
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -32,6 +36,26 @@ dry_run_option: Decorator = click.option(
 yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
+class Seconds(click.ParamType[float]):
+    """Seconds, as a number or as kubectl writes them: ``60``, ``60s``, ``5m``, ``1h30m``."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        """Read what was typed; see `click.ParamType.convert`."""
+        if not isinstance(value, str):
+            return value
+        parts = _DURATION.findall(value)
+        if parts and "".join(number + unit for number, unit in parts) == value:
+            return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time: seconds, such as 60, or 60s, 5m, 1h30m", param, context)
+
+
 def timeout_option(default_s: int) -> Decorator:
     """Return the option for how long to wait.
 
@@ -41,7 +65,7 @@ def timeout_option(default_s: int) -> Decorator:
     return click.option(
         "--timeout",
         "timeout_s",
-        type=float,
+        type=Seconds(),
         callback=_not_negative,
         default=default_s,
         show_default=True,

@@ -17,9 +17,10 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
 from fencer.core.inventory import Budget, Look
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Action, Decision, NodeView, PowerState
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
+from fencer.core.rung import Subject
 from fencer.core.text import age
 from fencer.errors import ClusterError, ConfigError
 from fencer.ports import Reporter
@@ -33,7 +34,6 @@ from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
-NO_GUEST = "no guest"
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
 
@@ -160,15 +160,20 @@ class Tools:
 
     def guest(self, name: str) -> str:
         """Return a node's guest and its state, in words."""
-        observation = self.looker.observer.observation(self.scene, self.node(name))
-        subject = subject_of(observation)
-        return NO_GUEST if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
+        subject = self._subject(name)
+        return "no guest" if subject is None else f"{subject.evidence.guest}: {subject.power_state}"
 
-    def way_back(self, *names: str) -> str:
-        """Return the commands that take nodes' cordons off; `fencer start` is for those with a guest."""
-        bound = [name for name in names if self.guest(name) != NO_GUEST]
-        ways = (("fencer start", bound), ("kubectl uncordon", [name for name in names if name not in bound]))
-        return " and ".join(f"`{command} {' '.join(whom)}`" for command, whom in ways if whom)
+    def bound(self, name: str) -> bool:
+        """Whether a guest is the node, so that `fencer start` does not refuse it."""
+        return self._subject(name) is not None
+
+    def power(self, name: str) -> PowerState | None:
+        """Return how a node's guest was first read; None: it has none."""
+        subject = self._subject(name)
+        return None if subject is None else subject.power_state
+
+    def _subject(self, name: str) -> Subject | None:
+        return subject_of(self.looker.observer.observation(self.scene, self.node(name)))
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:

@@ -28,12 +28,13 @@ from fencer.cli.planned import (
 )
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
-from fencer.core.model import Intent, Verdict, Word
+from fencer.core.model import Intent, PowerState, Verdict, Word
 from fencer.core.ordering import beyond_quorum, in_order
 from fencer.core.reasons import change, says
 from fencer.core.text import age
 from fencer.runtime.drain import DrainOptions
 from fencer.runtime.planned import Campaign, Replacements
+from fencer.runtime.reconcile import Judged
 from fencer.runtime.turns import ShutdownOptions, ShutdownTurn
 
 DRAINS = ("agent", "guest", "none")
@@ -192,14 +193,25 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
         if turn.over and not turn.failed:
             yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
-            for line in standing(tools, [turn.draining], word):
-                yield line.replace("`fencer drain ", "`fencer shutdown ")
+            yield from standing(tools, [turn.draining], word)
         elif turn.judged is None:
             yield f"{name}: not begun; nothing was changed."
         else:
             why = turn.failed or says(turn.judged.decision)
             drained = "; it is drained and cordoned" if turn.draining is not None else ""
-            yield (
-                f"{name}: {word}: {why}{drained}. `fencer shutdown {name}` goes on, --stop-after cuts its "
-                f"power, `fencer start {name}` takes it back."
-            )
+            yield f"{name}: {word}: {why}{drained}. {_what_helps(turn.judged, name)}"
+
+
+def _what_helps(judged: Judged, name: str) -> str:
+    """Name the commands that go on or take it back, of a guest whose shutdown is under way."""
+    evidence = judged.observation.evidence
+    if (
+        evidence is not None
+        and evidence.power_state is PowerState.RUNNING
+        and judged.observation.asked_s is not None
+    ):
+        return (
+            "It was asked to shut down, and may do so yet: once it is off, "
+            f"`fencer start {name}` brings it back. The same command goes on; --stop-after cuts its power."
+        )
+    return f"The same command goes on, `fencer start {name}` takes it back."

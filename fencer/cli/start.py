@@ -79,7 +79,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
         lines = [f"{name}: refused: {says(decision)}. What would change this: {change(decision)}."]
         if cordoned_by_drain(node):
             lines.append(f"Its cordon alone: `kubectl uncordon {name}`.")
-        give_up(lines)
+        give_up([*lines, "Nothing was changed."])
     steps = []
     evidence = judged.observation.evidence
     if evidence is not None and evidence.power_state is PowerState.STOPPED:
@@ -89,7 +89,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
     if cordoned_by_drain(node):
         steps.append("uncordoned when it is Ready")
     elif node.unschedulable:
-        steps.append("left cordoned, for that is not fencer's")
+        steps.append("left cordoned: the cordon is not fencer's")
     text = ", ".join(steps) or "looked at: it is to run and to be Ready"
     yield from paragraph(f"{clean(name)} will be {text}.", indent=2)
 

@@ -181,7 +181,7 @@ class KubernetesCluster:
         """See `Cluster.forget_mark`."""
         self._patch_node("forget the mark of", node, patches.forget_mark(node))
 
-    def cordon(self, node: NodeView, cordon: Cordon | None) -> None:
+    def cordon(self, node: NodeView, cordon: Cordon) -> None:
         """See `Cluster.cordon`."""
         self._patch_node("cordon", node, patches.cordon(node, cordon))
 

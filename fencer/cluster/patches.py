@@ -65,10 +65,9 @@ def forget_mark(node: NodeView) -> Body:
     return _node(node, {keys.MARK: None, keys.APPLIED_BY: None, keys.INCIDENT: None})
 
 
-def cordon(node: NodeView, cordon: Cordon | None) -> Body:
-    """Cordon the node and say that it was us; without `cordon`, the note beside it stays as it is."""
-    notes = {} if cordon is None else {keys.CORDON: keys.write_cordon(cordon)}
-    return _node(node, notes, unschedulable=True)
+def cordon(node: NodeView, cordon: Cordon) -> Body:
+    """Cordon the node and say that it was us."""
+    return _node(node, {keys.CORDON: keys.write_cordon(cordon)}, unschedulable=True)
 
 
 def uncordon(node: NodeView) -> Body:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fencer.core.evictions import Evictions
-from fencer.core.model import AttachmentView, Cordon, CordonNode, NodeView, PodView, Unreadable
+from fencer.core.model import AttachmentView, Cordon, CordonNode, NodeView, PodView
 from fencer.core.pods import bound_to_node
 
 DRAIN = "drain"
@@ -116,7 +116,8 @@ def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
 def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> CordonNode | None:
     """Return how to cordon a node that is to be drained; None: it is cordoned, and stays as it is.
 
-    A cordon that the agent would take off in the midst of it is taken over.
+    A cordon that the agent would take off in the midst of it is taken over. A note beside no cordon is about
+    nothing, and overwritten, whoever can read it.
 
     Args:
         node: The node.
@@ -126,8 +127,6 @@ def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> Cord
     """
     if node.unschedulable and passing_cordon(node) is None:
         return None
-    if isinstance(node.cordon, Unreadable):
-        return CordonNode(None)
     return CordonNode(Cordon(by, node.boot_id, utc, run))
 
 

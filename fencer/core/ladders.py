@@ -148,11 +148,13 @@ STOP_OLD_MEMORY = acting(
 """A guest that came back with its old memory is stopped again at once, where the operator wants that."""
 
 KNOWN: Rungs = (("proven", fence.proven), ("fresh", proof.fresh))
+ALLOWED: Rungs = (("power rights", consent.may_power),)
+"""By hand it comes first: a person is told before a node is drained for a shutdown that is refused."""
 ASK = Ladder(
     (
+        *ALLOWED,
         *KNOWN,
         ("running", shutdown.running),
-        ("power rights", consent.may_power),
         ("quorum", consent.quorate_without),
         ("not asked", shutdown.not_asked),
         ("settled", proof.settled),
@@ -174,11 +176,11 @@ CUT = Ladder(
 CONFIRM = Ladder((("proven", fence.proven), ("silent", fence.silent_if_unproven), *PROOF), shutdown.confirmed)
 
 UP: Rungs = (
+    *ALLOWED,
     *KNOWN,
     ("startable", start.startable),
     ("silent", fence.silent_if_unproven),
     ("not started", start.not_started),
-    ("power rights", consent.may_power),
     ("settled", proof.settled),
 )
 POWER_ON = Ladder((("unfenced", start.unfenced), *UP), start.power_on)

@@ -932,8 +932,7 @@ class ForgetMark:
 class CordonNode:
     """Keep new pods off the node."""
 
-    cordon: Cordon | None
-    """None: the note beside it is of another fencer and stays; only a person takes that cordon off."""
+    cordon: Cordon
 
 
 @dataclass(frozen=True, slots=True)

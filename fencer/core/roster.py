@@ -11,21 +11,28 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fencer.core.model import PodView
+from fencer.core.pods import seconds_between
 
 TOLERATES = "tolerates the cordon"
-BOUND_AGAIN = "is bound here again and again, past the cordon"
+BOUND_PAST = "is bound here past the cordon"
+LAG_S = 10.0
+"""So long a scheduler may go by a Node as it was before the cordon. Ours was milliseconds late."""
 
 
 class Roster:
     """The pods of one drain.
+
+    Args:
+        since_utc: When it began, by the API server's clock.
 
     Attributes:
         returned: Later pods that are left where they are, each with why: UID → pod and reason. Those that are
             on the node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, since_utc: str) -> None:
         self.returned: dict[str, tuple[PodView, str]] = {}
+        self._since_utc = since_utc
         self._known: set[str] = set()
         self._chances: Counter[tuple[str, str]] = Counter()
         self._fixed = False
@@ -33,8 +40,9 @@ class Roster:
     def mine(self, pods: Iterable[PodView]) -> tuple[PodView, ...]:
         """Return those that the drain moves; the first call fixes whom.
 
-        Of one controller as many later pods are moved as it had at first, and one at least: who was on the
-        way comes once, who is bound here past the scheduler comes as often as it is moved.
+        Who was made before the drain began was on the way, and is moved. Who is made long after it was bound
+        past the scheduler, and so is the next one. In between that cannot be told: of one controller as many
+        are moved as it had at first, and one at least.
 
         Args:
             pods: On the node now, without those that a drain leaves anyway.
@@ -54,12 +62,12 @@ class Roster:
 
     def _meet(self, pod: PodView) -> None:
         """Decide about a pod that came later."""
-        family = _family(pod)
+        family, age_s = _family(pod), seconds_between(self._since_utc, pod.created_utc)
         if pod.tolerates_cordon:
             self.returned[pod.uid] = (pod, TOLERATES)
-        elif family in self._chances and self._chances[family] <= 0:
-            self.returned[pod.uid] = (pod, BOUND_AGAIN)
-        else:
+        elif age_s > LAG_S or (age_s > 0 and self._chances.get(family, 1) <= 0):
+            self.returned[pod.uid] = (pod, BOUND_PAST)
+        elif age_s > 0:
             self._chances[family] = self._chances.get(family, 1) - 1
 
 

@@ -85,7 +85,7 @@ class NodeDrain:
         over: Nothing is left to do.
         failed: Why it failed; empty: it did not, or goes on.
         cordoned: The node is cordoned by a drain of fencer's: by this one, or by an earlier one.
-        own: The note of a cordon that this drain set, and may take back; None: it found one, or took it back.
+        own: The note of a cordon that this drain set, or tried to, and may take back; None: there is none.
         state: How far it came.
         roster: Whom it moves.
     """
@@ -97,7 +97,7 @@ class NodeDrain:
         self.cordoned = False
         self.own: Cordon | None = None
         self.state = Evictions()
-        self.roster = Roster()
+        self.roster = Roster("")
         self._world = world
         self._agent = agent
         self._options = options
@@ -161,6 +161,8 @@ class NodeDrain:
             return False
         node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
         if not cordon_stands(node, own):
+            # Where no answer came, the cordon may still be on its way.
+            self.own = None if self.cordoned else own
             return False
         undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
         self._agent.observer.api(undo)
@@ -171,6 +173,11 @@ class NodeDrain:
         else:
             self._record(CordonNode(before), f"cordoned as before, for the agent to end: {why}", ok=True)
         return before is None
+
+    @property
+    def begun(self) -> bool:
+        """Whether more was done than to cordon."""
+        return self._counted
 
     def progress(self) -> str:
         """Say how far it came."""
@@ -185,6 +192,7 @@ class NodeDrain:
             filters = self._options.filters
             barred = of_lot(observation.pods or (), filters, filters.forbidden)
             self._node, self._pods = observation.node, observation.pods or ()
+            self.roster = Roster(observation.utc)
             if barred:
                 self._refuse(barred)
                 return
@@ -245,7 +253,7 @@ class NodeDrain:
                 self.over = True
                 self._tell(self.name, "drained", f"{_count(self.state.gone)} gone {self._how(took_s)}")
             case Next.HOPELESS:
-                self._fail("what is left is refused for good")
+                self._fail(f"refused for good: {self._in_the_way()}")
             case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
                 pass
 

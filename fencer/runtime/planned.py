@@ -120,8 +120,8 @@ class Campaign:
             turn.prepare()
 
     def break_off(self) -> None:
-        """Take back what was prepared for turns that never began."""
-        for turn in self.waiting:
+        """Take back what was prepared for turns that did not go beyond that."""
+        for turn in (*self.waiting, *self.under_way):
             turn.withdraw()
 
     def run(self) -> bool:

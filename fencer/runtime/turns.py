@@ -40,7 +40,7 @@ class Turn(Protocol):
         ...
 
     def withdraw(self) -> None:
-        """Take that back: this turn will not begin."""
+        """Take that back, unless it went beyond: this turn will not go on."""
         ...
 
     def advance(self) -> float:
@@ -94,7 +94,8 @@ class DrainTurn:
 
     def withdraw(self) -> None:
         """See `Turn.withdraw`."""
-        if self.drain.cordoned and not self._keep_cordon:
+        over = self.drain.failed or not self.drain.begun
+        if self.drain.own is not None and over and not self._keep_cordon:
             self.given_back = self.drain.give_back()
 
     def advance(self) -> float:

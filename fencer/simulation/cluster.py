@@ -224,12 +224,11 @@ class SimulatedCluster:
             found.annotations.pop(key, None)
         self._api.changed(found)
 
-    def cordon(self, node: NodeView, cordon: Cordon | None) -> None:
+    def cordon(self, node: NodeView, cordon: Cordon) -> None:
         """Cordon, and note that it was us."""
         found = self._guarded(node)
         found.unschedulable, found.cordoner = True, "fencer"
-        if cordon is not None:
-            found.annotations[written.CORDON] = written.write_cordon(cordon)
+        found.annotations[written.CORDON] = written.write_cordon(cordon)
         self._api.changed(found)
 
     def uncordon(self, node: NodeView) -> None:

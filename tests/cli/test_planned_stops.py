@@ -244,7 +244,7 @@ def test_an_interrupt_says_what_stands_and_the_same_command_goes_on():
     result = lab.run("drain", "k8s-2", "--yes")
     assert result.exit_code == 130
     assert "k8s-2: interrupted; it is cordoned," in result.stderr
-    assert "`fencer drain k8s-2` goes on, `fencer start k8s-2` takes it back." in result.stderr
+    assert "The same command goes on, `fencer start k8s-2` takes it back." in result.stderr
     assert node(lab).unschedulable
     lab.clock = whole
     assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
@@ -269,7 +269,7 @@ def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
     node(lab).system_uuid = "00000000-0000-0000-0000-000000000000"
     done = lab.run("drain", "k8s-2", "--yes")
     assert done.exit_code == 0, done.output
-    assert "It stays cordoned; `kubectl uncordon k8s-2` takes that off." in done.stdout
+    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.stdout
     refused = lab.run("start", "k8s-2", "--yes")
     assert refused.exit_code == 1
     assert "Its cordon alone: `kubectl uncordon k8s-2`." in refused.output
@@ -280,6 +280,63 @@ def test_what_people_type_for_kubectl_is_taken(verb):
     lab = running()
     dry = ["--dry-run"] if verb != "plan" else []
     assert lab.run(verb, "k8s-2", "--ignore-daemonsets", *dry).exit_code == 0
+
+
+@pytest.mark.parametrize(("typed", "s"), [("20", 20), ("20s", 20), ("0.5m", 30), ("1m5s", 65)])
+def test_a_time_may_be_typed_as_for_kubectl(typed, s):
+    lab = running(DEADLOCK)
+    began_s = lab.simulation.clock.now_s()
+    assert lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", f"--timeout={typed}").exit_code == 1
+    assert s <= lab.simulation.clock.now_s() - began_s < s + 5
+
+
+@pytest.mark.parametrize("typed", ["soon", "5 m", "m", "5d", "60s!", "", "nan", "-1", "-5m"])
+def test_a_time_that_is_none_is_said_in_words_of_people(typed):
+    result = running().run("drain", "k8s-2", "--yes", f"--timeout={typed}")
+    assert result.exit_code == 2
+    assert "float" not in result.output
+    assert "seconds" in result.output
+
+
+def test_a_guest_that_is_off_is_not_drained_though_its_node_reads_ready():
+    """For 40 s after its end: evicted pods would stay Terminating, and the drain would wait in vain."""
+    lab = running()
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    refused = lab.run("drain", "k8s-2", "--yes")
+    assert (refused.exit_code, "its guest reads stopped" in refused.output) == (1, True), refused.output
+    assert not node(lab).unschedulable
+
+
+@pytest.mark.parametrize("verb", ["shutdown", "start"])
+def test_what_power_admits_is_known_before_anything_is_looked_at(verb):
+    """No agent has seen any node alive: a drain for a shutdown that is refused moves pods for nothing."""
+    lab = Lab(power=False)
+    if verb == "start":
+        lab.breaks(What.POWER_OFF, "k8s-2")
+        lab.passes(5, watched=False)
+    result = lab.run(verb, "k8s-2", "--yes")
+    assert result.exit_code == 1, result.output
+    assert "`power:`" in result.output
+    assert "Nothing was changed." in result.output
+    assert not node(lab).unschedulable
+
+
+def test_the_way_back_of_an_admins_cordon_is_his():
+    lab = running()
+    by_admin(lab)
+    done = lab.run("drain", "k8s-2", "--yes")
+    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.output
+
+
+def test_a_guest_that_was_asked_may_go_down_yet_and_that_is_said():
+    """`fencer start` typed at once would uncordon a node that is on its way down."""
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=40)
+    result = lab.run("shutdown", "k8s-2", "--yes", "--timeout", "0")
+    assert "and may do so yet: once it is off, `fencer start k8s-2` brings it back." in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_who_may_come_back_is_said_beforehand():

@@ -143,7 +143,7 @@ def test_no_answer_is_asked_again_because_nobody_knows_whether_it_was_done() -> 
         ({"unschedulable": True, "cordon": OURS, "cordoner": "kubectl-cordon"}, None),
         ({"unschedulable": True, "cordon": SETTLING, "cordoner": "fencer"}, CordonNode(OURS)),
         ({"unschedulable": True, "cordon": SETTLING, "cordoner": "kubectl-cordon"}, None),
-        ({"cordon": Unreadable("schema 2")}, CordonNode(None)),
+        ({"cordon": Unreadable("schema 2")}, CordonNode(OURS)),
         ({"unschedulable": True, "cordon": Unreadable("schema 2"), "cordoner": "fencer"}, None),
     ],
     ids=[
@@ -154,7 +154,7 @@ def test_no_answer_is_asked_again_because_nobody_knows_whether_it_was_done() -> 
         "an earlier drain's note, and an admin cordoned since",
         "settling after a fence: taken over",
         "settled, and an admin cordoned since",
-        "a newer fencer's note stays",
+        "a newer fencer's note, about no cordon",
         "cordoned, with a newer fencer's note",
     ],
 )

@@ -24,8 +24,9 @@ from tests.support.controlplane import ControlPlane
 
 NODES = HERE, *ELSEWHERE = ("here", "there-1", "there-2")
 KUBELETS = KubeletTiming(start_s=(0.1, 0.2), end_s=6.0, least_s=6.0)
-"""Containers start at once; they end within seconds, also those that are to be killed at once: who waits for a
-disk cannot be killed."""
+"""Containers start at once, and end within seconds, even those that are to be killed: who waits for a disk
+cannot be."""
+MAKERS = ("deployments", "statefulsets", "replicasets")
 ON_HERE = {"kubernetes.io/hostname": HERE}
 KUBELET = f"system:node:{HERE}"
 
@@ -65,8 +66,16 @@ def pods(doubles: Doubles, guest_cluster: ControlPlane) -> Iterator[DrainCluster
     for name in NODES:
         cluster.cordon(name, on=False)
     yield cluster
+    for what in ("policy/v1/{}/poddisruptionbudgets", *(f"apps/v1/{{}}/{kind}" for kind in MAKERS)):
+        path = f"/apis/{what.format(f'namespaces/{cluster.namespace}')}"
+        guest_cluster.request("DELETE", path)
+    everything = f"/api/v1/namespaces/{cluster.namespace}/pods?gracePeriodSeconds=0"
+    wait_until(
+        lambda: guest_cluster.request("DELETE", everything) and not cluster.pods(),
+        "end of the pods",
+        every_s=0.3,
+    )
     cluster.remove()
-    wait_until(lambda: not cluster.pods(), "end of the pods", timeout_s=120)
 
 
 @contextmanager

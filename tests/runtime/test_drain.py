@@ -168,7 +168,7 @@ def test_a_cordon_that_cannot_be_taken_back_is_said():
     ("trait", "why", "turns"),
     [
         ({"tolerates_cordon": True}, "tolerates the cordon", 1),
-        ({"named_node": "k8s-2"}, "is bound here again and again, past the cordon", 2),
+        ({"named_node": "k8s-2"}, "is bound here past the cordon", 3),
     ],
     ids=["tolerates the cordon", "its template names the node"],
 )
@@ -179,7 +179,7 @@ def test_a_drain_ends_whatever_comes_back(trait, why, turns):
     asked = scene.evictions("Deployment/operator")
     drain = scene.drain(timeout_s=600.0)
     assert scene.through(drain), scene.told
-    assert len(asked) == turns * len(first)
+    assert len(first) <= len(asked) <= turns * len(first)
     back = [detail for what, detail in scene.told if what == "comes back"]
     left = [pod for pod in scene.simulation.api.pods_on("k8s-2") if pod.owner == "Deployment/operator"]
     assert back == [f"demo/{pod.name}: {why}; left where it is" for pod in left]
@@ -259,6 +259,62 @@ def test_a_cordon_whose_answer_was_lost_is_taken_back_all_the_same():
     drain = scene.drain(world, timeout_s=20.0)
     assert not scene.through(drain)
     assert ("cordoned", "though no answer came") in scene.told
+    assert not scene.node().unschedulable
+
+
+def test_a_cordon_that_ctrl_c_overtook_is_taken_back():
+    """Pressed because the API is slow: what was under way is done all the same."""
+    scene = Scene()
+    cordon = scene.simulation.cluster.cordon
+
+    def press(node, note) -> None:
+        cordon(node, note)
+        raise KeyboardInterrupt
+
+    world = replace(scene.world, cluster=Otherwise(scene.world.cluster, SimpleNamespace(cordon=press)))
+    turn = DrainTurn(scene.node(), scene.drain(world), keep_cordon=False)
+    campaign = Campaign(world, [turn], 1, lambda *_words: None)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run()
+    campaign.break_off()
+    assert turn.given_back
+    assert not scene.node().unschedulable
+
+
+def test_an_api_that_is_lost_with_the_answer_leaves_no_cordon_behind():
+    scene = Scene()
+    cordon, fact = scene.simulation.cluster.cordon, scene.simulation.cluster.roster
+    looks = []
+
+    def lose(node, note) -> None:
+        cordon(node, note)
+        looks.append("lost")
+        raise ClusterUnreachable("no answer within 10 s")
+
+    def look():
+        if looks and looks[-1] == "lost":
+            looks.append("back")
+            raise ClusterUnreachable("no answer within 10 s")
+        return fact()
+
+    other = SimpleNamespace(cordon=lose, roster=look)
+    world = replace(scene.world, cluster=Otherwise(scene.world.cluster, other))
+    turn = DrainTurn(scene.node(), scene.drain(world), keep_cordon=False)
+    campaign = Campaign(world, [turn], 1, lambda *_words: None)
+    with pytest.raises(ClusterUnreachable):
+        campaign.run()
+    campaign.break_off()
+    assert turn.given_back
+    assert not scene.node().unschedulable
+
+
+def test_a_note_that_nobody_can_read_beside_no_cordon_keeps_none_standing():
+    """It is about nothing: `kubectl uncordon` left it, or a kubelet wrote it."""
+    scene = Scene()
+    scene.simulation.api.nodes["k8s-2"].annotations[written.CORDON] = '{"schema": 9}'
+    scene.touch()
+    scene.simulation.api.budgets.append(FOR_EVER)
+    assert not scene.through(scene.drain(timeout_s=10.0))
     assert not scene.node().unschedulable
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fencer.core.drain import Lot
 from fencer.core.inventory import Inventory
@@ -16,15 +16,23 @@ ENDLESS = frozenset({What.NODE_SILENT, What.BUDGET_NEVER, What.BUDGET_BROKEN, Wh
 _GOING = (Lot.EVICT, Lot.LEAVING)
 
 
-def endless(names: Sequence[str], seen: Inventory, terms: Terms) -> tuple[Finding, ...]:
+def endless(
+    names: Sequence[str], seen: Inventory, terms: Terms, asleep: Mapping[str, str]
+) -> tuple[Finding, ...]:
     """Name what keeps a drain of these nodes from ever coming to its end.
 
     Args:
         names: The nodes.
         seen: Nodes, their pods, and budgets; what was not looked at hides what it hides.
         terms: How they would be drained.
+        asleep: Nodes whose guests do not run, each with how that reads; their Nodes may be Ready for a while.
     """
     case = Case(tuple(names), seen, terms)
-    silent = (one for one in rules.nodes(case) if one.about in names and case.of_lot(one.about, *_GOING))
-    found = (*silent, *budgets.findings(case, homeless=()))
+    silent = [one for one in rules.nodes(case) if one.what is What.NODE_SILENT and one.about not in asleep]
+    silent += [
+        Finding(What.NODE_SILENT, name, f"its guest reads {raw}: evicted pods would stay Terminating")
+        for name, raw in asleep.items()
+    ]
+    waiting = (one for one in silent if case.of_lot(one.about, *_GOING))
+    found = (*waiting, *budgets.findings(case, homeless=()))
     return tuple(finding for finding in found if finding.what in ENDLESS)
