@@ -28,8 +28,8 @@ def outside(node: DebianNode) -> Iterator[DebianNode]:
     node.guest.run("outside")
     yield node
     if node.guest.on:  # else the card is back with the next boot
-        back = f"systemctl stop {VPN}; ip -n outside link set eth0 netns 1; ip netns delete outside"
-        node.guest.run(back, check=False)
+        back = "ip -n outside link set eth0 netns 1; ip netns delete outside"
+        node.guest.run(f"systemctl stop {VPN} wg-quick@wg0; {back}", check=False)
         wait_for(lambda: " dev eth0 " in node.guest.run("ip route get 10.0.2.2", check=False).text, "network")
 
 
@@ -60,11 +60,12 @@ def test_a_vpn_that_leads_to_the_api_server_goes_down_after_the_drain(
 ) -> None:
     """WireGuard goes down by a unit that nothing orders beside ours, unless `install` does."""
     outside.guest.run("wireguard && /opt/fencer-guest install")
-    assert [level for level, _ in levels(outside)] == ["ok"]
+    ((level, text),) = levels(outside) or [("", "")]
     pods.deploy("web", 2, on=NODE, keep_off=[SPARE])
     shown = outside.go_off(outside.guest.press_power_button)
     assert "2 pods gone" in shown, shown
     wait_until(lambda: len(pods.pods(SPARE, running=True)) == 2, "moved pods")
+    assert (level, "wg-quick@wg0.service" in text) == ("ok", True), text
 
 
 def test_a_soft_reboot_is_drained_first_and_the_node_takes_pods_again(
