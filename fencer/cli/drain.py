@@ -219,6 +219,12 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
                 f"{name}: {word}{why}; it is cordoned, {drain.progress()}. The same command goes on, {back} "
                 "takes it back."
             )
+        elif drain.begun:
+            why = f": {drain.failed}" if drain.failed else ""
+            yield (
+                f"{name}: {word}{why}; {drain.progress()}. Its cordon is not this drain's. "
+                "The same command goes on."
+            )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"
         elif drain.own is not None:

@@ -8,7 +8,7 @@ from fencer.cli.options import Decorator
 from fencer.cli.planned import Tools, give_up
 from fencer.cli.render import clean, listing, paragraph, say
 from fencer.core.drain import Filters
-from fencer.core.inventory import Inventory, Look, Machine, Tenant
+from fencer.core.inventory import Budget, Inventory, Look, Machine, Tenant
 from fencer.core.model import PowerState
 from fencer.core.plan.case import Terms
 from fencer.core.plan.endless import endless
@@ -18,7 +18,7 @@ ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, Pow
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
-    help="Begin although something would never let the drain end: the rest goes, until --timeout.",
+    help="Begin although something would never let the drain end: the rest goes.",
 )
 
 
@@ -39,13 +39,8 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     for why in (budgets.why_not, *budgets.unread):
         if why:
             say(clean(f"  not known beforehand: whether budgets ever allow it ({why})"))
-    pods = [
-        Tenant(pod, name)
-        for name in tools.names
-        for pod in tools.looker.observer.api(lambda name=name: tools.parts.cluster.pods(name))  # type: ignore[misc]
-    ]
     nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
-    seen = Inventory(nodes, Look(tuple(pods)), budgets)
+    seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
     asleep = {name: state.value for name in tools.names if (state := tools.power(name)) in ASLEEP}
     found = endless(tools.names, seen, Terms(filters), asleep)
     for finding in found:
@@ -54,6 +49,28 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     if found and not even_if_blocked:
         ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
         give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
+
+
+def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
+    """Return the pods of the nodes, and those elsewhere that a budget counts beside one of them."""
+    ask, evictor = tools.looker.observer.api, tools.world.evictor
+    assert evictor is not None  # noqa: S101 - whoever drains has one
+    here = {
+        pod.uid: Tenant(pod, name)
+        for name in tools.names
+        for pod in ask(lambda name=name: tools.parts.cluster.pods(name))  # type: ignore[misc]
+    }
+    held = {
+        budget.namespace
+        for budget in budgets.items
+        if budget.allowed <= 0 and any(budget.covers(one.pod) for one in here.values())
+    }
+    elsewhere = {
+        pod.uid: Tenant(pod, "")
+        for namespace in sorted(held)
+        for pod in ask(lambda namespace=namespace: evictor.pods_in(namespace))  # type: ignore[misc]
+    }
+    return tuple({**elsewhere, **here}.values())
 
 
 def _told(finding: Finding) -> str:

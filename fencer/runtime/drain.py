@@ -41,6 +41,8 @@ from fencer.runtime.reconcile import Agent
 
 LOOK_EVERY_S = 1.0
 """As kubectl does."""
+CORDON_EVERY_S = 10.0
+"""Whether the node is still cordoned; and once more before it counts as drained."""
 BATCH = 8
 """Evictions asked for in one go: what a budget answers to these spares asking for the rest."""
 NAMED = 6
@@ -109,6 +111,7 @@ class NodeDrain:
         self._attachments: Sequence[AttachmentView] = ()
         self._since_s: float | None = None
         self._next_look_s = 0.0
+        self._cordon_look_s = 0.0
         self._trouble = ""
         self._counted = False
 
@@ -240,7 +243,7 @@ class NodeDrain:
     def _work(self) -> None:
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
-        if now_s < self._next_look_s or self._look():
+        if now_s < self._next_look_s or (self._look() and not self.over):
             self._take_next_step(now_s, now_s - self._since_s)
         if not self.over and now_s - self._since_s >= self._options.timeout_s:
             self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
@@ -272,6 +275,8 @@ class NodeDrain:
             self._sort()
             if self.state.done:
                 self._attachments = observer.api(cluster.attachments).of(self.name)
+            if self.state.done or self._world.clock.now_s() >= self._cordon_look_s:
+                self._look_at_cordon()
         except ClusterDenied:
             raise
         except ClusterError as error:
@@ -281,6 +286,14 @@ class NodeDrain:
             return False
         self._trouble = ""
         return True
+
+    def _look_at_cordon(self) -> None:
+        """Fail where it was taken off: by the drain that set it, and failed; or by a person."""
+        node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
+        self._cordon_look_s = self._world.clock.now_s() + CORDON_EVERY_S
+        if not node.unschedulable:
+            self.cordoned, self.own = False, None
+            self._fail("it was uncordoned meanwhile, by somebody else")
 
     def _sort(self) -> None:
         filters, known = self._options.filters, set(self.roster.returned)

@@ -9,6 +9,7 @@ from fencer.core.drain import Lot, of_lot
 from fencer.core.model import PodView
 from fencer.core.ordering import may_begin
 from fencer.core.text import age
+from fencer.errors import ClusterDenied, ClusterError
 from fencer.runtime.drain import DrainOptions, Tell
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
@@ -43,6 +44,11 @@ class Replacements:
         for key, count in self._ready({namespace for namespace, _ in keys}).items():
             if key in keys:
                 self._before[key] = max(self._before[key], count)
+
+    def excuse(self, returned: Iterable[PodView]) -> None:
+        """Expect no controllers any more whose pods came back to a node that goes down: they wait for it."""
+        for key in filter(None, map(_controller, returned)):
+            self._before.pop(key, None)
 
     def short(self) -> list[str]:
         """Return who has fewer Ready pods than before, with how many of how many.
@@ -143,6 +149,8 @@ class Campaign:
                 if turn.over:
                     self.under_way.remove(turn)
                     self.ended.append(turn)
+                    if self._replacements is not None:
+                        self._replacements.excuse(turn.returned)
                     wait_s = 0.0
             if wait_s > 0:
                 self._world.clock.wait(wait_s)
@@ -156,24 +164,46 @@ class Campaign:
                 return
             if not self._whole():
                 return
-            if self._replacements is not None and self._drain is not None and len(self.waiting) > 1:
-                self._replacements.expect(turn.node.name, self._drain)
+            if not self._expected(turn):
+                return
             self.under_way.append(self.waiting.pop(0))
+
+    def _expected(self, turn: Turn) -> bool:
+        """Take note of who has to be back before the turn after this one; tell whether that could be seen."""
+        if self._replacements is None or self._drain is None or len(self.waiting) <= 1:
+            return True
+        try:
+            self._replacements.expect(turn.node.name, self._drain)
+        except ClusterDenied:
+            raise
+        except ClusterError as error:
+            self._tell_once(turn.node.name, "trouble", str(error))
+            return False
+        return True
+
+    def _tell_once(self, node: str, what: str, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self._tell(node, what, text)
 
     def _whole(self) -> bool:
         """Whether the pods of earlier turns are back; while others are under way, that is not asked."""
         if self._replacements is None or not self.ended or self.under_way:
             return True
-        short = self._replacements.short()
         now_s = self._world.clock.now_s()
+        try:
+            short = self._replacements.short()
+        except ClusterDenied:
+            raise
+        except ClusterError as error:  # an API that was lost with the node before comes back
+            self._tell_once(self.waiting[0].node.name, "trouble", str(error))
+            return False
         if not short:
             self._short_since_s = None
             return True
         self._short_since_s = now_s if self._short_since_s is None else self._short_since_s
         text = "; ".join(short)
-        if text != self._told:
-            self._told = text
-            self._tell(self.waiting[0].node.name, "waiting", text)
+        self._tell_once(self.waiting[0].node.name, "waiting", text)
         if now_s - self._short_since_s >= self._patience_s:
             self.stuck = f"after {age(self._patience_s)}, {text}"
         return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from fencer.core.fence import left_to_clear
-from fencer.core.model import Intent, NodeView, Reason, Verdict, Word
+from fencer.core.model import Intent, NodeView, PodView, Reason, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.reasons import says
 from fencer.core.rung import Objection
@@ -33,6 +34,11 @@ class Turn(Protocol):
     @property
     def failed(self) -> str:
         """Why it failed; empty: it did not, or goes on."""
+        ...
+
+    @property
+    def returned(self) -> Sequence[PodView]:
+        """Pods that its drain left, because they would only come back."""
         ...
 
     def prepare(self) -> None:
@@ -88,6 +94,11 @@ class DrainTurn:
         """See `Turn.failed`."""
         return self.drain.failed
 
+    @property
+    def returned(self) -> Sequence[PodView]:
+        """See `Turn.returned`."""
+        return [pod for pod, _ in self.drain.roster.returned.values()]
+
     def prepare(self) -> None:
         """Cordon: a pod that another node's drain evicts shall not come here, to be evicted once more."""
         self.drain.begin()
@@ -137,6 +148,11 @@ class ShutdownTurn:
         self._intent = Intent.SHUTDOWN
         self._since_s: float | None = None
 
+    @property
+    def returned(self) -> Sequence[PodView]:
+        """See `Turn.returned`."""
+        return () if self.draining is None else self.draining.returned
+
     def prepare(self) -> None:
         """See `Turn.prepare`."""
         if self.draining is not None:
@@ -153,7 +169,8 @@ class ShutdownTurn:
             return self._drain(self.draining)
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
-        word = Word(stop_after_s=self._options.stop_after_s)
+        planned = "a planned shutdown" if self._intent is Intent.FENCE else None
+        word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=planned)
         try:
             self.judged = judged = self._agent.step(self.node.name, self._intent, word)
         except ClusterError as error:
@@ -213,6 +230,11 @@ class StartTurn:
         self._agent = agent
         self._policy = policy
         self._until_s = world.clock.now_s() + timeout_s
+
+    @property
+    def returned(self) -> Sequence[PodView]:
+        """See `Turn.returned`."""
+        return ()
 
     def prepare(self) -> None:
         """Do nothing: a start is in nobody's way."""

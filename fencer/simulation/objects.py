@@ -144,6 +144,7 @@ class ApiBudget:
         owner: Kind and name of the workload.
         min_available: How many.
         always_allow: Pods that are not Ready may always go (unhealthyPodEvictionPolicy: AlwaysAllow).
+        expected: How many pods its workload is to have; None: as many as it has, which no rollout shows.
     """
 
     namespace: str
@@ -151,6 +152,7 @@ class ApiBudget:
     owner: str
     min_available: int
     always_allow: bool = False
+    expected: int | None = None
 
 
 ApiObject: TypeAlias = ApiNode | ApiPod | ApiAttachment

@@ -107,7 +107,7 @@ class SimulatedSurveyor:
             allowed=max(0, healthy - budget.min_available),
             desired=budget.min_available,
             healthy=healthy,
-            expected=len(covered),
+            expected=len(covered) if budget.expected is None else budget.expected,
             always_allow=budget.always_allow,
         )
 

@@ -321,6 +321,31 @@ def test_what_power_admits_is_known_before_anything_is_looked_at(verb):
     assert not node(lab).unschedulable
 
 
+def test_a_drain_that_fails_under_an_admins_cordon_says_how_far_it_came_and_that_it_stands():
+    lab = running(DEADLOCK)
+    by_admin(lab)
+    result = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "20")
+    words = " ".join(result.output.split())
+    assert re.search(r"1 of 4 pods are gone\. Its cordon is not this drain's", words), words
+
+
+def test_an_interrupt_under_an_admins_cordon_does_not_say_that_nothing_was_begun():
+    lab = running(DB)
+    by_admin(lab)
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=20)
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert "k8s-2: interrupted; 2 of 4 pods are gone. Its cordon is not this drain's." in result.stderr
+
+
+def test_a_single_replica_amid_its_rollout_is_no_reason_to_refuse():
+    lab = running(ApiBudget("demo", "web", "Deployment/web", 3, expected=3))
+    new = ApiPod("demo", "web-new", "u-new", "Deployment/web", 0.0, node="k8s-3", phase="Running")
+    lab.simulation.api.create_pod(new)
+    assert "budget-never" not in lab.run("drain", "k8s-2", "--dry-run").output
+    lab.simulation.api.delete_pod(new, force=True)
+    assert "budget-never" in lab.run("drain", "k8s-2", "--dry-run").output
+
+
 def test_the_way_back_of_an_admins_cordon_is_his():
     lab = running()
     by_admin(lab)

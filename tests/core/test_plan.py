@@ -109,9 +109,13 @@ def test_pods_that_stay_are_no_matter():
 # -- nodes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ready", [False, None])
-def test_a_silent_node_cannot_be_drained(ready):
-    seen = inventory(nodes=(machine("k8s-1", ready=ready), machine("k8s-2")))
+def test_a_node_whose_kubelet_says_that_it_is_not_ready_can_be_drained():
+    """It is heard, and ends pods: a network add-on that is away is why one drains."""
+    assert whats(inventory(nodes=(machine("k8s-1", ready=False), machine("k8s-2")))) == set()
+
+
+def test_a_silent_node_cannot_be_drained():
+    seen = inventory(nodes=(machine("k8s-1", ready=None), machine("k8s-2")))
     assert one(seen, What.NODE_SILENT).about == "k8s-1"
     assert "fencer explain k8s-1" in one(seen, What.NODE_SILENT).way
     assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.BLOCKED
@@ -192,7 +196,7 @@ def test_filters(facts, filters, expected):
         ({"allowed": 0, "desired": 2, "healthy": 2}, {What.BUDGET_NEVER}),
         ({"allowed": 0, "desired": 3, "healthy": 2}, {What.BUDGET_NEVER}),
         ({"allowed": 0, "desired": 1, "healthy": 1}, {What.BUDGET_NOT_NOW}),
-        ({"allowed": 0, "desired": 0, "healthy": 0, "expected": 0}, {What.BUDGET_NEVER}),
+        ({"allowed": 0, "desired": 0, "healthy": 0, "expected": 0}, {What.BUDGET_NOT_NOW}),
         ({"allowed": 1, "counted": False}, {What.BUDGET_NOT_NOW}),
         ({"allowed": 0, "problem": "found no controllers for pod"}, {What.BUDGET_BROKEN}),
         ({"allowed": 0, "desired": 2, "selector": None}, set()),
@@ -329,7 +333,7 @@ def test_waves_stall_where_the_first_cannot_start_elsewhere():
     [
         ({"allowed": 0, "problem": "no controllers"}, What.BUDGET_BROKEN),
         ({"counted": False}, What.BUDGET_NOT_NOW),
-        ({"allowed": 0, "desired": 2}, What.BUDGET_NEVER),
+        ({"allowed": 0, "desired": 3, "expected": 3}, What.BUDGET_NEVER),
         ({"allowed": 0}, What.BUDGET_NOT_NOW),
         ({"allowed": 1}, What.BUDGET_WAVES),
         ({"allowed": 1, "desired": 5}, What.BUDGET_WAVES),
@@ -339,6 +343,22 @@ def test_waves_stall_where_the_first_cannot_start_elsewhere():
 def test_what_a_budget_does_is_told_with_the_pods_that_it_does_it_to(facts, what):
     seen = inventory(pod("web-a"), pod("web-b"), pod("web-c", "k8s-2"), budgets=(budget(**facts),))
     assert one(seen, what).pods == ("demo/web-a", "demo/web-b")
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        (pod("web-new", "k8s-2", ready=False), What.BUDGET_NOT_NOW),
+        (pod("web-old", "k8s-2", terminating=True), What.BUDGET_NEVER),
+        (pod("web-done", "k8s-2", phase="Failed"), What.BUDGET_NEVER),
+        (pod("other", "k8s-2", ready=False, labels=()), What.BUDGET_NEVER),
+    ],
+    ids=["amid a rollout", "an old one that ends", "one that has failed", "one of another's"],
+)
+def test_a_budget_allows_nothing_until_a_rollout_is_through(new, what):
+    """`kubectl rollout restart` moves a single replica: once the new pod is Ready the old one may go."""
+    needs_one = budget(allowed=0, desired=1, healthy=1, expected=1)
+    assert what in whats(inventory(pod("web-a"), new, budgets=(needs_one,)))
 
 
 def test_so_are_waves_that_stall():

@@ -57,16 +57,20 @@ def test_a_drain_never_goes_below_its_budget_and_start_takes_it_back(lab: Lab, o
 def test_what_no_budget_will_ever_allow_is_said_and_the_cordon_taken_back(
     lab: Lab, operator: Operator
 ) -> None:
-    """A budget of all replicas: its name, and an end in time. Two budgets on one pod: an end at once."""
+    """A budget of all replicas, or two on one pod: refused. Told to begin: an end in time, or at once."""
     config = operator.configure()
     name = lab.busiest()
+    told, c = ("--yes", "--even-if-blocked"), ("-c", str(config))
     with budget(lab.cluster, NAMESPACE, "all-of-it", DATABASE, minAvailable=DATABASE_PODS):
         with pods_watched(lab.cluster, NAMESPACE, DATABASE) as watched:
-            stuck = operator.run("drain", name, "--yes", "--timeout", "24", "-c", str(config))
+            refused = operator.run("drain", name, "--yes", *c)
+            assert (refused.returncode, "all-of-it" in refused.stdout) == (1, True), refused
+            assert cordon_of(lab, name) == ""
+            stuck = operator.run("drain", name, *told, "--timeout", "24", *c)
             assert (stuck.returncode, "budget all-of-it needs 8" in stuck.stdout) == (1, True), stuck
             assert not lab.is_cordoned(name)
             with budget(lab.cluster, NAMESPACE, "once-more", DATABASE, minAvailable=1):
-                twice = operator.run("drain", name, "--yes", "--timeout", "600", "-c", str(config))
+                twice = operator.run("drain", name, *told, "--timeout", "600", *c)
             assert (twice.returncode, "more than one budget" in twice.stdout) == (1, True), twice
             assert not lab.is_cordoned(name)
         assert watched.lowest == DATABASE_PODS

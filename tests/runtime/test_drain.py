@@ -12,7 +12,7 @@ from fencer.core.evictions import Answer
 from fencer.core.model import Cordon, PodView
 from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.runtime.drain import DrainOptions, NodeDrain
-from fencer.runtime.planned import Campaign
+from fencer.runtime.planned import Campaign, Replacements
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.turns import DrainTurn, ShutdownOptions, ShutdownTurn
 from fencer.runtime.world import World
@@ -340,6 +340,21 @@ def test_a_kubelet_that_writes_amid_the_giving_back_does_not_keep_the_cordon_sta
     assert not scene.node().unschedulable
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_node_that_somebody_uncordons_meanwhile_is_not_called_drained(waits):
+    """The first drain failed, and took its cordon off; or a person wants an end. Pods come back to it."""
+    scene = Scene()
+    scene.simulation.api.budgets += [FOR_EVER] if waits else []
+    drain = scene.drain(timeout_s=600.0)
+    drain.advance()
+    node = scene.simulation.api.nodes["k8s-2"]
+    node.unschedulable, node.cordoner = False, ""
+    scene.touch()
+    assert not scene.through(drain)
+    assert drain.failed == "it was uncordoned meanwhile, by somebody else"
+    assert scene.simulation.clock.now_s() < 300
+
+
 def test_a_shutdown_waits_for_an_api_that_comes_back():
     scene = Scene()
     turn = ShutdownTurn(
@@ -351,3 +366,51 @@ def test_a_shutdown_waits_for_an_api_that_comes_back():
     assert Campaign(scene.world, [turn], 1, lambda *_words: None).run()
     assert [what for what, _ in scene.told].count("trouble") >= 1
     assert scene.simulation.guest("k8s-2").power == "stopped"
+
+
+# -- several nodes ------------------------------------------------------------------------------------------
+
+
+def turns(scene: Scene, *names: str) -> list[ShutdownTurn]:
+    options = ShutdownOptions(DrainOptions(timeout_s=300.0), 300.0)
+    agent = Agent(scene.world, scene.policy, scene.simulation.rules())
+    return [
+        ShutdownTurn(scene.world, agent, scene.policy, scene.node(name), options, scene.tell)
+        for name in names
+    ]
+
+
+def several(scene: Scene, *names: str) -> bool:
+    """Shut nodes down one after the other, each when the pods of the last are back."""
+    agent = Agent(scene.world, scene.policy, scene.simulation.rules())
+    them = turns(scene, *names)
+    waits = Replacements(scene.world, agent)
+    campaign = Campaign(scene.world, them, 1, scene.tell, waits, DrainOptions(timeout_s=300.0), 300.0)
+    campaign.prepare()
+    went = campaign.run()
+    assert went, (campaign.stuck, [turn.failed for turn in them], scene.told)
+    return went
+
+
+@pytest.mark.parametrize("trait", [{"tolerates_cordon": True}, {"named_node": "k8s-2"}])
+def test_several_are_shut_down_though_pods_come_back_to_each(trait):
+    """What is left on them is cleared, once they are proven off: that is no crash, and no brake is for it."""
+    scene = Scene(Deployment("operator", 6, **trait))
+    assert several(scene, "k8s-2", "k8s-3")
+    assert [scene.simulation.guest(name).power for name in ("k8s-2", "k8s-3")] == ["stopped"] * 2
+
+
+def test_an_api_that_is_lost_while_replacements_are_waited_for_ends_nothing():
+    """As after a control-plane node was drained."""
+    scene = Scene()
+    pods_in, failures = scene.world.evictor.pods_in, iter([False, True, True])
+
+    def lost(namespace: str):
+        if next(failures, False):
+            raise ClusterUnreachable("no answer within 10 s")
+        return pods_in(namespace)
+
+    evictor = Otherwise(scene.world.evictor, SimpleNamespace(pods_in=lost))
+    scene.world = replace(scene.world, evictor=evictor)
+    assert several(scene, "k8s-2", "k8s-3")
+    assert ("trouble", "no answer within 10 s") in scene.told

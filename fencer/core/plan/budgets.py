@@ -30,10 +30,24 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
             names_of(group),
         )
     for budget, covered in case.counted_against(case.leaving).items():
-        yield from _budget(budget, covered, homeless)
+        yield from _budget(case, budget, covered, homeless)
 
 
-def _budget(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]) -> Iterator[Finding]:
+def _never(case: Case, budget: Budget) -> bool:
+    """Whether a budget that allows nothing never will, as things are.
+
+    Amid a rollout there are more pods than its controllers are to have, and as soon as the new ones are Ready
+    it allows the old ones. One that expects no pod was made before them, and not counted since.
+    """
+    if budget.desired < budget.expected or not budget.expected:
+        return False
+    pods = (one.pod for one in case.seen.pods.items if budget.covers(one.pod))
+    return sum(not (pod.finished or pod.terminating) for pod in pods) <= budget.expected
+
+
+def _budget(
+    case: Case, budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]
+) -> Iterator[Finding]:
     about, pods = str(budget), names_of(covered)
     if budget.problem:
         yield Finding(What.BUDGET_BROKEN, about, f"its pods cannot be counted: {budget.problem}", pods=pods)
@@ -41,25 +55,26 @@ def _budget(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]
         text = "was changed a moment ago and not counted since"
         yield Finding(What.BUDGET_NOT_NOW, about, text, "look again in a few seconds", pods)
     elif budget.allowed <= 0:
-        yield from _shut(budget, [one for one in covered if one.pod.ready])
-        yield from _unhealthy(budget, [one for one in covered if not one.pod.ready])
+        never = _never(case, budget)
+        yield from _shut(budget, [one for one in covered if one.pod.ready], never=never)
+        yield from _unhealthy(budget, [one for one in covered if not one.pod.ready], never=never)
     elif len(covered) > budget.allowed:
         yield _waves(budget, covered, homeless)
 
 
-def _shut(budget: Budget, ready: Sequence[Tenant]) -> Iterator[Finding]:
+def _shut(budget: Budget, ready: Sequence[Tenant], *, never: bool) -> Iterator[Finding]:
     """Say what a budget that allows no disruption does to pods that are Ready."""
     if not ready:
         return
     about, pods, needs = str(budget), names_of(ready), _needs(budget)
-    if budget.desired >= budget.expected:
+    if never:
         yield Finding(What.BUDGET_NEVER, about, f"{needs}: it never allows an eviction", _NEVER_WAY, pods)
     else:
         text = f"{needs}: it allows no eviction now"
         yield Finding(What.BUDGET_NOT_NOW, about, text, "wait until more of its pods are Ready", pods)
 
 
-def _unhealthy(budget: Budget, unready: Sequence[Tenant]) -> Iterator[Finding]:
+def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Iterator[Finding]:
     """Say what it does to pods that are not Ready: they would go free, if enough others were.
 
     Where the budget needs all its pods those never are, and a pod that gets Ready is held all the same.
@@ -72,7 +87,6 @@ def _unhealthy(budget: Budget, unready: Sequence[Tenant]) -> Iterator[Finding]:
         rule = f"lets such pods go only while enough others are healthy: {_needs(budget)}"
     else:
         rule = "needs none healthy; then it allows as many evictions as there are healthy ones: 0 now"
-    never = budget.desired >= budget.expected
     other = "a budget that does not need all its pods" if never else "the pods repaired"
     yield Finding(
         What.BUDGET_NEVER if never else What.BUDGET_UNHEALTHY,

@@ -19,8 +19,8 @@ def nodes(case: Case) -> Iterator[Finding]:
     machines = {machine.name: machine for machine in case.seen.nodes.items}
     chosen = [machines[name] for name in case.names if name in machines]
     for machine in chosen:
-        if machine.node.ready is not True:
-            text = "its kubelet is not heard (not Ready): evicted pods would stay Terminating"
+        if machine.node.ready is None:
+            text = "its kubelet is not heard (Ready=Unknown): evicted pods would stay Terminating"
             way = f"`fencer explain {machine.name}`: a dead node is fenced, not drained"
             yield Finding(What.NODE_SILENT, machine.name, text, way)
     members = [machine for machine in machines.values() if machine.node.control_plane]

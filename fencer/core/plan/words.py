@@ -46,7 +46,7 @@ class What(StrEnum):
     """What a drain would hit."""
 
     NODE_SILENT = "node-silent"
-    """Its kubelet is not heard: evicted pods would stay Terminating."""
+    """Its kubelet is not heard: evicted pods would stay Terminating. One that says "not Ready" is heard."""
     QUORUM = "quorum"
     """With these nodes off, etcd has no majority."""
     BUDGET_NEVER = "budget-never"
