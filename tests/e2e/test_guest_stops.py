@@ -74,13 +74,13 @@ def test_a_soft_reboot_is_drained_first_and_the_node_takes_pods_again(
     """The kernel's boot id stays, by which a cordon of an earlier boot is known otherwise."""
     pods.deploy("web", 2, on=NODE, keep_off=[SPARE])
     ways = {way["how"]: way["outcome"] for way in installed.check()["ways"]}
-    assert ways["systemctl soft-reboot"] == "drained"
     since, boot = len(installed.cluster.audit_events()), installed.reported_boot
     installed.guest.soft_reboot()
     assert len(pods.evictions(NODE)) == 2
     installed.wait_uncordoned()
     assert installed.reported_boot == boot
     assert [user for user, _ in installed.node_writes(since)].count(KUBELET) == 2, "one cordon, one uncordon"
+    assert ways["systemctl soft-reboot"] == "drained"
 
 
 def test_what_is_installed_runs_by_the_python_that_installed_it(installed: DebianNode) -> None:
@@ -100,9 +100,9 @@ def test_a_drain_that_cannot_begin_is_seen_before_and_leaves_a_failed_unit(insta
     try:
         told = json.loads(run("python3 /opt/fencer-guest check -o json", check=False).text)
         fails = [it["text"] for it in told["findings"] if it["level"] == "FAIL"]
-        assert any("python3.0" in text for text in fails), fails
         run("systemctl stop fencer-guest-drain")
         assert run("systemctl is-failed fencer-guest-drain", check=False).text == "failed\n"
+        assert any("python3.0" in text for text in fails), fails
     finally:
         run(f"cp /run/whole {PROGRAM} && systemctl start fencer-guest-drain")
 
