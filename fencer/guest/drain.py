@@ -10,11 +10,11 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable
 
 from fencer.guest.api import in_background
-from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable
+from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable, Unsure
 from fencer.guest.evictions import Evictions
-from fencer.guest.node import AGENT, ASK_WITHIN_S, MANAGER, Listed, NodeClient
-from fencer.guest.notes import DRAIN, Cordon, OwnNode
-from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours
+from fencer.guest.node import ASK_WITHIN_S, MANAGER, Listed, NodeClient
+from fencer.guest.notes import AGENT, DRAIN, Cordon, OwnNode
+from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours, cordon_passes
 
 Say = Callable[[str], None]
 
@@ -103,13 +103,16 @@ def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool
     """
     utc = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     note = Cordon(DRAIN, plan.boot_id, utc, plan.start, plan.shutdown)
+    may = ""
     while True:
         try:
             return _try_to_cordon(client, note, deadline_s, say)
         except (Unreachable, Overtaken) as error:
+            if isinstance(error, Unsure) and not plan.shutdown:
+                may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` takes that back"
             if time.monotonic() + _AGAIN_S > deadline_s:
                 raise Unreachable(
-                    f"no answer of the API server within {plan.probe_s:g} s: {error}"
+                    f"no answer of the API server within {plan.probe_s:g} s: {error}{may}"
                 ) from error
         time.sleep(_AGAIN_S)
 
@@ -118,7 +121,7 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     """Try once; return whether the cordon is this drain's.
 
     Raises:
-        Unreachable: no answer.
+        Unreachable: no answer; `Unsure`: after the cordon was asked for.
         Overtaken: the node has changed meanwhile.
         Denied: refused.
     """
@@ -130,6 +133,9 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
         # Else uncordoning after boot, which an earlier drain may still wait for, would end a person's drain.
         client.cordon(node, note)
         say(f"{node.name} is cordoned already, by an earlier drain in here: from now on by this one")
+    elif cordon_passes(node):
+        client.cordon(node, note)
+        say(f"{node.name} is cordoned already, by fencer, for a while: from now on by this drain")
     elif node.unschedulable:
         say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
         return False

@@ -21,9 +21,13 @@ class Unusable(GuestError):
 
 
 class Unreachable(GuestError):
-    """No answer, or none in time. After a write: whether it was done is not known."""
+    """No answer, or none in time."""
 
     code = UNREACHABLE
+
+
+class Unsure(Unreachable):
+    """No answer to a write: whether it was done is not known."""
 
 
 class TooLarge(Unreachable):

@@ -13,15 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from fencer.guest.api import Answer, Api
-from fencer.guest.errors import Denied, Overtaken, TooLarge, Unreachable
+from fencer.guest.errors import Denied, Overtaken, TooLarge, Unreachable, Unsure
 from fencer.guest.fields import items, mapping
 from fencer.guest.notes import CORDON, Cordon, OwnNode, own_node, write_cordon
 from fencer.guest.rules import PASSING_RETRY_S, Filters, Meaning, Pod, Reply, pod_of, read_reply
 
 MANAGER = "fencer-guest"
-"""Our field manager: how the API server remembers whose cordon it is."""
-AGENT = "fencer"
-"""The agent's."""
+"""Our field manager, as `AGENT` is the agent's."""
 ASK_WITHIN_S = 5.0
 EVICT_WITHIN_S = 15.0
 """The API server itself tries an eviction again for up to 10 s where budgets conflict."""
@@ -149,7 +147,7 @@ class NodeClient:
 
         Raises:
             Overtaken: the node has changed since.
-            Unreachable: no answer; it may have been done.
+            Unsure: no answer; it may have been done.
             Denied: refused.
         """
         self._patch(node, {CORDON: write_cordon(note)}, unschedulable=True)
@@ -191,10 +189,14 @@ class NodeClient:
     def _patch(self, node: OwnNode, notes: dict[str, str | None], **spec: Any) -> None:
         meta = {"uid": node.uid, "resourceVersion": node.version, "annotations": notes}
         body = {"metadata": meta, "spec": spec}
-        answer = self.api.ask("PATCH", f"{self.path}?fieldManager={MANAGER}", body, within_s=ASK_WITHIN_S)
-        if answer.status == HTTPStatus.CONFLICT:
-            raise Overtaken(answer.message)
-        _checked(answer)
+        path = f"{self.path}?fieldManager={MANAGER}"
+        try:
+            answer = self.api.ask("PATCH", path, body, within_s=ASK_WITHIN_S)
+            if answer.status == HTTPStatus.CONFLICT:
+                raise Overtaken(answer.message)
+            _checked(answer)
+        except Unreachable as error:
+            raise Unsure(str(error)) from error
 
 
 def _lasting(answer: Answer) -> Answer:

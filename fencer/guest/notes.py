@@ -13,7 +13,11 @@ MARK = "fencer.dev/mark"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 SCHEMA = 1
 DRAIN = "drain"
-"""Who cordoned: a drain. The agent's other word is `unfence`: its settling cordon after a fence."""
+"""Who cordoned: a drain."""
+PASSING = ("unfence", "hook")
+"""The agent, which takes these cordons off by itself: after a fence, and for a guest that is to stop."""
+AGENT = "fencer"
+"""The agent's field manager: how the API server remembers whose cordon it is."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Cordon:
     """Annotation: this cordon is fencer's.
 
     Attributes:
-        by: `drain` or `unfence`.
+        by: `drain`, or one of `PASSING`.
         boot_id: The boot during which it was set.
         since_utc: When.
         start: When the system had been started that set it, as `system.started` tells; empty: not told.

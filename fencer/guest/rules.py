@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any, Sequence
 
 from fencer.guest.fields import items, mapping, seconds_at
-from fencer.guest.notes import DRAIN, Cordon, OwnNode, Unreadable
+from fencer.guest.notes import AGENT, DRAIN, PASSING, Cordon, OwnNode, Unreadable
 
 MIRROR = "kubernetes.io/config.mirror"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -278,6 +278,12 @@ def cordon_is_ours(node: OwnNode, manager: str) -> bool:
     return node.unschedulable and isinstance(_ours(node, manager), Cordon)
 
 
+def cordon_passes(node: OwnNode) -> bool:
+    """Whether a cordon of the agent's stands that it takes off by itself, be it amid a drain."""
+    noted = isinstance(node.cordon, Cordon) and node.cordon.by in PASSING
+    return node.unschedulable and noted and node.cordoner == AGENT
+
+
 def _over(cordon: Cordon, boot_id: str, start: str) -> tuple[Step, str]:
     """Whether what our drain was for is over."""
     if cordon.boot_id != boot_id:
@@ -298,6 +304,9 @@ def _ours(node: OwnNode, manager: str) -> Cordon | str:
         return "cordoned by somebody else"
     if cordon.by != DRAIN:
         return f"cordoned by the agent ({cordon.by}), which takes it off itself"
-    if node.cordoner != manager:
+    # One that a drain in here took over from the agent stays the agent's by the API server's record, as its
+    # value does not change; but the agent, when it cordons, notes neither a start nor a shutdown.
+    taken_over = node.cordoner == AGENT and bool(cordon.start or cordon.shutdown)
+    if node.cordoner != manager and not taken_over:
         return f"cordoned by {node.cordoner or 'somebody'}, not by the drain in this guest"
     return cordon

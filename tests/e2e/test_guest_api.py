@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
 from fencer.guest.errors import DONE, REFUSED, Denied
 from fencer.guest.node import NodeClient
+from fencer.guest.notes import DRAIN, Cordon, write_cordon
 from fencer.guest.rules import Filters, Meaning, Pod
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.binaries import CONTROLLER_MANAGER
@@ -27,6 +29,7 @@ from tests.support.controlplane import ControlPlane
 NODE, OTHER, LONELY = "gapi-1", "gapi-2", "gapi-3"
 BOOT = str(uuid4())
 CORDON = "fencer.dev/cordon"
+UTC = "2026-11-20T10:00:00Z"
 ROOMY_S = 120.0
 
 
@@ -69,7 +72,7 @@ def client(pods: DrainCluster) -> NodeClient:
 @pytest.fixture
 def emptied(client: NodeClient) -> None:
     """The node has none of another test's pods, or of an earlier try's: a drain would count them too."""
-    wait_until(lambda: not client.pods(Filters()), "end of earlier pods")
+    wait_until(lambda: not client.pods(Filters()).pods, "end of earlier pods")
 
 
 def k3s_node(cluster: ControlPlane, root: Path, own: str) -> Machine:
@@ -96,13 +99,13 @@ def plan(timeout_s: float = ROOMY_S, **filters: bool) -> Plan:
 
 
 def pod_named(client: NodeClient, start: str) -> Pod:
-    return next(pod for pod in client.pods(Filters(force=True)) if pod.name.startswith(start))
+    return next(pod for pod in client.pods(Filters(force=True)).pods if pod.name.startswith(start))
 
 
 def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, client: NodeClient) -> None:
     pods.deploy("mine", 1, on=NODE, keep_off=[OTHER])
     pods.deploy("theirs", 1, on=OTHER, keep_off=[NODE])
-    here = [pod.name for pod in client.pods(Filters()) if pod.namespace == pods.namespace]
+    here = [pod.name for pod in client.pods(Filters()).pods if pod.namespace == pods.namespace]
     assert here == pods.pods(app="mine")
     neighbour = pods.client(OTHER)
     theirs = pod_named(neighbour, "theirs")
@@ -115,7 +118,7 @@ def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, clie
     with pytest.raises(Denied, match="is forbidden"):
         NodeClient(client.api, OTHER).pods(Filters())
     with pytest.raises(Denied, match=f'node "{NODE}" is not allowed to modify node "{OTHER}"'):
-        NodeClient(client.api, OTHER).cordon(neighbour.read(), None)
+        NodeClient(client.api, OTHER).cordon(neighbour.read(), Cordon(DRAIN, BOOT, UTC))
     assert client.evict(pod_named(client, "mine")).meaning is Meaning.GOING
 
 
@@ -291,4 +294,20 @@ def test_only_the_cordon_of_an_earlier_drain_comes_off(pods: DrainCluster, clien
     pods.patch_node(NODE, earlier)
     assert uncordon(client, BOOT, ROOMY_S, said) == DONE
     assert said[-1] == f"{NODE} uncordoned: it was cordoned by the drain of an earlier boot"
+    assert "unschedulable" not in pods.node(NODE)["spec"]
+
+
+def test_a_cordon_taken_over_from_the_agent_comes_off_after_the_boot(
+    pods: DrainCluster, client: NodeClient
+) -> None:
+    """The field stays the agent's by the API server's record: its value does not change."""
+    passing = {CORDON: write_cordon(Cordon("hook", BOOT, UTC))}
+    body = {"spec": {"unschedulable": True}, "metadata": {"annotations": passing}}
+    pods.patch_node(NODE, body, "fencer")
+    said = Told()
+    assert drain(client, replace(plan(), shutdown=True), said) == DONE, str(said)
+    assert said[0] == f"{NODE} is cordoned already, by fencer, for a while: from now on by this drain"
+    assert client.read().cordoner == "fencer"
+    assert uncordon(client, BOOT, ROOMY_S, said, going_down=lambda: False) == DONE
+    assert said[-1] == f"{NODE} uncordoned: the shutdown was called off"
     assert "unschedulable" not in pods.node(NODE)["spec"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from fencer.guest.api import Api
 from fencer.guest.drain import Plan, drain
-from fencer.guest.errors import DONE, REFUSED
+from fencer.guest.errors import DONE, REFUSED, UNREACHABLE
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, Cordon, read_cordon
@@ -47,6 +48,8 @@ class Cluster:
         refuse: What every eviction is answered with, if not that it is done.
         anew: Gives each evicted pod's successor.
         lost: So many answers to patches get lost; they are done all the same.
+        away: Every answer is that the server has none.
+        away_after_patch: From the first change on.
         date: What its answers say of the time; empty: nothing.
     """
 
@@ -57,6 +60,7 @@ class Cluster:
         self.refuse: tuple[int, Json] | None = None
         self.anew = anew
         self.lost = 0
+        self.away = self.away_after_patch = False
         self.date = ""
         self.node: Json = {
             "metadata": {"name": "k8s-1", "uid": "n", "resourceVersion": "1", "annotations": {}},
@@ -87,11 +91,14 @@ class Cluster:
         url = urlsplit(handler.path)
         body = json.loads(handler.rfile.read(int(handler.headers.get("Content-Length") or 0)) or "{}")
         status, answer = 200, self.node
-        if handler.command == "PATCH":
+        if self.away:
+            status, answer = 503, {"message": "etcd is away"}
+        elif handler.command == "PATCH":
             assert body["metadata"]["resourceVersion"] == self.node["metadata"]["resourceVersion"]
             manager = parse_qs(url.query)["fieldManager"][0]
             self.change(body["metadata"], body["spec"], manager)
-            self.lost, status = max(self.lost - 1, 0), 503 if self.lost else 200
+            self.lost, status = max(self.lost - 1, 0), 503 if self.lost or self.away_after_patch else 200
+            self.away = self.away_after_patch
         elif handler.command == "POST":
             status, answer = self.refuse or self.evict(url.path.split("/")[-2])
         elif url.path == "/api/v1/pods":
@@ -308,6 +315,33 @@ def test_who_drains_by_hand_keeps_a_cordon_that_would_come_off(authority: Author
     assert (cluster.note.boot_id, cluster.note.shutdown, cluster.unschedulable) == (BOOT, False, True)
 
 
+@pytest.mark.parametrize("by", ["unfence", "hook"])
+@pytest.mark.parametrize("shutdown", [True, False])
+def test_a_cordon_that_the_agent_takes_off_by_itself_is_taken_over(
+    authority: Authority, by: str, shutdown: bool
+) -> None:
+    """Else it would come off amid the drain, or after it: pods would come back to a machine that ends."""
+    cluster, said = Cluster().cordoned("fencer", {**OUTSIDE, "by": by}), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=shutdown), said.append) == DONE
+        assert said[0] == "k8s-1 is cordoned already, by fencer, for a while: from now on by this drain"
+        note = cluster.note
+        assert (note.by, note.boot_id, note.shutdown) == ("drain", BOOT, shutdown)
+        assert cluster.unschedulable
+        assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
+    assert not cluster.unschedulable, "nobody else takes it off now"
+
+
+@pytest.mark.parametrize("by", ["unfence", "hook"])
+def test_who_cordons_beside_a_passing_note_is_not_taken_over(authority: Authority, by: str) -> None:
+    """`kubectl uncordon` and `kubectl cordon` leave it standing."""
+    cluster, said = Cluster().cordoned("kubectl-cordon", {**OUTSIDE, "by": by}), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(), said.append) == DONE
+    assert said[0] == "k8s-1 is cordoned already, by somebody else: that stays as it is"
+    assert cluster.patches == []
+
+
 def test_a_shutdown_takes_no_cordon_over_that_a_person_wanted(authority: Authority) -> None:
     """Else it would come off when that shutdown is called off."""
     cluster, said = Cluster(), list[str]()
@@ -316,6 +350,27 @@ def test_a_shutdown_takes_no_cordon_over_that_a_person_wanted(authority: Authori
         assert drain(client, _plan(shutdown=True), said.append) == DONE
         assert uncordon(client, BOOT, 0.1, said.append, start=START, going_down=lambda: False) == DONE
     assert said[-1] == "k8s-1 left as it is: cordoned by a drain in this very boot"
+
+
+@pytest.mark.parametrize("shutdown", [True, False])
+def test_a_cordon_that_was_asked_for_and_not_answered_is_told(authority: Authority, shutdown: bool) -> None:
+    """Done, its answer lost, and the API server away from then on: a person has to know where it may be."""
+    cluster, said = Cluster(), list[str]()
+    cluster.away_after_patch = True
+    with _node(authority, cluster) as client:
+        plan = replace(_plan(shutdown=shutdown), probe_s=2)
+        assert drain(client, plan, said.append) == UNREACHABLE
+    assert said[-1].startswith("not drained: no answer of the API server within 2 s: ")
+    may = "; k8s-1 may be cordoned: `kubectl uncordon k8s-1` takes that back"
+    assert said[-1].endswith(may) is not shutdown
+
+
+def test_who_never_asked_for_a_cordon_says_nothing_of_one(authority: Authority) -> None:
+    cluster, said = Cluster(), list[str]()
+    cluster.away = True
+    with _node(authority, cluster) as client:
+        assert drain(client, replace(_plan(shutdown=False), probe_s=2), said.append) == UNREACHABLE
+    assert "may be cordoned" not in said[-1]
 
 
 # -- the kernel runs on -----------------------------------------------------------------------------------

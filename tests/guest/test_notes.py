@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.core import annotations, model
-from fencer.guest import notes
+from fencer.core import annotations, drain, model
+from fencer.guest import node, notes
 
 _words = st.text(max_size=20)
 _json = st.recursive(
@@ -24,6 +24,8 @@ def test_the_keys_are_the_same() -> None:
         annotations.UNSIGNED,
     )
     assert notes.OUT_OF_SERVICE == model.OUT_OF_SERVICE
+    assert set(notes.PASSING) == drain.PASSING
+    assert {notes.AGENT, node.MANAGER} == drain.DRAINERS
 
 
 @given(_words, _words, _words)

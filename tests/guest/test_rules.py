@@ -469,12 +469,12 @@ def test_what_becomes_of_a_cordon_while_the_kernel_runs_on(
 @pytest.mark.parametrize(
     ("changes", "step"),
     [
-        ({"manager": "fencer"}, Step.LEAVE),
         ({"manager": "kubectl-cordon"}, Step.LEAVE),
+        ({"manager": "fencer and kubectl-cordon"}, Step.LEAVE),
         ({"unschedulable": None}, Step.FORGET),
         ({"mark": "{}"}, Step.WAIT),
     ],
-    ids=["the agent's", "an admin's", "none", "fenced"],
+    ids=["an admin's", "not ours alone", "none", "fenced"],
 )
 def test_what_systemd_tells_makes_no_cordon_ours(note: str, changes: dict[str, object], step: Step) -> None:
     node = own_node(_node(note=note, **{**SAME_BOOT, **changes}))
@@ -499,6 +499,14 @@ def test_which_cordon_stands_until_the_unit_takes_it_off(
 ) -> None:
     """What `uninstall` asks, and a drain by hand, which makes it its own: after this boot or the next one."""
     assert cordon_is_ours(own_node(_node(note=note, **changes)), "fencer-guest") is taken_over
+
+
+@pytest.mark.parametrize("note", [STARTED, SHUTDOWN], ids=["by hand", "for a shutdown"])
+def test_a_cordon_taken_over_from_the_agent_is_ours(note: str) -> None:
+    """It stays its setter's by the API server's record; the agent notes neither a start nor a shutdown."""
+    node = own_node(_node(note=note, manager="fencer"))
+    assert after_boot(node, NOW_BOOT, "fencer-guest")[0] is Step.UNCORDON
+    assert cordon_is_ours(node, "fencer-guest")
 
 
 def test_a_cordon_that_is_not_ours_alone_stays() -> None:
