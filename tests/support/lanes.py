@@ -45,7 +45,7 @@ LANES: Sequence[Sequence[str]] = (
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out.
 
-Seconds of each, by itself on two cores: 690, 526, 485, 460, 441.
+Seconds of each, by itself on two cores: 670, 560, 485, 460, 440.
 """
 
 _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) for name in lane}
