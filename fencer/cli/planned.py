@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """What the API takes for a time, and more than anybody waits."""
+_ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
 
@@ -259,9 +261,10 @@ def see_through(
     clock = tools.parts.clock
     began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
     try:
-        if elsewhere(nodes, tools.scene.nodes.values()):
-            campaign.prepare()
-        well = campaign.run()
+        with _as_ctrl_c():
+            if elsewhere(nodes, tools.scene.nodes.values()):
+                campaign.prepare()
+            well = campaign.run()
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
         try:
@@ -273,6 +276,17 @@ def see_through(
     if not well:
         give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
+
+
+@contextmanager
+def _as_ctrl_c() -> Iterator[None]:
+    """Take a session over ssh that ends, and `kill`, as Ctrl-C: what was prepared is taken back, and told."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:

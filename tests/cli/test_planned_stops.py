@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -183,7 +185,9 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     lab.simulation.cluster.missing.add("list poddisruptionbudgets")
     result = lab.run("drain", "k8s-2", "--yes", "--timeout", "20")
     assert result.exit_code == 1
-    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in result.output
+    words = " ".join(result.output.split())
+    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in words
+    assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
 
 
@@ -261,6 +265,19 @@ def test_an_interrupt_uncordons_the_nodes_whose_turn_never_began():
     assert "k8s-2: interrupted; it is cordoned," in result.stderr
     assert "k8s-3: not begun; it is uncordoned again." in result.stderr
     assert [node(lab, name).unschedulable for name in ("k8s-2", "k8s-3")] == [True, False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_session_that_is_lost_ends_it_as_ctrl_c_does(number):
+    lab = running(DB, nodes=4)
+    lab.clock = lambda: Impatient(
+        lab.simulation.clock, patience_count=4, press=lambda: os.kill(os.getpid(), number)
+    )
+    before = signal.getsignal(number)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes")
+    assert result.exit_code == 130
+    assert "k8s-3: not begun; it is uncordoned again." in result.stderr
+    assert signal.getsignal(number) is before
 
 
 def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
