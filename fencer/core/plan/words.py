@@ -86,8 +86,8 @@ class What(StrEnum):
     COMES_BACK = "comes-back"
     """It tolerates the cordon: its replacement may be bound to this node, and end with it once more."""
     FINALIZERS = "finalizers"
-    """Its object stays until its controller takes a finalizer off. A drain waits for its containers alone, but
-    a StatefulSet makes no other pod of that name until it is gone."""
+    """Its object stays until its controller takes a finalizer off. A drain waits for its containers alone,
+    but a StatefulSet makes no other pod of that name until it is gone."""
     VOLUME_STAYS = "volume-stays"
     """Its volume can be used on no other node that takes pods: it waits until this one is back."""
     HOST_PATH = "host-path"
