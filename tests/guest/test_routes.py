@@ -182,6 +182,16 @@ def test_no_descriptors_are_read_of_who_cannot_be_it(machine: Machine, cgroup: s
     assert (level, VPN in text) == ("FAIL", True)
 
 
+def test_what_is_named_like_a_network_card_does_not_bring_it_up(machine: Machine) -> None:
+    """Its driver does, and a manager; what shapes or watches its traffic may even come after our drain."""
+    _eth0(machine)
+    machine.active.append("qos@eth0.service")
+    (route,) = collect(machine.root, machine.run, node="k8s-1").order.routes
+    assert route.units == ()
+    _install(machine)
+    assert not (machine.root / DROP_IN).exists()
+
+
 def test_a_unit_named_by_hand_is_kept_and_quietens_the_warning(machine: Machine) -> None:
     _tun(machine)
     machine.write("proc/700/cgroup", "0::/\n")
