@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from fencer.guest import itself, kubelets, logind_files, orders, servers
 from fencer.guest.connect import connect, servers_of
-from fencer.guest.errors import GuestError, Unreachable
+from fencer.guest.errors import GuestError, Unreachable, Unusable
 from fencer.guest.facts import (
     DRAIN_UNIT,
     PROGRAM,
@@ -116,7 +117,9 @@ def _program(root: Path, run: Run) -> Program:
 def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
     unnamed = sorted(set(orders.names(itself.units()[DRAIN_UNIT])) - set(drain.after))
     states = run(["systemctl", "is-active", *unnamed]).text.split() if unnamed else []
-    order = orders.after(run)
+    order: orders.After = {}
+    with suppress(Unusable):  # then none is known to go round
+        order = orders.after(run, drain.after)
     return Order(
         ways_to_servers(root, run, file),
         tuple(orders.named(root)),

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -331,7 +331,15 @@ def _orders(machine: Machine) -> list[tuple[str, str]]:
     return sorted((it.level.value, it.text) for it in found if it.subject == "order")
 
 
-@pytest.mark.parametrize("chain", [{WG: "multi-user.target"}, {WG: "a.service", "a.service": DRAIN_UNIT}])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        {WG: "multi-user.target"},
+        {WG: "a.service", "a.service": DRAIN_UNIT},
+        {WG: "-.mount mnt-keys.mount", "mnt-keys.mount": "b.socket", "b.socket": "multi-user.target"},
+    ],
+    ids=["at once", "by a service", "by a mount and a socket"],
+)
 def test_a_unit_that_comes_after_ours_is_not_named(machine: Machine, chain: dict[str, str]) -> None:
     """Or systemd would leave out one of them, at boot."""
     _wireguard(machine)
@@ -341,6 +349,20 @@ def test_a_unit_that_comes_after_ours_is_not_named(machine: Machine, chain: dict
     assert any(line.startswith(f"not named: {WG} is itself started after") for line in said)
     with pytest.raises(Unusable, match=WG):
         _install(machine, WG)
+
+
+def test_a_unit_whose_order_could_not_be_looked_at_is_not_named(machine: Machine) -> None:
+    """It may come after ours: systemd would leave out the drain, at every boot, and nobody would know."""
+    _wireguard(machine)
+    run, said = _Installing(machine), list[str]()
+
+    def silent(command: Sequence[str]) -> Ran:
+        asked = any("Id,After" in word for word in command)
+        return Ran(None, error="systemctl: no end within 10 s") if asked else run(command)
+
+    with pytest.raises(Unusable, match=f"what .*{WG}.* ordered after is not known: systemctl: no end"):
+        install(b"program", build.units(), machine.root, silent, said.append)
+    assert said == [], "nothing was written"
 
 
 def test_an_order_that_goes_round_is_told(machine: Machine) -> None:
