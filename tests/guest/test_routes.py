@@ -83,6 +83,12 @@ def _named(machine: Machine) -> list[tuple[str, str]]:
     return [(it.level.value, it.text) for it in found if it.subject == "network"]
 
 
+def _changes(machine: Machine) -> list[str]:
+    """Return what `check` advises about networks."""
+    found = judge(collect(machine.root, machine.run, node="k8s-1"))
+    return [it.change for it in found if it.subject == "network"]
+
+
 def _install(machine: Machine, *after: str) -> list[str]:
     said: list[str] = []
     run = _Installing(machine)
@@ -347,6 +353,10 @@ def test_a_unit_that_comes_after_ours_is_not_named(machine: Machine, chain: dict
     said = _install(machine)
     assert not (machine.root / DROP_IN).exists()
     assert any(line.startswith(f"not named: {WG} is itself started after") for line in said)
+    assert _changes(machine) == [
+        f"{WG} must not itself be started after {DRAIN_UNIT}, or after multi-user.target; then fencer-guest "
+        "install again"
+    ]
     with pytest.raises(Unusable, match=WG):
         _install(machine, WG)
 
