@@ -13,8 +13,12 @@ from fencer.core.model import PowerState
 from fencer.core.plan.case import Terms
 from fencer.core.plan.endless import endless
 from fencer.core.plan.words import Finding
+from fencer.core.pods import seconds_between
 
 ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
+GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
+HEARD_PERIODS = 1.5
+"""So many periods of a lease after its renewal a node counts as heard."""
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
@@ -38,10 +42,11 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     budgets = tools.budgets()
     for why in (budgets.why_not, *budgets.unread):
         if why:
-            say(clean(f"  not known beforehand: whether budgets ever allow it ({why})"))
+            way = f"; try: {GRANT}" if budgets.denied else ""
+            say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
     nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
     seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
-    asleep = {name: state.value for name in tools.names if (state := tools.power(name)) in ASLEEP}
+    asleep = {name: state for name in tools.names if (state := _asleep(tools, name))}
     found = endless(tools.names, seen, Terms(filters), asleep)
     for finding in found:
         for line in paragraph(clean(_told(finding)), indent=2):
@@ -49,6 +54,17 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     if found and not even_if_blocked:
         ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
         give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
+
+
+def _asleep(tools: Tools, name: str) -> str:
+    """Say how a guest reads that does not run, where its node is not heard either; empty: it may run.
+
+    A node that is heard lives, whatever its hypervisor says; then to empty it is the way out.
+    """
+    state, seen = tools.power(name), tools.observation(name)
+    silent_s = seconds_between(seen.node.renewed_utc, seen.utc)
+    heard = silent_s < HEARD_PERIODS * tools.parts.policy.lease_period_s
+    return state.value if state in ASLEEP and not heard else ""
 
 
 def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,12 @@ class Seconds(click.ParamType[float]):
         if parts and "".join(number + unit for number, unit in parts) == value:
             return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
         try:
-            return float(value)
+            seconds = float(value)
         except ValueError:
+            seconds = nan
+        if isnan(seconds):
             self.fail(f"{value!r} is no time: seconds, such as 60, or 60s, 5m, 1h30m", param, context)
+        return seconds
 
 
 def timeout_option(default_s: int) -> Decorator:
@@ -66,7 +70,7 @@ def timeout_option(default_s: int) -> Decorator:
         "--timeout",
         "timeout_s",
         type=Seconds(),
-        callback=_not_negative,
+        callback=not_negative,
         default=default_s,
         show_default=True,
         metavar="SECONDS",
@@ -91,8 +95,9 @@ def why_option(name: str, text: str) -> Decorator:
     return click.option(name, metavar="WHY", callback=_not_empty, help=text)
 
 
-def _not_negative(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
-    if not value >= 0:
+def not_negative(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    """Refuse a time that is over already."""
+    if value is not None and value < 0:
         raise click.BadParameter(f"must be seconds from now, not {value:g}")
     return value
 

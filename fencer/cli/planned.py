@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
 from fencer.core.inventory import Budget, Look
-from fencer.core.model import Action, Decision, NodeView, PowerState
+from fencer.core.model import Action, Decision, NodeView, Observation, PowerState
 from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
 from fencer.core.rung import Subject
@@ -34,6 +35,9 @@ from fencer.runtime.reconcile import Agent
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
+LONGEST_GRACE_S = 2**31 - 1
+"""What the API takes for a time, and more than anybody waits."""
+_ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
 
@@ -67,7 +71,7 @@ def _some_grace(_context: click.Context, _option: click.Parameter, grace_s: int)
 grace_option: Decorator = click.option(
     "--grace-period",
     "grace_s",
-    type=click.IntRange(min=-1),
+    type=click.IntRange(min=-1, max=LONGEST_GRACE_S),
     default=-1,
     metavar="SECONDS",
     callback=_some_grace,
@@ -172,8 +176,12 @@ class Tools:
         subject = self._subject(name)
         return None if subject is None else subject.power_state
 
+    def observation(self, name: str) -> Observation:
+        """Return all of a node as first seen."""
+        return self.looker.observer.observation(self.scene, self.node(name))
+
     def _subject(self, name: str) -> Subject | None:
-        return subject_of(self.looker.observer.observation(self.scene, self.node(name)))
+        return subject_of(self.observation(name))
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:
@@ -253,9 +261,10 @@ def see_through(
     clock = tools.parts.clock
     began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
     try:
-        if elsewhere(nodes, tools.scene.nodes.values()):
-            campaign.prepare()
-        well = campaign.run()
+        with _as_ctrl_c():
+            if elsewhere(nodes, tools.scene.nodes.values()):
+                campaign.prepare()
+            well = campaign.run()
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
         try:
@@ -267,6 +276,17 @@ def see_through(
     if not well:
         give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
+
+
+@contextmanager
+def _as_ctrl_c() -> Iterator[None]:
+    """Take a session over ssh that ends, and `kill`, as Ctrl-C: what was prepared is taken back, and told."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:

@@ -10,7 +10,7 @@ import click
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.errand import consent, refuse_without_person
-from fencer.cli.options import config_option, timeout_option, yes_option
+from fencer.cli.options import Seconds, config_option, not_negative, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
@@ -66,7 +66,8 @@ DRAINS = ("agent", "guest", "none")
 @click.option(
     "--stop-after",
     "stop_after_s",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
+    callback=not_negative,
     metavar="SECONDS",
     help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
 )

@@ -147,15 +147,17 @@ class NodeDrain:
         That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
         drain took over, is put back for it.
         """
-        for tries_left in reversed(range(CORDON_TRIES)):
+        trouble, unanswered = "", 0
+        for _ in range(CORDON_TRIES):
             try:
                 return self._undo_cordon()
             except ClusterConflict as error:
-                if not tries_left:
-                    self._tell(self.name, "trouble", f"not uncordoned: {error}")
+                trouble = str(error)
             except ClusterError as error:
-                self._tell(self.name, "trouble", f"not uncordoned: {error}")
-                break
+                trouble, unanswered = str(error), unanswered + 1
+                if isinstance(error, ClusterDenied) or unanswered > 1:
+                    break
+        self._tell(self.name, "trouble", f"not uncordoned: {trouble}")
         return False
 
     def _undo_cordon(self) -> bool:
@@ -164,9 +166,10 @@ class NodeDrain:
             return False
         node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
         if not cordon_stands(node, own):
-            # Where no answer came, the cordon may still be on its way.
+            # Where no answer to the cordon came, it may still be on its way.
             self.own = None if self.cordoned else own
-            return False
+            self.cordoned = self.cordoned and node.unschedulable
+            return not node.unschedulable and self.own is None
         undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
         self._agent.observer.api(undo)
         self.cordoned, self.own = False, None

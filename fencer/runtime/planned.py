@@ -119,11 +119,18 @@ class Campaign:
     def prepare(self) -> None:
         """Cordon all nodes before the first is drained, so that no pod is evicted twice.
 
+        Where one cannot be, none is drained.
+
         Raises:
             ClusterError: one could not be.
         """
         for turn in self.waiting:
             turn.prepare()
+            if turn.failed:
+                turn.withdraw()
+                self.waiting.remove(turn)
+                self.ended.append(turn)
+                return
 
     def break_off(self) -> None:
         """Take back what was prepared for turns that did not go beyond that."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fencer.core.fence import left_to_clear
-from fencer.core.model import Intent, NodeView, PodView, Reason, Verdict, Word
+from fencer.core.model import Intent, NodeView, PodView, PowerState, Reason, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.reasons import says
 from fencer.core.rung import Objection
@@ -157,6 +157,8 @@ class ShutdownTurn:
         """See `Turn.prepare`."""
         if self.draining is not None:
             self.draining.prepare()
+            if self.draining.failed:
+                self._end(self.draining.failed)
 
     def withdraw(self) -> None:
         """See `Turn.withdraw`."""
@@ -169,8 +171,7 @@ class ShutdownTurn:
             return self._drain(self.draining)
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
-        planned = "a planned shutdown" if self._intent is Intent.FENCE else None
-        word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=planned)
+        word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=self._over_brake())
         try:
             self.judged = judged = self._agent.step(self.node.name, self._intent, word)
         except ClusterError as error:
@@ -187,6 +188,12 @@ class ShutdownTurn:
         if draining.failed:
             self._end(draining.failed)
         return 0.0 if draining.over else wait_s
+
+    def _over_brake(self) -> str | None:
+        """The brake is for crashes: what a planned shutdown leaves of a guest that is off goes past it."""
+        evidence = self.judged.observation.evidence if self.judged else None
+        off = evidence is not None and evidence.power_state is PowerState.STOPPED
+        return "a planned shutdown" if self._intent is Intent.FENCE and off else None
 
     def _judge(self, judged: Judged) -> None:
         decision = judged.decision

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -183,7 +185,9 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     lab.simulation.cluster.missing.add("list poddisruptionbudgets")
     result = lab.run("drain", "k8s-2", "--yes", "--timeout", "20")
     assert result.exit_code == 1
-    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in result.output
+    words = " ".join(result.output.split())
+    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in words
+    assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
 
 
@@ -263,6 +267,19 @@ def test_an_interrupt_uncordons_the_nodes_whose_turn_never_began():
     assert [node(lab, name).unschedulable for name in ("k8s-2", "k8s-3")] == [True, False]
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_session_that_is_lost_ends_it_as_ctrl_c_does(number):
+    lab = running(DB, nodes=4)
+    lab.clock = lambda: Impatient(
+        lab.simulation.clock, patience_count=4, press=lambda: os.kill(os.getpid(), number)
+    )
+    before = signal.getsignal(number)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes")
+    assert result.exit_code == 130
+    assert "k8s-3: not begun; it is uncordoned again." in result.stderr
+    assert signal.getsignal(number) is before
+
+
 def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
     """`fencer start` refuses it: there is nothing to start."""
     lab = Lab()
@@ -290,9 +307,10 @@ def test_a_time_may_be_typed_as_for_kubectl(typed, s):
     assert s <= lab.simulation.clock.now_s() - began_s < s + 5
 
 
+@pytest.mark.parametrize("option", ["--timeout", "--stop-after"])
 @pytest.mark.parametrize("typed", ["soon", "5 m", "m", "5d", "60s!", "", "nan", "-1", "-5m"])
-def test_a_time_that_is_none_is_said_in_words_of_people(typed):
-    result = running().run("drain", "k8s-2", "--yes", f"--timeout={typed}")
+def test_a_time_that_is_none_is_said_in_words_of_people(option, typed):
+    result = running().run("shutdown", "k8s-2", "--yes", f"{option}={typed}")
     assert result.exit_code == 2
     assert "float" not in result.output
     assert "seconds" in result.output
@@ -302,6 +320,7 @@ def test_a_guest_that_is_off_is_not_drained_though_its_node_reads_ready():
     """For 40 s after its end: evicted pods would stay Terminating, and the drain would wait in vain."""
     lab = running()
     lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20, watched=False)
     refused = lab.run("drain", "k8s-2", "--yes")
     assert (refused.exit_code, "its guest reads stopped" in refused.output) == (1, True), refused.output
     assert not node(lab).unschedulable

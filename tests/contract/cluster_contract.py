@@ -345,12 +345,11 @@ class ClusterContract:
         cluster.uncordon(after)
         assert cluster.fact(node).node.cordoner == ""
 
-    def test_a_cordon_without_a_note_leaves_the_one_that_is_there(self, cluster, backstage, node):
+    def test_a_note_that_nobody_can_read_is_overwritten_with_a_cordon(self, cluster, backstage, node):
         backstage.annotate_node(node, keys.CORDON, "of another schema")
-        before = cluster.fact(node).node
-        cluster.cordon(before, None)
+        cluster.cordon(cluster.fact(node).node, CORDON)
         after = cluster.fact(node).node
-        assert (after.unschedulable, after.cordon) == (True, before.cordon)
+        assert (after.unschedulable, after.cordon) == (True, CORDON)
 
     def test_a_forgotten_mark_leaves_the_taints_alone(self, cluster, node):
         cluster.taint(cluster.fact(node).node, MARK)

@@ -400,6 +400,41 @@ def test_several_are_shut_down_though_pods_come_back_to_each(trait):
     assert [scene.simulation.guest(name).power for name in ("k8s-2", "k8s-3")] == ["stopped"] * 2
 
 
+@pytest.mark.parametrize("way", ["a bare pod comes", "the right to cordon is lost"])
+def test_a_node_that_cannot_be_drained_as_all_are_cordoned_is_not_shut_down(way):
+    """While the person reads the question. No node is drained, and each is as it was."""
+    scene = Scene()
+    if way == "a bare pod comes":
+        bare = scene.place("bare", phase="Running", ready=True)
+        bare.node = "k8s-3"
+        scene.simulation.api.changed(bare)
+    else:
+        scene.simulation.cluster.missing.add("patch nodes")
+    them = turns(scene, "k8s-2", "k8s-3")
+    campaign = Campaign(scene.world, them, 1, scene.tell)
+    campaign.prepare()
+    assert not campaign.run()
+    guests = [scene.simulation.guest(name).power for name in ("k8s-2", "k8s-3")]
+    assert guests == ["running"] * 2
+    assert all(pod.deleted_s is None for pod in scene.simulation.api.pods.values())
+    assert not any(node.unschedulable for node in scene.simulation.api.nodes.values())
+
+
+def test_a_lost_answer_to_the_giving_back_is_looked_after():
+    scene = Scene()
+    scene.simulation.api.budgets.append(FOR_EVER)
+    uncordon = scene.simulation.cluster.uncordon
+
+    def lose(node) -> None:
+        uncordon(node)
+        raise ClusterUnreachable("no answer within 10 s")
+
+    world = replace(scene.world, cluster=Otherwise(scene.world.cluster, SimpleNamespace(uncordon=lose)))
+    turn = DrainTurn(scene.node(), scene.drain(world, timeout_s=5.0), keep_cordon=False)
+    assert not Campaign(world, [turn], 1, lambda *_words: None).run()
+    assert (turn.given_back, turn.drain.cordoned, scene.node().unschedulable) == (True, False, False)
+
+
 def test_an_api_that_is_lost_while_replacements_are_waited_for_ends_nothing():
     """As after a control-plane node was drained."""
     scene = Scene()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.contract.deadlines import IN_TIME
-from fencer.core.model import FenceMark
+from fencer.core.model import Cordon, FenceMark
 from fencer.core.policy import PausedGuest, ResumedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
@@ -120,7 +120,7 @@ def test_our_own_come_off():
     world.happen(What.CRASH)
     world.taint()
     world.port.untaint(world.node(), None)
-    world.port.cordon(world.node(), None)
+    world.port.cordon(world.node(), Cordon("drain", "", ""))
     world.port.uncordon(world.node())
     assert world.truth.breaches == 0
 

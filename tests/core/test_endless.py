@@ -1,0 +1,71 @@
+"""What a drain never gets past is refused beforehand; what may pass while it waits is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencer.core.plan.case import Terms
+from fencer.core.plan.endless import endless
+from fencer.core.plan.words import What
+from tests.core.test_plan import ALL, budget, inventory, machine, pod
+
+HERE = (machine("k8s-1"), machine("k8s-2"))
+SILENT = (machine("k8s-1", ready=None), machine("k8s-2"))
+NEVER = budget(allowed=0, desired=2)
+"""It needs both of its pods."""
+
+
+def whats(seen, asleep=None) -> list[What]:
+    return [one.what for one in endless(("k8s-1",), seen, Terms(), asleep or {})]
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"allowed": 0, "desired": 2}, [What.BUDGET_NEVER]),
+        ({"allowed": 0, "problem": "no controllers"}, [What.BUDGET_BROKEN]),
+        ({"allowed": 0}, []),
+        ({"allowed": 0, "desired": 2, "counted": False}, []),
+        ({"allowed": 1}, []),
+    ],
+    ids=["never", "broken", "not now", "not counted yet", "allows one"],
+)
+def test_a_budget_is_refused_only_where_waiting_would_not_help(facts, expected) -> None:
+    two = (pod("web-a"), pod("web-b", "k8s-2"))
+    assert whats(inventory(*two, nodes=HERE, budgets=(budget(**facts),))) == expected
+
+
+def test_a_budget_of_pods_that_stay_is_no_matter() -> None:
+    elsewhere = (pod("web-a", "k8s-2"), pod("web-b", "k8s-2"))
+    assert whats(inventory(*elsewhere, nodes=HERE, budgets=(NEVER,))) == []
+
+
+def test_two_budgets_never_let_a_pod_go() -> None:
+    both = (budget(), budget("all", selector=ALL))
+    assert whats(inventory(pod("web-a"), pod("web-b", "k8s-2"), nodes=HERE, budgets=both)) == [
+        What.TWO_BUDGETS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ((pod("web-a"),), [What.NODE_SILENT]),
+        ((pod("web-a", terminating=True),), [What.NODE_SILENT]),
+        ((pod("cni", controller="DaemonSet/cni"),), []),
+        ((), []),
+    ],
+    ids=["a pod to go", "a pod that ends", "a pod that stays", "none"],
+)
+def test_a_node_that_ends_no_pod_matters_where_one_has_to_go(pods, expected) -> None:
+    """One that was drained and shut down goes on to be shut down."""
+    assert whats(inventory(*pods, nodes=SILENT)) == expected
+    assert whats(inventory(*pods, nodes=HERE), asleep={"k8s-1": "stopped"}) == expected
+
+
+def test_of_a_silent_node_the_guest_is_told_where_that_is_known() -> None:
+    (found,) = endless(("k8s-1",), inventory(pod("web-a"), nodes=SILENT), Terms(), {"k8s-1": "stopped"})
+    assert (found.about, found.text) == (
+        "k8s-1",
+        "its guest reads stopped: evicted pods would stay Terminating",
+    )
