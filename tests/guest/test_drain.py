@@ -373,6 +373,20 @@ def test_who_never_asked_for_a_cordon_says_nothing_of_one(authority: Authority) 
     assert "may be cordoned" not in said[-1]
 
 
+def test_a_node_that_is_uncordoned_meanwhile_is_not_drained(authority: Authority) -> None:
+    """By a person, or by another drain that gives its cordon back: pods come to it again."""
+
+    def anew(_: Json) -> None:
+        cluster.change({"annotations": {}}, {"unschedulable": None}, "kubectl-uncordon")
+
+    cluster, said = Cluster(_pod("a"), anew=anew), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=False), said.append) == REFUSED
+    assert re.fullmatch(
+        r"not drained after \d+ s: 1 pod gone, and k8s-1 was uncordoned meanwhile, by somebody else", said[-1]
+    )
+
+
 # -- the kernel runs on -----------------------------------------------------------------------------------
 
 
