@@ -7,6 +7,7 @@ tests: each finds it up and uncordoned.
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -39,15 +40,17 @@ def test_install_finds_the_unit_of_the_process_that_carries_the_way_to_the_api_s
     run = outside.guest.run
     run(f"systemd-run --unit={VPN} --property=Type=notify tun_vpn && /opt/fencer-guest install")
     carries = f"tun0 carries the way to {server(outside)}"
-    assert levels(outside) == [("ok", f"{carries}; the drain comes before the stop of {VPN}")]
+    assert levels(outside.check()) == [("ok", f"{carries}; the drain comes before the stop of {VPN}")]
     run(f"sed -i s/{VPN}// {DROP_IN} && systemctl daemon-reload")
     late = f"{carries}, and {VPN} brings it up, which may be stopped before the drain is over"
-    assert levels(outside) == [("FAIL", late)]
+    told = outside.check()
+    assert levels(told) == [("FAIL", late)]
+    assert "drained" not in {way["outcome"] for way in told["ways"]}
 
 
-def levels(node: DebianNode) -> list[tuple[str, str]]:
+def levels(told: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what `check` finds of the ways to API servers."""
-    return [(it["level"], it["text"]) for it in node.check()["findings"] if it["subject"] == "network"]
+    return [(it["level"], it["text"]) for it in told["findings"] if it["subject"] == "network"]
 
 
 def server(node: DebianNode) -> str:
@@ -60,7 +63,7 @@ def test_a_vpn_that_leads_to_the_api_server_goes_down_after_the_drain(
 ) -> None:
     """WireGuard goes down by a unit that nothing orders beside ours, unless `install` does."""
     outside.guest.run("wireguard && /opt/fencer-guest install")
-    ((level, text),) = levels(outside) or [("", "")]
+    ((level, text),) = levels(outside.check()) or [("", "")]
     pods.deploy("web", 2, on=NODE, keep_off=[SPARE])
     shown = outside.go_off(outside.guest.press_power_button)
     assert "2 pods gone" in shown, shown
