@@ -89,7 +89,7 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     if work.uncordoned:
         say(f"not drained after {took}: {gone}, and {client.name} was uncordoned meanwhile, by somebody else")
         return REFUSED
-    say(f"drained in {took}: {gone}{_returned(work.state)}")
+    say(f"drained in {took}: {gone}{_returned(work.state)}{by_hand}")
     return DONE
 
 
