@@ -495,7 +495,8 @@ def test_a_drain_for_a_shutdown_says_so_on_the_node(guest: Guest, cluster: Clust
 
 
 def test_a_drain_by_hand_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
-    assert guest.run("drain", "--now", states="running")[-1].endswith("0 pods gone")
+    told = guest.run("drain", "--now", "--ignore-daemonsets", states="running")[-1]
+    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back")
     assert (cluster.note.start, cluster.note.shutdown) == ("7000000", False)
     stays = "k8s-1 left as it is: cordoned by a drain in this very boot"
     assert guest.run("uncordon", states="running")[-1] == stays
