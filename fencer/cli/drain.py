@@ -222,7 +222,7 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
         elif drain.begun:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
-                f"{name}: {word}{why}; {drain.progress()}. Its cordon is not this drain's. "
+                f"{name}: {word}{why}; {drain.progress()}. A cordon that stands is not this drain's. "
                 "The same command goes on."
             )
         elif drain.failed:

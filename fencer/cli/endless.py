@@ -9,16 +9,11 @@ from fencer.cli.planned import Tools, give_up
 from fencer.cli.render import clean, listing, paragraph, say
 from fencer.core.drain import Filters
 from fencer.core.inventory import Budget, Inventory, Look, Machine, Tenant
-from fencer.core.model import PowerState
 from fencer.core.plan.case import Terms
-from fencer.core.plan.endless import endless
+from fencer.core.plan.endless import asleep, endless
 from fencer.core.plan.words import Finding
-from fencer.core.pods import seconds_between
 
-ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
 GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
-HEARD_PERIODS = 1.5
-"""So many periods of a lease after its renewal a node counts as heard."""
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
@@ -46,25 +41,18 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
             say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
     nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
     seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
-    asleep = {name: state for name in tools.names if (state := _asleep(tools, name))}
-    found = endless(tools.names, seen, Terms(filters), asleep)
+    off = {
+        name: state.value
+        for name in tools.names
+        if (state := asleep(tools.power(name), tools.observation(name), tools.parts.policy))
+    }
+    found = endless(tools.names, seen, Terms(filters), off)
     for finding in found:
         for line in paragraph(clean(_told(finding)), indent=2):
             say(line)
     if found and not even_if_blocked:
         ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
         give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
-
-
-def _asleep(tools: Tools, name: str) -> str:
-    """Say how a guest reads that does not run, where its node is not heard either; empty: it may run.
-
-    A node that is heard lives, whatever its hypervisor says; then to empty it is the way out.
-    """
-    state, seen = tools.power(name), tools.observation(name)
-    silent_s = seconds_between(seen.node.renewed_utc, seen.utc)
-    heard = silent_s < HEARD_PERIODS * tools.parts.policy.lease_period_s
-    return state.value if state in ASLEEP and not heard else ""
 
 
 def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:

@@ -385,7 +385,7 @@ def test_a_drain_that_fails_under_an_admins_cordon_says_how_far_it_came_and_that
     by_admin(lab)
     result = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "20")
     words = " ".join(result.output.split())
-    assert re.search(r"1 of 4 pods are gone\. Its cordon is not this drain's", words), words
+    assert re.search(r"1 of 4 pods are gone\. A cordon that stands is not this drain's", words), words
 
 
 def test_an_interrupt_under_an_admins_cordon_does_not_say_that_nothing_was_begun():
@@ -393,7 +393,9 @@ def test_an_interrupt_under_an_admins_cordon_does_not_say_that_nothing_was_begun
     by_admin(lab)
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=20)
     result = lab.run("drain", "k8s-2", "--yes")
-    assert "k8s-2: interrupted; 2 of 4 pods are gone. Its cordon is not this drain's." in result.stderr
+    assert (
+        "k8s-2: interrupted; 2 of 4 pods are gone. A cordon that stands is not this drain's." in result.stderr
+    )
 
 
 def test_a_single_replica_amid_its_rollout_is_no_reason_to_refuse():

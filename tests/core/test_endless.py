@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fencer.core.model import PowerState
 from fencer.core.plan.case import Terms
-from fencer.core.plan.endless import endless
+from fencer.core.plan.endless import asleep, endless
 from fencer.core.plan.words import What
+from fencer.core.policy import Policy
+from tests.core.build import node, observation
 from tests.core.test_plan import ALL, budget, inventory, machine, pod
 
 HERE = (machine("k8s-1"), machine("k8s-2"))
@@ -15,8 +18,8 @@ NEVER = budget(allowed=0, desired=2)
 """It needs both of its pods."""
 
 
-def whats(seen, asleep=None) -> list[What]:
-    return [one.what for one in endless(("k8s-1",), seen, Terms(), asleep or {})]
+def whats(seen, off=None) -> list[What]:
+    return [one.what for one in endless(("k8s-1",), seen, Terms(), off or {})]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_two_budgets_never_let_a_pod_go() -> None:
 def test_a_node_that_ends_no_pod_matters_where_one_has_to_go(pods, expected) -> None:
     """One that was drained and shut down goes on to be shut down."""
     assert whats(inventory(*pods, nodes=SILENT)) == expected
-    assert whats(inventory(*pods, nodes=HERE), asleep={"k8s-1": "stopped"}) == expected
+    assert whats(inventory(*pods, nodes=HERE), off={"k8s-1": "stopped"}) == expected
 
 
 def test_of_a_silent_node_the_guest_is_told_where_that_is_known() -> None:
@@ -69,3 +72,21 @@ def test_of_a_silent_node_the_guest_is_told_where_that_is_known() -> None:
         "k8s-1",
         "its guest reads stopped: evicted pods would stay Terminating",
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "renewed_utc", "ends_no_pod"),
+    [
+        (PowerState.STOPPED, "2026-11-20T09:59:40Z", True),
+        (PowerState.PAUSED, "2026-11-20T09:59:45Z", True),
+        (PowerState.ABSENT, "", True),
+        (PowerState.STOPPED, "2026-11-20T09:59:46Z", False),
+        (PowerState.RUNNING, "2026-11-20T09:00:00Z", False),
+        (PowerState.UNKNOWN, "2026-11-20T09:00:00Z", False),
+        (None, "2026-11-20T09:00:00Z", False),
+    ],
+)
+def test_a_guest_that_reads_off_ends_no_pod_unless_its_node_is_heard(state, renewed_utc, ends_no_pod) -> None:
+    """A hypervisor may lie, or not know: then the drain is the way to empty a node that lives."""
+    seen = observation(node=node(renewed_utc=renewed_utc), utc="2026-11-20T10:00:00Z")
+    assert asleep(state, seen, Policy()) == (state if ends_no_pod else None)

@@ -6,11 +6,11 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from fencer.errors import ClusterError
-from fencer.simulation.kubelet import Kubelet, KubeletTiming
+from fencer.simulation.kubelet import Kubelet, KubeletPod, KubeletTiming
 from tests.e2e.kubelet import RestKubeletApi
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
@@ -58,6 +58,17 @@ class Doubles:
             self.seen.update(pod for pods in others for pod in pods & running)
 
 
+class _ToldFirst(RestKubeletApi):
+    """Notes what runs before the API hears that a pod has ended: its replacement may start at once."""
+
+    note: Callable[[], object] = staticmethod(lambda: None)
+
+    def confirm_deletion(self, pod: KubeletPod) -> None:
+        """See `KubeletApi.confirm_deletion`."""
+        self.note()
+        super().confirm_deletion(pod)
+
+
 class HerdNode:
     """One node and its kubelet, in a thread of its own.
 
@@ -69,9 +80,10 @@ class HerdNode:
         self.name = name
         self._doubles = doubles
         self.bug: BaseException | None = None
-        self._api = RestKubeletApi(cluster, name, str(uuid.uuid4()), lambda: True, ())
+        self._api = _ToldFirst(cluster, name, str(uuid.uuid4()), lambda: True, ())
         chance = random.Random(name)  # noqa: S311 - only how long containers take
         self._kubelet = Kubelet(self._api, Tireless(), chance, timing)
+        self._api.note = self._note
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f"kubelet-{name}", daemon=True)
         self._thread.start()
@@ -82,11 +94,14 @@ class HerdNode:
         self._thread.join()
         self._api.close()
 
+    def _note(self) -> None:
+        self._doubles.note(self.name, self._kubelet.running)
+
     def _live(self) -> None:
         while not self._over.wait(TICK_S):
             try:
                 self._kubelet.tick(time.monotonic())
-                self._doubles.note(self.name, self._kubelet.running)
+                self._note()
             except ClusterError as error:
                 self.bug = error
                 raise

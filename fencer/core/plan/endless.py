@@ -6,18 +6,24 @@ from collections.abc import Mapping, Sequence
 
 from fencer.core.drain import Lot
 from fencer.core.inventory import Inventory
+from fencer.core.model import Observation, PowerState
 from fencer.core.plan import budgets, rules
 from fencer.core.plan.case import Case, Terms
 from fencer.core.plan.words import Finding, What
+from fencer.core.pods import seconds_between
+from fencer.core.policy import Policy
 
 ENDLESS = frozenset({What.NODE_SILENT, What.BUDGET_NEVER, What.BUDGET_BROKEN, What.TWO_BUDGETS})
 """What else blocks may pass while the drain waits: a budget that allows none now, a pod that gets Ready."""
 
 _GOING = (Lot.EVICT, Lot.LEAVING)
+_ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
+_HEARD_PERIODS = 1.5
+"""So many periods after the renewal of its lease a node counts as heard."""
 
 
 def endless(
-    names: Sequence[str], seen: Inventory, terms: Terms, asleep: Mapping[str, str]
+    names: Sequence[str], seen: Inventory, terms: Terms, off: Mapping[str, str]
 ) -> tuple[Finding, ...]:
     """Name what keeps a drain of these nodes from ever coming to its end.
 
@@ -25,14 +31,28 @@ def endless(
         names: The nodes.
         seen: Nodes, their pods, and budgets; what was not looked at hides what it hides.
         terms: How they would be drained.
-        asleep: Nodes whose guests do not run, each with how that reads; their Nodes may be Ready for a while.
+        off: Nodes whose guests are `asleep`, each with how that reads; their Nodes may be Ready for a while.
     """
     case = Case(tuple(names), seen, terms)
-    silent = [one for one in rules.nodes(case) if one.what is What.NODE_SILENT and one.about not in asleep]
+    silent = [one for one in rules.nodes(case) if one.what is What.NODE_SILENT and one.about not in off]
     silent += [
         Finding(What.NODE_SILENT, name, f"its guest reads {raw}: evicted pods would stay Terminating")
-        for name, raw in asleep.items()
+        for name, raw in off.items()
     ]
     waiting = (one for one in silent if case.of_lot(one.about, *_GOING))
     found = (*waiting, *budgets.findings(case, homeless=()))
     return tuple(finding for finding in found if finding.what in ENDLESS)
+
+
+def asleep(state: PowerState | None, seen: Observation, policy: Policy) -> PowerState | None:
+    """Return how a guest reads that ends no pod; None: it may run.
+
+    A node that is heard lives, whatever its hypervisor says, and then to empty it may be the way out.
+
+    Args:
+        state: How its guest reads; None: it has none.
+        seen: All of the node as seen once.
+        policy: How often a kubelet renews.
+    """
+    silent_s = seconds_between(seen.node.renewed_utc, seen.utc)
+    return state if state in _ASLEEP and silent_s >= _HEARD_PERIODS * policy.lease_period_s else None
