@@ -16,6 +16,7 @@ from fencer.core.plan.words import Finding
 from fencer.core.pods import seconds_between
 
 ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
+GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
 HEARD_PERIODS = 1.5
 """So many periods of a lease after its renewal a node counts as heard."""
 even_if_blocked_option: Decorator = click.option(
@@ -41,7 +42,8 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     budgets = tools.budgets()
     for why in (budgets.why_not, *budgets.unread):
         if why:
-            say(clean(f"  not known beforehand: whether budgets ever allow it ({why})"))
+            way = f"; try: {GRANT}" if budgets.denied else ""
+            say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
     nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
     seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
     asleep = {name: state for name in tools.names if (state := _asleep(tools, name))}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -36,6 +37,7 @@ WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """What the API takes for a time, and more than anybody waits."""
+_ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
 
@@ -109,15 +111,17 @@ class Way:
         if self._several:
             cells.append(clean(node))
         cells += [Cell(what.ljust(WIDTH), BAD if what in TROUBLES else None), clean(detail)]
-        for line in table([cells], indent=2, gap=2):
-            say(line)
+        with suppress(OSError):  # nobody has to listen: what was begun is brought to its end
+            for line in table([cells], indent=2, gap=2):
+                say(line)
 
     def decided(self, node: NodeView, decision: Decision) -> None:
         """See `Reporter.decided`."""
         if self._several:
             self.show(node.name, "now", TEXTS[decision.reason].says)
         else:
-            self._progress.decided(node, decision)
+            with suppress(OSError):
+                self._progress.decided(node, decision)
 
     def acted(self, node: NodeView, action: Action, done: Done) -> None:
         """See `Reporter.acted`."""
@@ -125,11 +129,13 @@ class Way:
             what, needless = ACTIONS.get(type(action), ("done", ""))
             self.show(node.name, what if done.ok else "failed", str(done).removeprefix(needless))
         else:
-            self._progress.acted(node, action, done)
+            with suppress(OSError):
+                self._progress.acted(node, action, done)
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `Reporter.said`."""
-        self._progress.said(text, warning=warning)
+        with suppress(OSError):
+            self._progress.said(text, warning=warning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,20 +265,35 @@ def see_through(
     clock = tools.parts.clock
     began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
     try:
-        if elsewhere(nodes, tools.scene.nodes.values()):
-            campaign.prepare()
-        well = campaign.run()
+        with _as_ctrl_c():
+            if elsewhere(nodes, tools.scene.nodes.values()):
+                campaign.prepare()
+            well = campaign.run()
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
         try:
             campaign.break_off()
         finally:  # whoever presses Ctrl-C twice is told all the same
-            for line in standing(word):
-                say(clean(line), err=True)
+            with suppress(OSError):
+                for line in standing(word):
+                    say(clean(line), err=True)
         raise
     if not well:
         give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
+
+
+@contextmanager
+def _as_ctrl_c() -> Iterator[None]:
+    """Take a session over ssh that ends, and `kill`, as Ctrl-C: what was prepared is taken back, and told."""
+    # Who ignores them (nohup) wants it to go on.
+    heard = [number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:

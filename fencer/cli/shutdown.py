@@ -195,8 +195,11 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
             yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
             yield from standing(tools, [turn.draining], word)
-        elif turn.judged is None:
+        elif turn.judged is None and turn.began_s is None:
             yield f"{name}: not begun; nothing was changed."
+        elif turn.judged is None:
+            drained = "it is drained and cordoned, and " if turn.draining is not None else ""
+            yield f"{name}: {word}; {drained}its guest may have been asked to shut down: {_once_off(name)}"
         else:
             why = turn.failed or says(turn.judged.decision)
             drained = "; it is drained and cordoned" if turn.draining is not None else ""
@@ -211,8 +214,9 @@ def _what_helps(judged: Judged, name: str) -> str:
         and evidence.power_state is PowerState.RUNNING
         and judged.observation.asked_s is not None
     ):
-        return (
-            "It was asked to shut down, and may do so yet: once it is off, "
-            f"`fencer start {name}` brings it back. The same command goes on; --stop-after cuts its power."
-        )
+        return f"It was asked to shut down, and may do so yet: {_once_off(name)} --stop-after cuts its power."
     return f"The same command goes on, `fencer start {name}` takes it back."
+
+
+def _once_off(name: str) -> str:
+    return f"once it is off, `fencer start {name}` brings it back. The same command goes on."

@@ -115,7 +115,7 @@ def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:
         if turn.over and not turn.failed:
             yield f"{name}: back."
         elif turn.judged is None:
-            yield f"{name}: not begun."
+            yield f"{name}: {word}; how far it came is not known. `fencer start {name}` goes on."
         else:
             why = turn.failed or says(turn.judged.decision)
             yield f"{name}: {word}: {why}. `fencer start {name}` goes on."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from fencer.guest import itself, kubelets, logind_files, orders, servers
 from fencer.guest.connect import connect, servers_of
-from fencer.guest.errors import GuestError, Unreachable
+from fencer.guest.errors import GuestError, Unreachable, Unusable
 from fencer.guest.facts import (
     DRAIN_UNIT,
     PROGRAM,
@@ -116,12 +117,16 @@ def _program(root: Path, run: Run) -> Program:
 def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
     unnamed = sorted(set(orders.names(itself.units()[DRAIN_UNIT])) - set(drain.after))
     states = run(["systemctl", "is-active", *unnamed]).text.split() if unnamed else []
-    order = orders.after(run)
+    ways = ways_to_servers(root, run, file)
+    before = dict.fromkeys((*drain.after, *(unit for way in ways for unit in way.units)))
+    order: orders.After = {}
+    with suppress(Unusable):  # then none is known to go round
+        order = orders.after(run, before)
     return Order(
-        ways_to_servers(root, run, file),
+        ways,
         tuple(orders.named(root)),
         tuple(unit for unit, state in zip(unnamed, states) if state == "active"),
-        tuple(unit for unit in drain.after if orders.comes_after_ours(order, unit)),
+        tuple(unit for unit in before if orders.comes_after_ours(order, unit)),
     )
 
 

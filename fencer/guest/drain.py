@@ -86,7 +86,10 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     if left:
         say(f"gave up after {took}: {gone}, {len(left)} still here{_returned(work.state)}{by_hand}")
         return REFUSED
-    say(f"drained in {took}: {gone}{_returned(work.state)}")
+    if work.uncordoned:
+        say(f"not drained after {took}: {gone}, and {client.name} was uncordoned meanwhile, by somebody else")
+        return REFUSED
+    say(f"drained in {took}: {gone}{_returned(work.state)}{by_hand}")
     return DONE
 
 
@@ -164,6 +167,7 @@ class _Drain:
 
     Attributes:
         state: How far it has come.
+        uncordoned: Somebody has uncordoned the node: pods come to it again.
     """
 
     def __init__(self, client: NodeClient, filters: Filters, deadline_s: float, say: Say) -> None:
@@ -172,6 +176,7 @@ class _Drain:
         self._deadline_s = deadline_s
         self._say = say
         self.state = Evictions()
+        self.uncordoned = False
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._asking = 0
         self._looking = False
@@ -264,12 +269,13 @@ class _Drain:
         staying = (*self.state.kept.values(), *self.state.returning.values())
         kept = sum(pod.claims for pod in staying)
         try:
-            mounted = self._client.read(min(2 * ASK_WITHIN_S, self._deadline_s - now_s)).volumes
+            node = self._client.read(min(2 * ASK_WITHIN_S, self._deadline_s - now_s))
         except GuestError as error:
             self._unread = str(error)
         else:
-            self._mounted = mounted if len(mounted) > kept else ()
-            if not self._mounted:
+            self.uncordoned = not node.unschedulable
+            self._mounted = node.volumes if len(node.volumes) > kept else ()
+            if self.uncordoned or not self._mounted:
                 return True
         return now_s >= self._volumes_deadline_s
 

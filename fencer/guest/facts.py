@@ -184,7 +184,7 @@ class Order:
         routes: The ways to API servers.
         named: Units that `install` found, or was told.
         missing: Those that this program's unit names, that run, and that the unit in force does not name.
-        circular: Those that are themselves started after it.
+        circular: Those that it names, or should name, and that are themselves started after it.
     """
 
     routes: tuple[Route, ...] = ()

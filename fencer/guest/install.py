@@ -121,7 +121,7 @@ def _needed(root: Path, run: Run, say: Say, unit: str, after: Sequence[str]) -> 
         if way.trouble:
             say(f"{', '.join(way.to)}: {way.trouble}")
     found = {*orders.named(root), *running(root, run).of_processes, *(it for way in ways for it in way.units)}
-    order = orders.after(run)
+    order = orders.after(run, {*found, *after})
     circular = {it for it in {*found, *after} if orders.comes_after_ours(order, it)}
     for name in sorted(circular):
         why = f"{name} is itself started after {DRAIN_UNIT}, or after multi-user.target"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Iterator, Sequence
+from typing import Iterator
 
-from fencer.guest.facts import PROGRAM, Connection, Facts, Kubelet, Program, Route, Setting, Unit
+from fencer.guest.facts import PROGRAM, Connection, Facts, Kubelet, Order, Program, Route, Setting, Unit
 from fencer.guest.places import UNITS
 from fencer.guest.spans import seconds, told
 from fencer.guest.ways import drain_works, lock_held
@@ -114,7 +114,7 @@ def _drain(facts: Facts) -> Iterator[Finding]:
     yield _program(facts.program)
     yield from _order(facts, unit)
     for route in facts.order.routes:
-        yield _way(route, unit, facts.order.named)
+        yield _way(route, unit, facts.order)
     yield from _limits(unit)
 
 
@@ -141,14 +141,14 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
     if missing:
         text = f"running, and may be stopped before the drain is over: {missing}"
         yield Finding("order", FAIL, text, f"{_INSTALL} again: the unit in place is another one")
-    for circular in facts.order.circular:
+    for circular in (it for it in facts.order.circular if it in unit.after):
         text = f"it waits for {circular}, and that for it, or for multi-user.target: systemd leaves out one"
         yield Finding(
             "order", FAIL, text, f"remove one After=; systemd-analyze verify {unit.name} shows them"
         )
 
 
-def _way(route: Route, unit: Unit, named: Sequence[str]) -> Finding:
+def _way(route: Route, unit: Unit, order: Order) -> Finding:
     name, to = "network", ", ".join(route.to)
     if route.trouble:
         return Finding(name, WARN, f"over what {to} is reached is not known: {route.trouble}")
@@ -156,12 +156,14 @@ def _way(route: Route, unit: Unit, named: Sequence[str]) -> Finding:
     late = ", ".join(it for it in route.units if it not in unit.after)
     if late:
         text += f", and {late} brings it up, which may be stopped before the drain is over"
-        return Finding(name, FAIL, text, f"{_INSTALL} again")
+        vain = ", ".join(it for it in route.units if it not in unit.after and it in order.circular)
+        first = f"{vain} must not itself be started after {unit.name}, or after multi-user.target; then "
+        return Finding(name, FAIL, text, f"{first if vain else ''}{_INSTALL} again")
     if units:
         return Finding(name, OK, f"{text}; the drain comes before the stop of {units}")
     if route.pods:
         return Finding(name, NOTE, f"{text}: of the network of pods, which stands as long as its pods run")
-    by_hand = ", ".join(it for it in named if it in unit.after)
+    by_hand = ", ".join(it for it in order.named if it in unit.after)
     if not route.tunnel or by_hand:
         return Finding(
             name, OK, text + (f"; the drain comes before the stop of {by_hand}" if by_hand else "")

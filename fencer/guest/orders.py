@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, Iterable, Set
 
+from fencer.guest.errors import Unusable
 from fencer.guest.facts import DRAIN_UNIT
 from fencer.guest.system import Run, read_text
 
 DROP_IN = f"/etc/systemd/system/{DRAIN_UNIT}.d/order.conf"
 """Names what our unit cannot know: what `install` finds, or is told."""
-_WANTED_BY = "multi-user.target"
+_ENDS = frozenset((DRAIN_UNIT, "multi-user.target"))
+"""The drain unit, and what wants it and so comes after it."""
 After = Dict[str, Set[str]]
 
 
@@ -27,15 +29,33 @@ def named(root: Path) -> list[str]:
 
 def shown(run: Run, properties: str, units: Iterable[str]) -> list[dict[str, str]]:
     """Return what systemd tells of units, by names or patterns; of a pattern only those that are loaded."""
-    told = run(["systemctl", "show", f"--property={properties}", *units]).text
+    return _blocks(run(["systemctl", "show", f"--property={properties}", "--", *units]).text)
+
+
+def _blocks(told: str) -> list[dict[str, str]]:
     blocks = (block.splitlines() for block in told.split("\n\n"))
     return [dict(line.split("=", 1) for line in lines if "=" in line) for lines in blocks if lines]
 
 
-def after(run: Run) -> After:
-    """Return what every service and target is ordered after."""
-    told = shown(run, "Id,After", ("*.service", "*.target"))
-    return {said.get("Id", ""): set(said.get("After", "").split()) for said in told}
+def after(run: Run, units: Iterable[str]) -> After:
+    """Return what units are ordered after, and what those are, and so on, as far as our unit or the end.
+
+    A way may go through units of any kind: a mount, a socket.
+
+    Raises:
+        Unusable: systemd does not tell.
+    """
+    found: After = {}
+    asked, todo = set(_ENDS), set(units) - _ENDS
+    while todo:
+        ran = run(["systemctl", "show", "--property=Id,After", "--", *sorted(todo)])
+        if ran.code != 0:
+            raise Unusable(f"what {', '.join(sorted(todo))} are ordered after is not known: {ran.error}")
+        told = {said.get("Id", ""): set(said.get("After", "").split()) for said in _blocks(ran.text)}
+        found.update(told)
+        asked |= todo
+        todo = set().union(*told.values()) - asked
+    return found
 
 
 def comes_after_ours(order: After, unit: str) -> bool:
@@ -47,7 +67,7 @@ def comes_after_ours(order: After, unit: str) -> bool:
     seen, todo = set(), [unit]
     while todo:
         name = todo.pop()
-        if name in (DRAIN_UNIT, _WANTED_BY):
+        if name in _ENDS:
             return True
         if name not in seen:
             seen.add(name)

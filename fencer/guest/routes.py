@@ -123,8 +123,12 @@ def _is_tunnel(root: Path, name: str) -> bool:
 
 
 def _units(root: Path, run: Run, name: str) -> list[str]:
-    """Return the units that bring up an interface; those of managers only where no other does."""
-    if _PODS.match(name):
+    """Return the units that bring up an interface; those of managers only where no other does.
+
+    None for a network card: its driver does, and a manager, which our unit knows. What is named like it and
+    is no manager only uses it.
+    """
+    if _PODS.match(name) or (_of(root, name) / "device").exists():
         return []
     found = _active(run, [f"*@{escape(name)}.service"])
     if not found and _told(root, name, "tun_flags"):

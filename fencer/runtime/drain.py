@@ -35,7 +35,7 @@ from fencer.core.model import (
 )
 from fencer.core.roster import Roster
 from fencer.core.text import age
-from fencer.errors import ClusterDenied, ClusterError, FencerError
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterError, FencerError
 from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 
@@ -147,13 +147,17 @@ class NodeDrain:
         That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
         drain took over, is put back for it.
         """
-        for tries_left in reversed(range(CORDON_TRIES)):
+        trouble, unanswered = "", 0
+        for _ in range(CORDON_TRIES):
             try:
                 return self._undo_cordon()
+            except ClusterConflict as error:
+                trouble = str(error)
             except ClusterError as error:
-                if not tries_left or isinstance(error, ClusterDenied):
-                    self._tell(self.name, "trouble", f"not uncordoned: {error}")
+                trouble, unanswered = str(error), unanswered + 1
+                if isinstance(error, ClusterDenied) or unanswered > 1:
                     break
+        self._tell(self.name, "trouble", f"not uncordoned: {trouble}")
         return False
 
     def _undo_cordon(self) -> bool:

@@ -127,6 +127,7 @@ class Campaign:
         for turn in self.waiting:
             turn.prepare()
             if turn.failed:
+                turn.withdraw()
                 self.waiting.remove(turn)
                 self.ended.append(turn)
                 return

@@ -136,6 +136,8 @@ class ShutdownTurn:
         self.failed = ""
         self.over = False
         self.judged: Judged | None = None
+        self.began_s: float | None = None
+        """When its guest was first looked at to be asked; None: it was not."""
         self.draining: DrainTurn | None = None
         if options.drain is not None:
             drain = NodeDrain(world, agent, node.name, options.drain, tell)
@@ -146,7 +148,6 @@ class ShutdownTurn:
         self._options = options
         self._tell = tell
         self._intent = Intent.SHUTDOWN
-        self._since_s: float | None = None
 
     @property
     def returned(self) -> Sequence[PodView]:
@@ -170,7 +171,7 @@ class ShutdownTurn:
         if self.draining is not None and not self.draining.over:
             return self._drain(self.draining)
         now_s = self._world.clock.now_s()
-        self._since_s = now_s if self._since_s is None else self._since_s
+        self.began_s = now_s if self.began_s is None else self.began_s
         word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=self._over_brake())
         try:
             self.judged = judged = self._agent.step(self.node.name, self._intent, word)
@@ -178,7 +179,7 @@ class ShutdownTurn:
             self._tell(self.node.name, "trouble", str(error))
         else:
             self._judge(judged)
-        if not self.over and now_s - self._since_s >= self._options.timeout_s:
+        if not self.over and now_s - self.began_s >= self._options.timeout_s:
             self._end(self._late())
         recheck_s = self.judged.decision.recheck_s if self.judged else None
         return self._policy.poll_s if recheck_s is None else min(self._policy.poll_s, max(0.05, recheck_s))

@@ -210,17 +210,23 @@ class Lab(Wiring):
         return "desk"
 
 
+def _ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
 class Impatient:
     """A clock at which somebody presses Ctrl-C after a few waits.
 
     Args:
         clock: The world's.
         patience_count: How many waits they bear; the last one is cut short.
+        press: What they do then.
     """
 
-    def __init__(self, clock: Clock, patience_count: int) -> None:
+    def __init__(self, clock: Clock, patience_count: int, press: Callable[[], object] = _ctrl_c) -> None:
         self._clock = clock
         self._left_count = patience_count
+        self._press = press
 
     def now_s(self) -> float:
         return self._clock.now_s()
@@ -228,7 +234,7 @@ class Impatient:
     def wait(self, timeout_s: float) -> bool:
         self._left_count -= 1
         if not self._left_count:
-            raise KeyboardInterrupt
+            self._press()
         return self._clock.wait(timeout_s)
 
     def wake(self) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from fencer.cli.planned import Way
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.simulation.evictions import healthy
@@ -183,7 +187,9 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     lab.simulation.cluster.missing.add("list poddisruptionbudgets")
     result = lab.run("drain", "k8s-2", "--yes", "--timeout", "20")
     assert result.exit_code == 1
-    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in result.output
+    words = " ".join(result.output.split())
+    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in words
+    assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
 
 
@@ -261,6 +267,57 @@ def test_an_interrupt_uncordons_the_nodes_whose_turn_never_began():
     assert "k8s-2: interrupted; it is cordoned," in result.stderr
     assert "k8s-3: not begun; it is uncordoned again." in result.stderr
     assert [node(lab, name).unschedulable for name in ("k8s-2", "k8s-3")] == [True, False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_session_that_is_lost_ends_it_as_ctrl_c_does(number):
+    lab = running(DB, nodes=4)
+    lab.clock = lambda: Impatient(
+        lab.simulation.clock, patience_count=4, press=lambda: os.kill(os.getpid(), number)
+    )
+    before = signal.getsignal(number)
+    result = lab.run("drain", "k8s-2", "k8s-3", "--yes")
+    assert result.exit_code == 130
+    assert "k8s-3: not begun; it is uncordoned again." in result.stderr
+    assert signal.getsignal(number) is before
+
+
+def test_who_ignores_the_end_of_a_session_is_not_ended_by_it():
+    """`nohup`."""
+    lab = running(DB)
+    ends = lambda: signal.raise_signal(signal.SIGHUP)  # noqa: E731
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4, press=ends)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_pipe_that_closes_ends_no_drain():
+    """`fencer drain … | head`: what was begun is brought to its end, and nobody has to listen."""
+    heard, deaf = os.pipe()
+    os.close(heard)
+    went_on = False
+    with suppress(OSError), os.fdopen(deaf, "w") as out, redirect_stdout(out):
+        Way(running(), several=True).show("k8s-2", "cordoned", "to be drained")
+        Way(running(), several=False).said("something", warning=True)
+        went_on = True
+    assert went_on
+
+
+def test_an_interrupt_as_the_guest_is_asked_does_not_say_that_nothing_was_changed():
+    """Its drain is over, and the order may have been heard."""
+    lab = running()
+    port = lab.simulation.hypervisors["lab"]
+
+    def press(*_words, **_options) -> None:
+        raise KeyboardInterrupt
+
+    port.shutdown = press
+    result = lab.run("shutdown", "k8s-2", "--yes")
+    words = " ".join(result.stderr.split())
+    assert "k8s-2: interrupted; it is drained and cordoned, and its guest may have been asked" in words
 
 
 def test_the_way_back_of_a_node_without_a_guest_is_kubectls():

@@ -660,15 +660,15 @@ HELD = ("example.com/hold",)
         ({"finalizers": HELD, "phase": "Succeeded", "terminating": True}, False),
     ],
 )
-def test_a_finalizer_that_the_drain_waits_for_is_named(facts, held):
+def test_a_finalizer_that_keeps_a_pods_name_taken_is_named(facts, held):
     """But for those that Kubernetes itself takes off: every pod of a Job has one."""
     seen = inventory(pod("web-a", **facts), pod("web-b", "k8s-2"))
     assert (What.FINALIZERS in whats(seen)) is held
     if held:
         found = one(seen, What.FINALIZERS)
         assert found.text == (
-            "stays Terminating until its controller takes the finalizer example.com/hold off, and the drain "
-            "waits for that"
+            "its object stays until its controller takes the finalizer example.com/hold off: a StatefulSet "
+            "waits, no drain"
         )
         assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
 

@@ -100,7 +100,7 @@ class Machine:
 
     def run(self, command: Sequence[str]) -> Ran:
         """Answer a command."""
-        words = list(command)
+        words = [word for word in command if word != "--"]
         if words == [PROGRAM, "--version"]:
             return self.program
         answers = {"systemctl": self._systemd, "busctl": self._logind, "ip": self._way}

@@ -373,6 +373,20 @@ def test_who_never_asked_for_a_cordon_says_nothing_of_one(authority: Authority) 
     assert "may be cordoned" not in said[-1]
 
 
+def test_a_node_that_is_uncordoned_meanwhile_is_not_drained(authority: Authority) -> None:
+    """By a person, or by another drain that gives its cordon back: pods come to it again."""
+
+    def anew(_: Json) -> None:
+        cluster.change({"annotations": {}}, {"unschedulable": None}, "kubectl-uncordon")
+
+    cluster, said = Cluster(_pod("a"), anew=anew), list[str]()
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=False), said.append) == REFUSED
+    assert re.fullmatch(
+        r"not drained after \d+ s: 1 pod gone, and k8s-1 was uncordoned meanwhile, by somebody else", said[-1]
+    )
+
+
 # -- the kernel runs on -----------------------------------------------------------------------------------
 
 
@@ -481,7 +495,8 @@ def test_a_drain_for_a_shutdown_says_so_on_the_node(guest: Guest, cluster: Clust
 
 
 def test_a_drain_by_hand_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
-    assert guest.run("drain", "--now", states="running")[-1].endswith("0 pods gone")
+    told = guest.run("drain", "--now", "--ignore-daemonsets", states="running")[-1]
+    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back")
     assert (cluster.note.start, cluster.note.shutdown) == ("7000000", False)
     stays = "k8s-1 left as it is: cordoned by a drain in this very boot"
     assert guest.run("uncordon", states="running")[-1] == stays

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -81,6 +81,12 @@ def _named(machine: Machine) -> list[tuple[str, str]]:
     """Return what `check` says of networks."""
     found = judge(collect(machine.root, machine.run, node="k8s-1"))
     return [(it.level.value, it.text) for it in found if it.subject == "network"]
+
+
+def _changes(machine: Machine) -> list[str]:
+    """Return what `check` advises about networks."""
+    found = judge(collect(machine.root, machine.run, node="k8s-1"))
+    return [it.change for it in found if it.subject == "network"]
 
 
 def _install(machine: Machine, *after: str) -> list[str]:
@@ -180,6 +186,16 @@ def test_no_descriptors_are_read_of_who_cannot_be_it(machine: Machine, cgroup: s
     os.mkfifo(endless)
     ((level, text),) = _named(machine)
     assert (level, VPN in text) == ("FAIL", True)
+
+
+def test_what_is_named_like_a_network_card_does_not_bring_it_up(machine: Machine) -> None:
+    """Its driver does, and a manager; what shapes or watches its traffic may even come after our drain."""
+    _eth0(machine)
+    machine.active.append("qos@eth0.service")
+    (route,) = collect(machine.root, machine.run, node="k8s-1").order.routes
+    assert route.units == ()
+    _install(machine)
+    assert not (machine.root / DROP_IN).exists()
 
 
 def test_a_unit_named_by_hand_is_kept_and_quietens_the_warning(machine: Machine) -> None:
@@ -321,7 +337,15 @@ def _orders(machine: Machine) -> list[tuple[str, str]]:
     return sorted((it.level.value, it.text) for it in found if it.subject == "order")
 
 
-@pytest.mark.parametrize("chain", [{WG: "multi-user.target"}, {WG: "a.service", "a.service": DRAIN_UNIT}])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        {WG: "multi-user.target"},
+        {WG: "a.service", "a.service": DRAIN_UNIT},
+        {WG: "-.mount mnt-keys.mount", "mnt-keys.mount": "b.socket", "b.socket": "multi-user.target"},
+    ],
+    ids=["at once", "by a service", "by a mount and a socket"],
+)
 def test_a_unit_that_comes_after_ours_is_not_named(machine: Machine, chain: dict[str, str]) -> None:
     """Or systemd would leave out one of them, at boot."""
     _wireguard(machine)
@@ -329,8 +353,26 @@ def test_a_unit_that_comes_after_ours_is_not_named(machine: Machine, chain: dict
     said = _install(machine)
     assert not (machine.root / DROP_IN).exists()
     assert any(line.startswith(f"not named: {WG} is itself started after") for line in said)
+    assert _changes(machine) == [
+        f"{WG} must not itself be started after {DRAIN_UNIT}, or after multi-user.target; then fencer-guest "
+        "install again"
+    ]
     with pytest.raises(Unusable, match=WG):
         _install(machine, WG)
+
+
+def test_a_unit_whose_order_could_not_be_looked_at_is_not_named(machine: Machine) -> None:
+    """It may come after ours: systemd would leave out the drain, at every boot, and nobody would know."""
+    _wireguard(machine)
+    run, said = _Installing(machine), list[str]()
+
+    def silent(command: Sequence[str]) -> Ran:
+        asked = any("Id,After" in word for word in command)
+        return Ran(None, error="systemctl: no end within 10 s") if asked else run(command)
+
+    with pytest.raises(Unusable, match=f"what .*{WG}.* ordered after is not known: systemctl: no end"):
+        install(b"program", build.units(), machine.root, silent, said.append)
+    assert said == [], "nothing was written"
 
 
 def test_an_order_that_goes_round_is_told(machine: Machine) -> None:

@@ -339,6 +339,8 @@ class Server:
         handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         self.asked.append(f"{handler.command} {handler.path.split('?')[0]}")
         status = {"GET": self.status, "POST": self.evicts, "PATCH": 200}[handler.command]
+        if handler.command == "PATCH":
+            self.body["spec"] = {"unschedulable": True}
         send(handler, status, json.dumps(self.body).encode())
 
 

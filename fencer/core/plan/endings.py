@@ -194,7 +194,7 @@ def _held(case: Case) -> Iterator[Finding]:
     for group in by_family(one for one in going if _foreign(one)):
         names = sorted({name for one in group for name in _foreign(one)})
         which = f"finalizer{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        text = f"stays Terminating until its controller takes the {which} off, and the drain waits for that"
+        text = f"its object stays until its controller takes the {which} off: a StatefulSet waits, no drain"
         way = "see that this controller runs, and not on this node alone"
         yield Finding(What.FINALIZERS, called(group), text, way, names_of(group))
 

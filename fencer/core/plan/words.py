@@ -86,9 +86,8 @@ class What(StrEnum):
     COMES_BACK = "comes-back"
     """It tolerates the cordon: its replacement may be bound to this node, and end with it once more."""
     FINALIZERS = "finalizers"
-    """It stays Terminating until its controller takes a finalizer off. Not worse than a wait: one that works
-    takes it off within moments, and whether it works cannot be looked at; if it does not, the drain ends with
-    its timeout, and names the pod."""
+    """Its object stays until its controller takes a finalizer off. A drain waits for its containers alone,
+    but a StatefulSet makes no other pod of that name until it is gone."""
     VOLUME_STAYS = "volume-stays"
     """Its volume can be used on no other node that takes pods: it waits until this one is back."""
     HOST_PATH = "host-path"
