@@ -57,7 +57,10 @@ for daemon in journald udevd networkd logind; do
     sed -i -E '/^(Protect|Private|Restrict|SystemCall|LockPersonality|MemoryDeny|NoNewPriv|IPAddressDeny)/d' \
         "/usr/lib/systemd/system/systemd-$daemon.service"
 done
-mkdir -p /etc/systemd/journald.conf.d /etc/systemd/system/systemd-udev-trigger.service.d
+mkdir -p /etc/systemd/journald.conf.d /etc/systemd/system/systemd-udev-trigger.service.d \
+    /etc/systemd/system/qemu-guest-agent.service.d
+# Asked to shut down, on a busy machine, it once did not end: systemd waits 90 s then.
+printf '[Service]\nTimeoutStopSec=10s\n' > /etc/systemd/system/qemu-guest-agent.service.d/stop.conf
 cat > /etc/systemd/journald.conf.d/one-boot.conf <<'J'
 [Journal]
 Storage=volatile
