@@ -126,7 +126,7 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
         stays = len(pods) - len(going) - len(of_lot(pods, filters, FORBIDDEN))
         whom = f"{clean(name)}: " if len(tools.names) > 1 else ""
         text = f"{whom}{count(len(going), 'pod')} will be evicted: {listing(going)}." if going else ""
-        rest = f"{count(stays, 'pod')} of DaemonSets, static or finished, stay." if stays else ""
+        rest = f"{count(stays, 'pod')} of DaemonSets, static or finished, {_stay(stays)}." if stays else ""
         yield from paragraph(f"{text or f'{whom}no pod has to go.'} {rest}".rstrip(), indent=2)
         back = [pod for pod in going if pod.tolerates_cordon]
         if back:
@@ -135,6 +135,10 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
                 f"{count(len(back), 'pod')} {their} the cordon, and may come back, to stay: {listing(back)}."
             )
             yield from paragraph(text, indent=2)
+
+
+def _stay(number: int) -> str:
+    return "stays" if number == 1 else "stay"
 
 
 def refuse_barred(tools: Tools, filters: Filters) -> None:
@@ -190,8 +194,8 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
     campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
     took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
-    which, stay = listing(tools.names), "It stays" if len(turns) == 1 else "They stay"
-    tell(f"drained in {took}: {which}. {stay} cordoned. Back with {clean(way_back(tools, turns))}.")
+    which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
+    tell(f"drained in {took}: {which}. {stays} cordoned. Back with {clean(way_back(tools, turns))}.")
 
 
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:

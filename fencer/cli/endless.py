@@ -39,7 +39,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
         if why:
             way = f"; try: {GRANT}" if budgets.denied else ""
             say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
-    nodes = Look(tuple(Machine(tools.node(name)) for name in tools.names))
+    nodes = Look(tuple(map(Machine, tools.scene.nodes.values())))
     seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
     off = {
         name: state.value

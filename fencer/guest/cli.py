@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"fencer-guest: {error}")
         return error.code
     except KeyboardInterrupt:
-        _say("fencer-guest: interrupted; what was done until now stays done")
+        _say("fencer-guest: interrupted; what was done until now stays done, a cordon too")
         return INTERRUPTED
 
 

@@ -43,6 +43,32 @@ def test_a_budget_of_pods_that_stay_is_no_matter() -> None:
     assert whats(inventory(*elsewhere, nodes=HERE, budgets=(NEVER,))) == []
 
 
+CLOSED = (machine("k8s-1"), machine("k8s-2", unschedulable=True))
+ONE_AT_A_TIME = budget(allowed=1, desired=1)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "facts", "expected"),
+    [
+        (CLOSED, {}, [What.BUDGET_STALLS]),
+        (HERE, {}, []),
+        (CLOSED, {"tolerates_cordon": True}, []),
+    ],
+    ids=["no other takes pods", "another does", "they may come back to this one"],
+)
+def test_where_no_other_node_takes_pods_a_budget_lets_the_first_go_and_no_more(
+    nodes, facts, expected
+) -> None:
+    """Moved to nowhere, it is never Ready again."""
+    two = (pod("web-a", **facts), pod("web-b", **facts))
+    assert whats(inventory(*two, nodes=nodes, budgets=(ONE_AT_A_TIME,))) == expected
+
+
+def test_of_several_nodes_the_first_ones_pods_may_go_to_the_next_one() -> None:
+    seen = inventory(pod("web-a"), pod("web-b"), nodes=HERE, budgets=(ONE_AT_A_TIME,))
+    assert endless(("k8s-1", "k8s-2"), seen, Terms(), {}) == ()
+
+
 def test_two_budgets_never_let_a_pod_go() -> None:
     both = (budget(), budget("all", selector=ALL))
     assert whats(inventory(pod("web-a"), pod("web-b", "k8s-2"), nodes=HERE, budgets=both)) == [

@@ -13,7 +13,9 @@ from fencer.core.plan.words import Finding, What
 from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 
-ENDLESS = frozenset({What.NODE_SILENT, What.BUDGET_NEVER, What.BUDGET_BROKEN, What.TWO_BUDGETS})
+ENDLESS = frozenset(
+    {What.NODE_SILENT, What.BUDGET_NEVER, What.BUDGET_BROKEN, What.BUDGET_STALLS, What.TWO_BUDGETS}
+)
 """What else blocks may pass while the drain waits: a budget that allows none now, a pod that gets Ready."""
 
 _GOING = (Lot.EVICT, Lot.LEAVING)
@@ -29,7 +31,7 @@ def endless(
 
     Args:
         names: The nodes.
-        seen: Nodes, their pods, and budgets; what was not looked at hides what it hides.
+        seen: All nodes, the pods of these, and budgets; what was not looked at hides what it hides.
         terms: How they would be drained.
         off: Nodes whose guests are `asleep`, each with how that reads; their Nodes may be Ready for a while.
     """
@@ -40,8 +42,17 @@ def endless(
         for name, raw in off.items()
     ]
     waiting = (one for one in silent if case.of_lot(one.about, *_GOING))
-    found = (*waiting, *budgets.findings(case, homeless=()))
+    found = (*waiting, *budgets.findings(case, _homeless(case)))
     return tuple(finding for finding in found if finding.what in ENDLESS)
+
+
+def _homeless(case: Case) -> frozenset[str]:
+    """Return the UIDs of pods that cannot start elsewhere: where no other node takes any, all of them.
+
+    Of several nodes the pods of the first may go to the next one.
+    """
+    alone = len(case.names) == 1 and not case.homes
+    return frozenset(one.pod.uid for one in case.leaving if alone and not one.pod.tolerates_cordon)
 
 
 def asleep(state: PowerState | None, seen: Observation, policy: Policy) -> PowerState | None:
