@@ -516,7 +516,7 @@ def test_a_name_that_no_node_has_is_refused_and_shown_escaped(fencer, config, ku
         (["status", "-o", "xml"], "'xml' is not one of"),
         (["explain"], "Missing argument"),
         (["fence", "", "--yes"], "Name the node"),
-        (["fence", "k8s-1", "--timeout", "soon"], "'soon' is not a valid float"),
+        (["fence", "k8s-1", "--timeout", "soon"], "'soon' is no time"),
         (["unfence", "k8s-1", "--same-boot", ""], "--same-boot"),
         (["demo", "no-such-story"], "no-such-story"),
         (["\x1b[2J"], "No such command"),
