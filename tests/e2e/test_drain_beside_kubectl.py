@@ -125,12 +125,16 @@ def test_a_drain_ends_though_a_controllers_pods_tolerate_the_cordon(pods: DrainC
 
 @pytest.mark.parametrize("tool", ["fencer drain", "fencer-guest drain"])
 def test_a_drain_ends_though_a_template_names_the_node(pods: DrainCluster, tool: str) -> None:
-    """No scheduler is asked; such pods come as often as they are evicted; kubectl evicts them once."""
+    """No scheduler is asked; such pods come as often as they are evicted; kubectl evicts them once.
+
+    Those that are made in the second in which the drain begins, as the API tells time, were on their way; of
+    those after it two may be.
+    """
     controller(pods, "deployments", "named", 2, {"nodeName": HERE})
     user, drain = DRAINS[tool]
     asked = requests_of(pods.control_plane, user)["eviction"]
     drain(pods.control_plane, HERE)
-    assert requests_of(pods.control_plane, user)["eviction"] - asked <= 4
+    assert requests_of(pods.control_plane, user)["eviction"] - asked <= 8
 
 
 # -- 2: one writer at a time --------------------------------------------------------------------------------
