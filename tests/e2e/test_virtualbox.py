@@ -197,8 +197,8 @@ def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box):
         def said() -> str:
             return box.operator.run("explain", name, "-c", config).stdout
 
-        # A single look has only the API server's clock to tell by, and that runs as any; and on a busy machine
-        # this server, its host asked besides, does not answer in each look's time.
+        # A single look has only the API server's clock to tell by, and that runs as any; and on a busy
+        # machine this server, its host asked besides, does not answer within each look's time.
         wait_until(lambda: "this VBoxSVC does not know of that one" in said(), "word of the other VBoxSVC")
     finally:
         vbox.change(machine, runs_unknown=False, **{key: before[key] for key in ("state", "changed")})
