@@ -45,8 +45,9 @@ LANES: Sequence[Sequence[str]] = (
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out.
 
-Seconds of each, by itself on two cores: 715, 485, 460, 441, 480; the first and the last reckoned from their parts. The two
-files with a Debian guest are one lane: its processor is emulated and goes first, and two would starve the others.
+Seconds of each, by itself on two cores: 715, 485, 460, 441, 480; the first and the last reckoned from their
+parts. The two files with a Debian guest are one lane: its processor is emulated and goes first, so that two
+at a time would starve the other lanes.
 """
 
 _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) for name in lane}
