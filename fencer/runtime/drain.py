@@ -210,7 +210,7 @@ class NodeDrain:
             self._before, self.own = passing_cordon(observation.node), action.cordon
             done = self._agent.executor.carry_out(observation, action)
             if done.ok:
-                self.cordoned = action.cordon is not None
+                self.cordoned = True
                 self._record(action, str(done), ok=True)
                 return
             if not tries_left:
