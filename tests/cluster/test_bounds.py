@@ -25,10 +25,9 @@ from tests.cluster.standin import (
     status,
 )
 from tests.cluster.test_odd_servers import NO_LEASE, VIEW
+from tests.support.kernel import held_bytes
 
 SHORT_S = 1.0
-HELD_BYTES = 16 << 20
-"""What kernels may hold of a connection beyond what was read."""
 FRAMES = {
     "to the end": ("", b""),
     "announced": (f"Content-Length: {1 << 50}\r\n", b""),
@@ -45,7 +44,7 @@ def test_a_body_without_an_end_is_given_up_whatever_the_status(stand_in, lead_to
     server = stand_in(body)
     with pytest.raises(ClusterProtocol, match=r"get node k8s-1: the answer has more than 32 MiB"):
         lead_to(server.url).fact("k8s-1")
-    assert body.sent_bytes < LARGEST_BYTES + HELD_BYTES
+    assert body.sent_bytes < LARGEST_BYTES + held_bytes()
     assert len(server.requests) == 1
 
 
@@ -54,7 +53,7 @@ def test_a_length_that_is_announced_is_not_believed(stand_in, lead_to, frame):
     body = Endless(200, *FRAMES[frame])
     with pytest.raises(ClusterProtocol, match=r"more than 32 MiB"):
         lead_to(stand_in(body).url).fact("k8s-1")
-    assert body.sent_bytes < LARGEST_BYTES + HELD_BYTES
+    assert body.sent_bytes < LARGEST_BYTES + held_bytes()
 
 
 def test_who_is_told_to_wait_for_the_answer_again_and_again_does_not(stand_in, lead_to):

@@ -30,6 +30,7 @@ from fencer.hypervisors.proxmox.server import read_answer
 from fencer.hypervisors.proxmox.settings import Token
 from tests.controlplane.certificates import Authority
 from tests.hypervisors.proxmox.conftest import Home, serve
+from tests.support.kernel import held_bytes
 from tests.support.pve import Daemon, PveCluster, PveServers
 from tests.support.pve.cluster import RIGHTS
 
@@ -375,7 +376,7 @@ def test_a_server_whose_answer_has_no_end_is_given_up(home, tmp_path, status):
             HypervisorProtocol, match=r"home \(https.*\): /.*: the answer has more than 32 MiB"
         ):
             agent.sweep()
-    assert sent_bytes[0] < LARGEST_BYTES + (16 << 20)  # what kernels hold beside
+    assert sent_bytes[0] < LARGEST_BYTES + held_bytes()
 
 
 def test_nothing_compressed_is_asked_for_or_unpacked(home, tmp_path):
