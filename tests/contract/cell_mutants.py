@@ -6,6 +6,7 @@ drafts of fencer's own. `tests/contract/test_contract_finds.py` installs each as
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -497,6 +498,16 @@ class TheRunThatWasStoppedIsOff(CellHypervisor):
 @caught_by("test_a_guest_that_outlives_its_stop_is_not_off")
 class WhoIsTracedIsOff(Misread):
     """Takes whoever is about to end for ended."""
+
+    def stop(self, guest, incarnation, not_after):
+        super().stop(guest, incarnation, not_after)
+        self._await_end(cell.holder(self._farm / guest.id))
+
+    def _await_end(self, pid):
+        """On a busy machine a process that was killed comes to its end much later than to be read."""
+        with suppress(OSError):
+            while pid and cell.process(pid).state not in {"t", "X", "Z"}:
+                os.sched_yield()
 
     def says(self, evidence):
         return replace(evidence, power_state=OFF) if "state t" in evidence.raw else evidence
