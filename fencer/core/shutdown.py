@@ -5,7 +5,7 @@ What is left on the node then is the fence's business, by the same proof as ever
 
 from __future__ import annotations
 
-from fencer.core.model import PowerState, Reason, ShutdownGuest, StopGuest, Verdict
+from fencer.core.model import Evidence, Intent, PowerState, Reason, ShutdownGuest, StopGuest, Verdict
 from fencer.core.policy import Policy
 from fencer.core.proof import not_believed
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
@@ -96,3 +96,14 @@ def cut(subject: Subject, policy: Policy) -> Ending:
 def confirmed(_subject: Subject, _policy: Policy) -> Ending:
     """It is off, as asked."""
     return Ending(Verdict.OFF, Reason.SHUT_DOWN)
+
+
+def over_brake(intent: Intent, evidence: Evidence | None) -> str | None:
+    """Say why what a planned shutdown leaves is fenced past the brake, which is for crashes; None: not yet.
+
+    Args:
+        intent: On whose behalf that shutdown asks now: FENCE, once its guest was proven off.
+        evidence: What its guest was last read as.
+    """
+    off = evidence is not None and evidence.power_state is PowerState.STOPPED
+    return "a planned shutdown" if intent is Intent.FENCE and off else None

@@ -85,7 +85,7 @@ class Campaign:
         tell: Shows the way.
         replacements: Who must be whole before the next turn begins; None: nobody.
         drain: How nodes are drained, for `replacements`.
-        patience_s: How long the replacements are waited for.
+        patience_s: How long the replacements are waited for, and an API that does not tell of them.
         ordered: Control-plane nodes go one at a time, and a failure keeps the next turn from beginning.
     """
 
@@ -113,7 +113,7 @@ class Campaign:
         self._drain = drain
         self._patience_s = patience_s
         self._ordered = ordered
-        self._short_since_s: float | None = None
+        self._waits_since_s: float | None = None
         self._told = ""
 
     def prepare(self) -> None:
@@ -169,49 +169,39 @@ class Campaign:
             under_way = [other.node for other in self.under_way]
             if self._ordered and not may_begin(turn.node, under_way, self._parallel):
                 return
-            if not self._whole():
-                return
-            if not self._expected(turn):
+            if not self._settled(turn):
                 return
             self.under_way.append(self.waiting.pop(0))
 
-    def _expected(self, turn: Turn) -> bool:
-        """Take note of who has to be back before the turn after this one; tell whether that could be seen."""
-        if self._replacements is None or self._drain is None or len(self.waiting) <= 1:
+    def _settled(self, turn: Turn) -> bool:
+        """Whether the next turn may begin: who had to be back is, and who has to be back after it is known.
+
+        An API that was lost with the node before comes back, and is waited for as pods are.
+        """
+        if self._replacements is None:
             return True
         try:
-            self._replacements.expect(turn.node.name, self._drain)
+            # While others are under way, it is not asked who is back.
+            short = self._replacements.short() if self.ended and not self.under_way else []
+            if self._drain is not None and not short and len(self.waiting) > 1:
+                self._replacements.expect(turn.node.name, self._drain)
         except ClusterDenied:
             raise
         except ClusterError as error:
-            self._tell_once(turn.node.name, "trouble", str(error))
-            return False
+            return self._wait(turn, "trouble", str(error))
+        if short:
+            return self._wait(turn, "waiting", "; ".join(short))
+        self._waits_since_s = None
         return True
 
-    def _tell_once(self, node: str, what: str, text: str) -> None:
+    def _wait(self, turn: Turn, what: str, text: str) -> bool:
+        """Say once what the next turn waits for, and for how long at most; return that it may not begin."""
+        now_s = self._world.clock.now_s()
+        self._waits_since_s = now_s if self._waits_since_s is None else self._waits_since_s
         if text != self._told:
             self._told = text
-            self._tell(node, what, text)
-
-    def _whole(self) -> bool:
-        """Whether the pods of earlier turns are back; while others are under way, that is not asked."""
-        if self._replacements is None or not self.ended or self.under_way:
-            return True
-        now_s = self._world.clock.now_s()
-        try:
-            short = self._replacements.short()
-        except ClusterDenied:
-            raise
-        except ClusterError as error:  # an API that was lost with the node before comes back
-            self._tell_once(self.waiting[0].node.name, "trouble", str(error))
-            return False
-        if not short:
-            self._short_since_s = None
-            return True
-        self._short_since_s = now_s if self._short_since_s is None else self._short_since_s
-        text = "; ".join(short)
-        self._tell_once(self.waiting[0].node.name, "waiting", text)
-        if now_s - self._short_since_s >= self._patience_s:
+            self._tell(turn.node.name, what, text)
+        if now_s - self._waits_since_s >= self._patience_s:
             self.stuck = f"after {age(self._patience_s)}, {text}"
         return False
 

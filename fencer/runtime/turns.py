@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fencer.core.fence import left_to_clear
-from fencer.core.model import Intent, NodeView, PodView, PowerState, Reason, Verdict, Word
+from fencer.core.model import Intent, NodeView, PodView, Reason, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.reasons import says
 from fencer.core.rung import Objection
+from fencer.core.shutdown import over_brake
 from fencer.core.text import age
 from fencer.errors import ClusterError
 from fencer.runtime.drain import DrainOptions, NodeDrain, Tell
@@ -172,7 +173,8 @@ class ShutdownTurn:
             return self._drain(self.draining)
         now_s = self._world.clock.now_s()
         self.began_s = now_s if self.began_s is None else self.began_s
-        word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=self._over_brake())
+        seen = self.judged.observation.evidence if self.judged else None
+        word = Word(stop_after_s=self._options.stop_after_s, over_brake_why=over_brake(self._intent, seen))
         try:
             self.judged = judged = self._agent.step(self.node.name, self._intent, word)
         except ClusterError as error:
@@ -189,12 +191,6 @@ class ShutdownTurn:
         if draining.failed:
             self._end(draining.failed)
         return 0.0 if draining.over else wait_s
-
-    def _over_brake(self) -> str | None:
-        """The brake is for crashes: what a planned shutdown leaves of a guest that is off goes past it."""
-        evidence = self.judged.observation.evidence if self.judged else None
-        off = evidence is not None and evidence.power_state is PowerState.STOPPED
-        return "a planned shutdown" if self._intent is Intent.FENCE and off else None
 
     def _judge(self, judged: Judged) -> None:
         decision = judged.decision

@@ -32,6 +32,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import PausedGuest, Policy
+from fencer.core.shutdown import over_brake
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -331,3 +332,11 @@ def test_a_mark_without_its_taint_does_not_keep_a_node_from_starting():
 
 def test_pods_say_nothing_about_a_start():
     assert told(to_start(pods=(PodView("a", "b", "c", "1", "Running"),)))[1] is Reason.START_DUE
+
+
+@pytest.mark.parametrize("intent", [Intent.SHUTDOWN, Intent.FENCE])
+@pytest.mark.parametrize("state", PowerState)
+def test_only_what_a_shutdown_leaves_of_a_guest_that_is_off_goes_past_the_brake(intent, state):
+    over = over_brake(intent, evidence(state))
+    assert (over is not None) == (intent is Intent.FENCE and state is PowerState.STOPPED)
+    assert over_brake(intent, None) is None

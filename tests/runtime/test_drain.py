@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from types import SimpleNamespace
 
 import pytest
@@ -380,15 +382,21 @@ def turns(scene: Scene, *names: str) -> list[ShutdownTurn]:
     ]
 
 
-def several(scene: Scene, *names: str) -> bool:
-    """Shut nodes down one after the other, each when the pods of the last are back."""
+def one_after_the_other(scene: Scene, *names: str) -> Campaign:
+    """Shutdowns of nodes, each when the pods of the last are back; all are cordoned."""
     agent = Agent(scene.world, scene.policy, scene.simulation.rules())
-    them = turns(scene, *names)
     waits = Replacements(scene.world, agent)
-    campaign = Campaign(scene.world, them, 1, scene.tell, waits, DrainOptions(timeout_s=300.0), 300.0)
+    options = DrainOptions(timeout_s=300.0)
+    campaign = Campaign(scene.world, turns(scene, *names), 1, scene.tell, waits, options, 300.0)
     campaign.prepare()
+    return campaign
+
+
+def several(scene: Scene, *names: str) -> bool:
+    """Shut nodes down one after the other."""
+    campaign = one_after_the_other(scene, *names)
     went = campaign.run()
-    assert went, (campaign.stuck, [turn.failed for turn in them], scene.told)
+    assert went, (campaign.stuck, [turn.failed for turn in campaign.ended], scene.told)
     return went
 
 
@@ -435,17 +443,36 @@ def test_a_lost_answer_to_the_giving_back_is_looked_after():
     assert (turn.given_back, turn.drain.cordoned, scene.node().unschedulable) == (True, False, False)
 
 
-def test_an_api_that_is_lost_while_replacements_are_waited_for_ends_nothing():
-    """As after a control-plane node was drained."""
-    scene = Scene()
-    pods_in, failures = scene.world.evictor.pods_in, iter([False, True, True])
+def losing(scene: Scene, lost: Iterator[bool]) -> None:
+    """Have the API not tell of namespaces as often as that, in turn."""
+    pods_in = scene.world.evictor.pods_in
 
-    def lost(namespace: str):
-        if next(failures, False):
+    def answer(namespace: str):
+        if next(lost):
             raise ClusterUnreachable("no answer within 10 s")
         return pods_in(namespace)
 
-    evictor = Otherwise(scene.world.evictor, SimpleNamespace(pods_in=lost))
+    evictor = Otherwise(scene.world.evictor, SimpleNamespace(pods_in=answer))
     scene.world = replace(scene.world, evictor=evictor)
+
+
+def test_an_api_that_is_lost_while_replacements_are_waited_for_ends_nothing():
+    """As after a control-plane node was drained."""
+    scene = Scene()
+    losing(scene, chain([False, True, True], repeat(False)))
     assert several(scene, "k8s-2", "k8s-3")
     assert ("trouble", "no answer within 10 s") in scene.told
+
+
+@pytest.mark.parametrize("told_of", [0, 1])
+def test_one_that_is_lost_for_good_is_not_waited_for_longer_than_pods_are(told_of):
+    """Before the first node, and between two. What was not begun is as it was."""
+    scene = Scene()
+    losing(scene, chain([False] * told_of, repeat(True)))
+    campaign = one_after_the_other(scene, "k8s-2", "k8s-3")
+    assert not campaign.run()
+    assert campaign.stuck == "after 5m00s, no answer within 10 s"
+    begun = ["k8s-2", "k8s-3"][:told_of]
+    for name in ("k8s-2", "k8s-3"):
+        assert scene.simulation.guest(name).power == ("stopped" if name in begun else "running")
+        assert scene.node(name).unschedulable == (name in begun)
