@@ -62,6 +62,18 @@ class DrainCluster:
             thread.join()
             self.control_plane.request("DELETE", f"/api/v1/nodes/{node}")
 
+    @contextmanager
+    def silent_node(self, node: str) -> Iterator[None]:
+        """Have a node without a kubelet. Pods of no node at all are deleted 40 s later, one after the other.
+
+        Source: kubernetes pkg/controller/podgc/gc_controller.go, gcOrphaned.
+        """
+        self._ask("POST", "/api/v1/nodes", {"metadata": {"name": node}})
+        try:
+            yield
+        finally:
+            self._ask("DELETE", f"/api/v1/nodes/{node}")
+
     def remove(self) -> None:
         """Delete the namespace; the controllers empty it."""
         self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
