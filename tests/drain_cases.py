@@ -187,10 +187,12 @@ _ENDING = {
     "field": "metadata.namespace",
 }
 
+_NOT_SEEN = "can only evict pods with spec.nodeName set to itself"
+
 ANSWERS = (
     AnswerCase("accepted", "going", 201, {"kind": "Status", "status": "Success", "code": 201}),
     AnswerCase("accepted, as older servers say it", "going", 200, {"kind": "Status", "status": "Success"}),
-    AnswerCase("gone", "gone", 404, _status('pods "web-1" not found', 404)),
+    AnswerCase("gone", "gone", 404, _status('pods "web-1" not found', 404), waits_s=1),
     AnswerCase(
         "a budget, without Retry-After",
         "budget",
@@ -254,6 +256,14 @@ ANSWERS = (
     ),
     AnswerCase(
         "not allowed", "never", 403, _status("User cannot create resource pods/eviction", 403), says="cannot"
+    ),
+    AnswerCase(
+        "a binding that the server's admission has not seen yet",
+        "passing",
+        403,
+        _status(f'pods "web-1" is forbidden: node k8s-1 {_NOT_SEEN}', 403),
+        waits_s=1,
+        says="spec.nodeName",
     ),
     AnswerCase("not who we thought", "never", 401, _status("Unauthorized", 401), says="Unauthorized"),
     AnswerCase("not understood", "never", 400, _status("bad request", 400), says="bad request"),

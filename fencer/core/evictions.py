@@ -53,6 +53,7 @@ class Meaning(StrEnum):
     GOING = "going"
     """Accepted: its grace period runs."""
     GONE = "gone"
+    """Not found. A cache may say so of a pod that is quite new: while it is listed, it is asked for again."""
     BUDGET = "budget"
     """A budget does not allow it now."""
     NAMESPACE = "namespace"
@@ -84,6 +85,10 @@ _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _FAULT = 403, 404, 429, 500
 _SUCCESS = 2
 _TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
 _PASSING = (408, 409)
+_CACHE_LAGS = "can only evict pods with spec.nodeName set to itself"
+"""To who evicts with a kubelet's rights, of a pod whose binding the server's admission has not seen yet.
+
+Source: kubernetes plugin/pkg/admission/noderestriction/admission.go, admitPodEviction."""
 _BUDGET = re.compile(r"[Tt]he disruption budget (\S+)")
 
 
@@ -98,7 +103,7 @@ def understand(answer: Answer) -> Reply:
     ending = any(reason == "NamespaceTerminating" for reason, _ in answer.causes)
     replies = (
         (status // 100 == _SUCCESS, Reply(Meaning.GOING)),
-        (status == _NOT_FOUND, Reply(Meaning.GONE)),
+        (status == _NOT_FOUND, Reply(Meaning.GONE, PASSING_RETRY_S)),
         (status == _TOO_MANY, _too_many(answer, message)),
         (
             status == _FORBIDDEN and ending,
@@ -106,7 +111,7 @@ def understand(answer: Answer) -> Reply:
         ),
         (fault and "more than one PodDisruptionBudget" in message, Reply(Meaning.NEVER, text=_TWO_BUDGETS)),
         (
-            fault or status in _PASSING,
+            fault or status in _PASSING or (status == _FORBIDDEN and _CACHE_LAGS in message),
             Reply(Meaning.PASSING, _bounded(answer.retry_after_s, PASSING_RETRY_S), message),
         ),
     )

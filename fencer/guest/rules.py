@@ -48,6 +48,11 @@ _TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """Source: apimachinery pkg/apis/meta/v1, Time: RFC 3339 in whole seconds of UTC."""
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
+_CACHE_LAGS = "can only evict pods with spec.nodeName set to itself"
+"""The API server has listed the pod as bound to this node, and its admission's cache has not seen that yet.
+
+Source: kubernetes plugin/pkg/admission/noderestriction/admission.go, admitPodEviction; a pod that the cache
+does not have at all is "not found" there."""
 STAYING = (Lot.MIRROR, Lot.DAEMON, Lot.FINISHED)
 """Whatever the options."""
 KEPT = (*STAYING, Lot.UNMANAGED, Lot.LOCAL_DATA)
@@ -156,6 +161,7 @@ class Meaning(str, Enum):
     GOING = "going"
     """Accepted: its grace period runs."""
     GONE = "gone"
+    """Not found. A cache may say so of a pod that is quite new: while it is listed, it is asked for again."""
     BUDGET = "budget"
     """A budget does not allow it now."""
     NAMESPACE = "namespace"
@@ -198,7 +204,7 @@ def read_reply(status: int, body: dict[str, Any], retry_after_s: float | None = 
     two_budgets = "more than one PodDisruptionBudget" in message
     replies = (
         (HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES, Reply(Meaning.GOING)),
-        (status == HTTPStatus.NOT_FOUND, Reply(Meaning.GONE)),
+        (status == HTTPStatus.NOT_FOUND, Reply(Meaning.GONE, PASSING_RETRY_S)),
         (status == HTTPStatus.TOO_MANY_REQUESTS, _too_many(causes, message, retry_after_s)),
         (
             status == HTTPStatus.FORBIDDEN and ending,
@@ -206,7 +212,9 @@ def read_reply(status: int, body: dict[str, Any], retry_after_s: float | None = 
         ),
         (status >= HTTPStatus.INTERNAL_SERVER_ERROR and two_budgets, Reply(Meaning.NEVER, text=_TWO_BUDGETS)),
         (
-            status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING,
+            status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            or status in _PASSING
+            or (status == HTTPStatus.FORBIDDEN and _CACHE_LAGS in message),
             Reply(Meaning.PASSING, _bounded(retry_after_s, PASSING_RETRY_S), message),
         ),
     )

@@ -58,7 +58,7 @@ def test_what_an_answer_means(case: AnswerCase) -> None:
     reply = understand(answer_of(case.status, case.body, header))
     assert reply.meaning.value == case.meaning
     assert case.says in reply.text
-    asked_again = reply.meaning in {Meaning.BUDGET, Meaning.PASSING, Meaning.NAMESPACE}
+    asked_again = reply.meaning not in {Meaning.GOING, Meaning.NEVER}
     assert (reply.retry_s is not None) == asked_again
     if case.waits_s is not None:
         assert reply.retry_s is not None
@@ -259,6 +259,15 @@ def test_nothing_is_done_before_the_pods_were_seen() -> None:
     assert not state.done
     state.saw([], [], [])
     assert state.done
+
+
+def test_a_pod_that_is_listed_on_is_asked_again_though_the_server_said_it_is_not_there() -> None:
+    web = pod("a")
+    state = seen(web)
+    assert not state.answered(web, understand(Answer(404)), 10)
+    assert (state.due(10.9), state.due(12), state.hopeless) == ([], [web], False)
+    state.saw([], [], [])
+    assert (state.due(99), state.next_s(), state.done) == ([], None, True)
 
 
 def test_an_accepted_pod_is_waited_for_and_not_asked_again() -> None:

@@ -111,7 +111,9 @@ def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, clie
     theirs = pod_named(neighbour, "theirs")
 
     reply = client.evict(theirs)
-    assert (reply.meaning, reply.retry_s) == (Meaning.NEVER, None)
+    # As long as it is listed here, which it is not: the words are those of a cache that lags.
+    assert reply.meaning is Meaning.PASSING
+    assert "can only evict pods with spec.nodeName set to itself" in reply.text
     assert theirs.name in reply.text
     with pytest.raises(Denied, match=f'nodes "{OTHER}" is forbidden: User "system:node:{NODE}" cannot get'):
         NodeClient(client.api, OTHER).read()

@@ -84,7 +84,7 @@ def test_what_an_answer_means(case: AnswerCase) -> None:
     reply = read_reply(case.status, case.body, case.retry_after_s)
     assert reply.meaning.value == case.meaning
     assert case.says in reply.text
-    asked_again = reply.meaning in (Meaning.BUDGET, Meaning.PASSING, Meaning.NAMESPACE)
+    asked_again = reply.meaning not in (Meaning.GOING, Meaning.NEVER)
     assert (reply.retry_s is not None) == asked_again
     if case.waits_s is not None:
         assert reply.retry_s is not None
@@ -129,6 +129,16 @@ def test_an_accepted_pod_is_waited_for_and_not_asked_again() -> None:
     state.saw([])
     assert state.done
     assert state.gone == 1
+
+
+def test_a_pod_that_is_listed_on_is_asked_again_though_the_server_said_it_is_not_there() -> None:
+    """The admission of evictions by nodes looks into a cache, where a pod that is quite new is not yet."""
+    state, pod = Evictions(), _pod("a")
+    state.saw([pod])
+    state.answered(pod, read_reply(404, {}), 10)
+    assert (state.due(10.9), state.due(12), state.hopeless) == ([], [pod], False)
+    state.saw([])
+    assert (state.due(99), state.next_s(), state.done) == ([], None, True)
 
 
 def test_a_blocked_pod_is_asked_again_when_its_time_has_come() -> None:
