@@ -23,6 +23,8 @@ VOLUME = "tests/volume"
 """Annotation of a pod: the volume that it uses."""
 STOPS_AFTER = "tests/stops-after"
 """Annotation of a pod: how many seconds it needs to end."""
+STOPS_ONCE_REPLACED = "tests/stops-once-replaced"
+"""Annotation of a pod: it does not end before another of its controller's is bound here, and may stay."""
 _TICK_S = 0.5
 _TICK_IN_GUEST_S = 1.0  # it is emulated, and has other things to do
 _WITHIN_S = 10
@@ -58,7 +60,7 @@ class StandInKubelet:
         """Report, and run or end the pods that are bound here."""
         pods = self._ask("GET", f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self._node)}")["items"]
         for pod in pods:
-            self._handle(pod)
+            self._handle(pod, pods)
         self._unmount({_volume(pod) for pod in pods})
         volumes = sorted(f"kubernetes.io/csi/tests^{volume}" for volume in self._mounted)
         if volumes != self._reported or time.monotonic() > self._reported_s + _REPORT_EVERY_S:
@@ -66,13 +68,13 @@ class StandInKubelet:
         if time.monotonic() > self._renewed_s + _RENEW_EVERY_S:
             self._renew()
 
-    def _handle(self, pod):
+    def _handle(self, pod, pods):
         meta, status = pod["metadata"], pod.get("status", {})
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         if "deletionTimestamp" in meta:
             needs_s = float(meta.get("annotations", {}).get(STOPS_AFTER, "0"))
             since_s = self._deleted.setdefault(meta["uid"], time.monotonic())
-            if time.monotonic() >= since_s + needs_s:
+            if time.monotonic() >= since_s + needs_s and _may_end(pod, pods):
                 gone = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
                 self._ask("DELETE", path, gone, (404, 409))
         elif status.get("phase") == "Pending":
@@ -166,6 +168,17 @@ def tick_until(over, kubelet, say, every_s=_TICK_S):
             kubelet.tick()
         except GuestError as error:
             say(str(error))
+
+
+def _may_end(pod, pods):
+    return STOPS_ONCE_REPLACED not in pod["metadata"].get("annotations", {}) or any(
+        _controllers(other) == _controllers(pod) and "deletionTimestamp" not in other["metadata"]
+        for other in pods
+    )
+
+
+def _controllers(pod):
+    return [owner["uid"] for owner in pod["metadata"].get("ownerReferences", [])]
 
 
 def _volume(pod):
