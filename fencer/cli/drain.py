@@ -28,13 +28,13 @@ from fencer.cli.planned import (
 )
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
-from fencer.core.drain import FORBIDDEN, Filters, Lot, lot, of_lot
 from fencer.core.model import PodView
-from fencer.core.ordering import in_order
 from fencer.core.text import count
-from fencer.runtime.drain import DrainOptions, NodeDrain
-from fencer.runtime.planned import Campaign, Replacements
-from fencer.runtime.turns import DrainTurn
+from fencer.evicting.lots import FORBIDDEN, Filters, Lot, lot, of_lot
+from fencer.planned.campaign import Campaign, Replacements
+from fencer.planned.drain import DrainOptions, NodeDrain
+from fencer.planned.ordering import in_order
+from fencer.planned.turns import DrainTurn
 
 WHY = {
     Lot.UNMANAGED: "no controller would make it anew; --force evicts it, for good",

@@ -7,11 +7,11 @@ import click
 from fencer.cli.options import Decorator
 from fencer.cli.planned import Tools, give_up
 from fencer.cli.render import clean, listing, paragraph, say
-from fencer.core.drain import Filters
-from fencer.core.inventory import Budget, Inventory, Look, Machine, Tenant
-from fencer.core.plan.case import Terms
-from fencer.core.plan.endless import asleep, endless
-from fencer.core.plan.words import Finding
+from fencer.evicting.lots import Filters
+from fencer.planned.plan.case import Terms
+from fencer.planned.plan.endless import asleep, endless
+from fencer.planned.plan.words import Finding
+from fencer.ports.inventory import Budget, Inventory, Look, Machine, Tenant
 
 GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
 even_if_blocked_option: Decorator = click.option(

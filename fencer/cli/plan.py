@@ -24,14 +24,14 @@ from fencer.cli.render import (
     table,
 )
 from fencer.cli.wire import Wiring, log_plainly
-from fencer.core.drain import Filters
-from fencer.core.inventory import Inventory
-from fencer.core.plan.case import Terms
-from fencer.core.plan.duration import RESTS_ON
-from fencer.core.plan.judge import plan as make_plan
-from fencer.core.plan.words import Finding, NodePlan, Plan, Room, Severity, Span, Verdict
 from fencer.core.text import age, count
 from fencer.errors import ConfigError
+from fencer.evicting.lots import Filters
+from fencer.planned.plan.case import Terms
+from fencer.planned.plan.duration import RESTS_ON
+from fencer.planned.plan.judge import plan as make_plan
+from fencer.planned.plan.words import Finding, NodePlan, Plan, Room, Severity, Span, Verdict
+from fencer.ports.inventory import Inventory
 from fencer.runtime.observe import API
 
 SURVEY_S = 120.0

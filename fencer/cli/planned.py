@@ -17,20 +17,20 @@ from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
-from fencer.core.inventory import Budget, Look
 from fencer.core.model import Action, Decision, NodeView, Observation, PowerState
-from fencer.core.ordering import elsewhere
 from fencer.core.reasons import TEXTS
 from fencer.core.rung import Subject
 from fencer.core.text import age
 from fencer.errors import ClusterError, ConfigError
+from fencer.planned.campaign import Campaign
+from fencer.planned.ordering import elsewhere
 from fencer.ports import Reporter
+from fencer.ports.inventory import Budget, Look
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
 from fencer.runtime.observe import API, World
-from fencer.runtime.planned import Campaign
 from fencer.runtime.reconcile import Agent
 
 WIDTH = 14

@@ -29,13 +29,13 @@ from fencer.cli.planned import (
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, PowerState, Verdict, Word
-from fencer.core.ordering import beyond_quorum, in_order
 from fencer.core.reasons import change, says
 from fencer.core.text import age
-from fencer.runtime.drain import DrainOptions
-from fencer.runtime.planned import Campaign, Replacements
+from fencer.planned.campaign import Campaign, Replacements
+from fencer.planned.drain import DrainOptions
+from fencer.planned.ordering import beyond_quorum, in_order
+from fencer.planned.turns import ShutdownOptions, ShutdownTurn
 from fencer.runtime.reconcile import Judged
-from fencer.runtime.turns import ShutdownOptions, ShutdownTurn
 
 DRAINS = ("agent", "guest", "none")
 

@@ -21,11 +21,11 @@ from fencer.cli.planned import (
 )
 from fencer.cli.render import clean, listing, paragraph, say, tell
 from fencer.cli.wire import Wiring
-from fencer.core.drain import cordoned_by_drain
+from fencer.core.cordon import cordoned_by_drain
 from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
 from fencer.core.reasons import change, says
-from fencer.runtime.planned import Campaign
-from fencer.runtime.turns import StartTurn
+from fencer.planned.campaign import Campaign
+from fencer.planned.turns import StartTurn
 
 
 @click.command(

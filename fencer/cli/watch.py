@@ -24,13 +24,13 @@ from fencer.config.settings import Config, PreStop
 from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
+from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import LogReporter, set_up
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.footprint import settle
-from fencer.runtime.hookdrain import HookDrains, Request, drain_for
 from fencer.runtime.hookserver import HookServer
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.systemd import notify

@@ -14,9 +14,9 @@ from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.rights import DRAIN_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.evictions import Answer
 from fencer.core.model import PodView
 from fencer.errors import ClusterProtocol
+from fencer.evicting.answers import Answer
 
 EVICTION_S = 20.0
 """The API server itself tries for 10 s where a budget changes under its hands. Source: kubernetes

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fencer.cluster.fields import expect, mapping, number, sequence, shown, text
-from fencer.core.inventory import Hook
+from fencer.ports.inventory import Hook
 
 LONGEST_S = 10**9
 _LONGEST_SCRIPT = 4096

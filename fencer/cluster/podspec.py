@@ -10,7 +10,7 @@ from typing import Any
 
 from fencer.cluster import hooks
 from fencer.cluster.fields import expect, flag, number, required, sequence, text, texts
-from fencer.core.inventory import Container
+from fencer.ports.inventory import Container
 
 DEFAULT_GRACE_S = 30.0
 """Source: k8s.io/api core/v1, DefaultTerminationGracePeriodSeconds."""

@@ -11,8 +11,8 @@ from fencer.cluster.client import Connection, Pick
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.rights import BUDGETS, PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.inventory import Budget, Inventory, Look
 from fencer.errors import ClusterDenied, ClusterProtocol
+from fencer.ports.inventory import Budget, Inventory, Look
 
 T = TypeVar("T")
 

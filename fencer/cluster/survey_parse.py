@@ -9,9 +9,9 @@ from typing import Any
 
 from fencer.cluster import parse, podspec
 from fencer.cluster.fields import expect, flag, mapping, number, required, sequence, shown, text, texts
-from fencer.core.inventory import Budget, Claim, Machine, Service, Tenant, Volume
-from fencer.core.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.errors import ClusterProtocol
+from fencer.ports.inventory import Budget, Claim, Machine, Service, Tenant, Volume
+from fencer.ports.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
 
 _ONE_NODE = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 

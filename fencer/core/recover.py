@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.drain import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
+from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.identity import known_boot_ids
 from fencer.core.model import (

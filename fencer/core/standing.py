@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fencer.core.drain import DRAINERS, HOOK
+from fencer.core.cordon import DRAINERS, HOOK
 from fencer.core.model import OUT_OF_SERVICE, Cordon, FenceMark, NodeView, Unreadable
 from fencer.core.pods import seconds_between
 from fencer.core.text import age

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fencer.core.cordon import cordoned_after_fence, cordoned_by_drain
 from fencer.core.doubt import ON_DISK
-from fencer.core.drain import cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Cordon, PowerState, Reason, StartGuest, Uncordon, Verdict
 from fencer.core.pods import seconds_between

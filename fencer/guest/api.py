@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable, Iterator, List, Sequence, Tuple, TypeVar
 
 from fencer.guest.errors import GuestError, TooLarge, Unreachable, Unusable
-from fencer.guest.fields import seconds_at
+from fencer.guest.fields import utc_of
 from fencer.guest.kubeconfig import Access
 
 T = TypeVar("T")
@@ -48,13 +48,13 @@ class Answer:
         status: The HTTP status.
         body: Its JSON object; empty where it sent none.
         retry_after_s: How long it asks to wait before the next try.
-        utc_s: What time it is there, in seconds since 1970; None: it does not tell.
+        utc: What time it is there, as RFC 3339; empty: it does not tell.
     """
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     retry_after_s: float | None = None
-    utc_s: int | None = None
+    utc: str = ""
 
     @property
     def message(self) -> str:
@@ -277,7 +277,7 @@ def _answer(response: HTTPResponse, what: str) -> Answer:
         response.status,
         body if isinstance(body, dict) else {},
         float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004
-        seconds_at(response.getheader("Date"), _DATE),
+        utc_of(response.getheader("Date"), _DATE),
     )
 
 

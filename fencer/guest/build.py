@@ -54,9 +54,9 @@ def units() -> dict[str, str]:
 def build() -> bytes:
     """Return the program's bytes."""
     contents = {"__main__.py": _MAIN, "fencer/__init__.py": f'__version__="{version()}"\n'}
-    for source in sorted(_HERE.glob("*.py")):
+    for source in sorted((*_HERE.glob("*.py"), *(_HERE.parent / "evicting").glob("*.py"))):
         if source.name not in _NOT_INSIDE:
-            contents[f"fencer/guest/{source.name}"] = outdented(
+            contents[f"fencer/{source.parent.name}/{source.name}"] = outdented(
                 unspaced(without_docs(without_types(source.read_text(encoding="utf-8"))))
             )
     for name, text in units().items():

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
 
+from fencer.evicting.lots import Filters
 from fencer.guest import drain, install, itself, listen, pythons, report, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
@@ -22,7 +23,6 @@ from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
 from fencer.guest.fields import printable
 from fencer.guest.judge import judge
 from fencer.guest.node import NodeClient
-from fencer.guest.rules import Filters
 from fencer.guest.system import Run, boot_id, going_down, run, started
 from fencer.guest.ways import ways
 
@@ -181,7 +181,7 @@ def _drain(options: argparse.Namespace) -> int:
             _say(f"this machine {why}; nothing is drained (`fencer-guest drain --now` drains all the same)")
             return REFUSED
     client = _connect(options)
-    filters = Filters(force=options.force, delete_emptydir_data=options.delete_emptydir_data)
+    filters = Filters(options.force, options.delete_emptydir_data)
     plan = drain.Plan(
         boot_id(),
         filters,

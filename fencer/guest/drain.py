@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from queue import Empty, SimpleQueue
 from typing import Any, Callable
 
+from fencer.evicting.answers import Reply
+from fencer.evicting.evacuation import Evacuation
+from fencer.evicting.lots import Filters, Lot, lot
 from fencer.guest.api import in_background
 from fencer.guest.errors import DONE, REFUSED, Denied, GuestError, Overtaken, Unreachable, Unsure
-from fencer.guest.evictions import Evictions
 from fencer.guest.node import ASK_WITHIN_S, MANAGER, Listed, NodeClient
 from fencer.guest.notes import AGENT, DRAIN, Cordon, OwnNode
-from fencer.guest.rules import KEPT, Filters, Lot, Pod, Reply, cordon_is_ours, cordon_passes
+from fencer.guest.pods import Pod
+from fencer.guest.rules import cordon_is_ours, cordon_passes
 
 Say = Callable[[str], None]
 
@@ -28,9 +31,9 @@ VOLUMES_WITHIN_S = 30.0
 """The kubelet reports every 10 s what it has unmounted; a volume that it never reported so is held back from
 other nodes for six minutes. Source: attach/detach controller, maxWaitForUnmount."""
 _AGAIN_S = 1.0
-_KEPT_NAMES = {
-    Lot.DAEMON: "of DaemonSets",
+_STAYING_NAMES = {
     Lot.MIRROR: "static",
+    Lot.DAEMON: "of DaemonSets",
     Lot.FINISHED: "finished",
     Lot.UNMANAGED: "without a controller (--force evicts them, for good)",
     Lot.LOCAL_DATA: "with an emptyDir (--delete-emptydir-data evicts them)",
@@ -82,19 +85,19 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     took = f"{time.monotonic() - began_s:.0f} s"
     for pod, why in left:
         say(f"still here: {pod}: {why}")
-    gone = f"{_count(work.state.gone, 'pod')} gone"
+    gone = f"{_count(len(work.pods.evictions.gone), 'pod')} gone"
     if left:
-        say(f"gave up after {took}: {gone}, {len(left)} still here{_returned(work.state)}{by_hand}")
+        say(f"gave up after {took}: {gone}, {len(left)} still here{_returned(work.pods)}{by_hand}")
         return REFUSED
     if work.uncordoned:
         say(f"not drained after {took}: {gone}, and {client.name} was uncordoned meanwhile, by somebody else")
         return REFUSED
-    say(f"drained in {took}: {gone}{_returned(work.state)}{by_hand}")
+    say(f"drained in {took}: {gone}{_returned(work.pods)}{by_hand}")
     return DONE
 
 
-def _returned(state: Evictions) -> str:
-    number = len(state.returning)
+def _returned(pods: Evacuation[Pod]) -> str:
+    number = len(pods.returned)
     return f"; {number} {'comes' if number == 1 else 'come'} back" if number else ""
 
 
@@ -166,22 +169,23 @@ class _Drain:
     """One drain under way: this thread decides, others talk to the API server; a queue is between them.
 
     Attributes:
-        state: How far it has come.
+        pods: Whom it moves, and how far that has come.
         uncordoned: Somebody has uncordoned the node: pods come to it again.
     """
 
     def __init__(self, client: NodeClient, filters: Filters, deadline_s: float, say: Say) -> None:
         self._client = client
-        self._filters = filters
+        self._filters = replace(filters, spare=True)  # the machine goes down all the same
         self._deadline_s = deadline_s
         self._say = say
-        self.state = Evictions()
+        self.pods: Evacuation[Pod] = Evacuation(self._filters)
         self.uncordoned = False
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._asking = 0
         self._looking = False
         self._next_look_s = 0.0
         self._told = False
+        self._named: set[str] = set()
         self._trouble = ""
         self._mounted: tuple[str, ...] | None = None
         self._unread = "no time was left"
@@ -195,9 +199,9 @@ class _Drain:
             Denied: the pods may not be listed.
         """
         while time.monotonic() < self._deadline_s:
-            if self.state.done and self._unmounted():
+            if self.pods.evictions.done and self._unmounted():
                 break
-            if self.state.hopeless and not self._asking:
+            if self.pods.evictions.hopeless and not self._asking:
                 break
             self._start_what_is_due()
             try:
@@ -206,7 +210,7 @@ class _Drain:
                 continue
         if not self._told:
             raise Unreachable(f"the pods could not be listed: {self._trouble or 'no answer'}")
-        left = self.state.left()
+        left = self.pods.evictions.left()
         if left and self._trouble:
             self._say(f"the last look at the pods failed: {self._trouble}")
         if self._mounted:
@@ -219,10 +223,10 @@ class _Drain:
         now_s = time.monotonic()
         if not self._looking and now_s >= self._next_look_s:
             self._looking = True
-            self._in_background(lambda: self._client.pods(self._filters), self._looked)
-        for pod in self.state.due(now_s)[: PARALLEL - self._asking]:
+            self._in_background(self._client.pods, self._looked)
+        for pod in self.pods.evictions.due(now_s)[: PARALLEL - self._asking]:
             self._asking += 1
-            self.state.asked(pod)
+            self.pods.evictions.asked(pod)
             self._in_background(
                 lambda pod=pod: self._client.evict(pod),  # type: ignore[misc]
                 lambda reply, pod=pod: self._answered(pod, reply),  # type: ignore[misc]
@@ -235,7 +239,7 @@ class _Drain:
         times = [self._deadline_s]
         if not self._looking:
             times.append(self._next_look_s)
-        next_s = self.state.next_s()
+        next_s = self.pods.evictions.next_s()
         if next_s is not None and self._asking < PARALLEL:
             times.append(next_s)
         return max(min(times) - time.monotonic(), 0.0)
@@ -249,16 +253,26 @@ class _Drain:
             self._trouble = str(look)
             return
         self._trouble = ""
-        came_back = self.state.saw(look.pods, look.utc_s)
+        if not self._told:
+            self.pods = Evacuation(self._filters, look.utc)
+        came_back = self.pods.saw(look.pods)
         if not self._told:
             self._told = True
-            self._say(_overview(look.pods))
+            self._say(self._overview())
         for pod, why in came_back:
-            self._say(f"comes back: {pod} {why}")
+            if str(pod) not in self._named:  # a StatefulSet's keeps its name
+                self._say(f"comes back: {pod} {why}")
+            self._named.add(str(pod))
+
+    def _overview(self) -> str:
+        counts = Counter(lot(pod, self._filters) for pod in self.pods.staying)
+        staying = ", ".join(f"{counts[it]} {name}" for it, name in _STAYING_NAMES.items() if counts[it])
+        going = f"{_count(len(self.pods.going), 'pod')} to go"
+        return going + (f"; these stay: {staying}" if staying else "")
 
     def _answered(self, pod: Pod, reply: Reply) -> None:
         self._asking -= 1
-        if self.state.answered(pod, reply, time.monotonic()):
+        if self.pods.evictions.answered(pod, reply, time.monotonic()):
             self._say(f"waiting for {pod}: {reply.text}")
 
     def _unmounted(self) -> bool:
@@ -266,8 +280,7 @@ class _Drain:
         now_s = time.monotonic()
         if self._volumes_deadline_s is None:
             self._volumes_deadline_s = now_s + VOLUMES_WITHIN_S
-        staying = (*self.state.kept.values(), *self.state.returning.values())
-        kept = sum(pod.claims for pod in staying)
+        kept = sum(pod.claims for pod in self.pods.staying)
         try:
             node = self._client.read(min(2 * ASK_WITHIN_S, self._deadline_s - now_s))
         except GuestError as error:
@@ -278,13 +291,6 @@ class _Drain:
             if self.uncordoned or not self._mounted:
                 return True
         return now_s >= self._volumes_deadline_s
-
-
-def _overview(pods: list[Pod]) -> str:
-    going = [pod for pod in pods if pod.lot not in KEPT]
-    counts = Counter(pod.lot for pod in pods if pod.lot in KEPT)
-    kept = ", ".join(f"{counts[lot]} {_KEPT_NAMES[lot]}" for lot in KEPT if counts[lot])
-    return f"{_count(len(going), 'pod')} to go" + (f"; these stay: {kept}" if kept else "")
 
 
 def _count(number: int, noun: str) -> str:

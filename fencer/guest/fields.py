@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from calendar import timegm
 from typing import Any
 
 
@@ -18,17 +17,17 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def seconds_at(text: Any, form: str) -> int | None:
-    """Return what UTC a text tells, in seconds since 1970; None where it is of another form.
+def utc_of(text: Any, form: str) -> str:
+    """Return what UTC a text tells, as RFC 3339; empty where it is of another form.
 
     Args:
         text: Any value.
         form: As `time.strptime` knows it.
     """
     try:
-        return timegm(time.strptime(text, form))
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.strptime(text, form))
     except (ValueError, TypeError):
-        return None
+        return ""
 
 
 def printable(text: str, but: str = "") -> str:

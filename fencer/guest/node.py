@@ -12,11 +12,12 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from fencer.evicting.answers import Reply, grace_for, unanswered, understand
 from fencer.guest.api import Answer, Api
 from fencer.guest.errors import Denied, Overtaken, TooLarge, Unreachable, Unsure
 from fencer.guest.fields import items, mapping
 from fencer.guest.notes import CORDON, Cordon, OwnNode, own_node, write_cordon
-from fencer.guest.rules import PASSING_RETRY_S, Filters, Meaning, Pod, Reply, pod_of, read_reply
+from fencer.guest.pods import Pod, answer_of, pod_of
 
 MANAGER = "fencer-guest"
 """Our field manager, as `AGENT` is the agent's."""
@@ -25,6 +26,8 @@ EVICT_WITHIN_S = 15.0
 """The API server itself tries an eviction again for up to 10 s where budgets conflict."""
 LIST_WITHIN_S = 60.0
 """For all pages: one fat pod a page, 110 of them, come in it."""
+RETRY_AT_MOST_S = 15.0
+"""However long a server asks to wait before the next try: a drain at shutdown has two minutes in all."""
 _PAGE = 20
 _TRIES = 3
 """A list expires after five minutes, or when the server's store is put back. Source: etcd's compaction."""
@@ -36,11 +39,11 @@ class Listed:
 
     Attributes:
         pods: All of them.
-        utc_s: When, by the API server's clock: seconds since 1970; None: not told.
+        utc: When, by the API server's clock, as RFC 3339; empty: not told.
     """
 
     pods: list[Pod]
-    utc_s: int | None
+    utc: str
 
 
 class NodeClient:
@@ -70,7 +73,7 @@ class NodeClient:
         answer = self._get(self.path, min(within_s / 2, ASK_WITHIN_S), time.monotonic() + within_s)
         return own_node(_checked(answer).body)
 
-    def pods(self, filters: Filters, within_s: float = LIST_WITHIN_S) -> Listed:
+    def pods(self, within_s: float = LIST_WITHIN_S) -> Listed:
         """List all pods that are bound to the node, in pages: a pod can be as large as whoever made it likes.
 
         Raises:
@@ -80,7 +83,7 @@ class NodeClient:
         """
         deadline_s = time.monotonic() + within_s
         found: list[Pod] = []
-        began_s: int | None = None
+        began_utc = ""
         token, limit, tries = "", _PAGE, _TRIES
         while time.monotonic() < deadline_s:
             try:
@@ -97,12 +100,12 @@ class NodeClient:
             body = _checked(answer).body
             if "items" not in body:
                 raise Unreachable("the list of pods: an answer that is no list")
-            pods = (pod_of(item, filters) for item in items(body.get("items")))
+            pods = (pod_of(item) for item in items(body.get("items")))
             found += (pod for pod in pods if pod is not None)
-            began_s = began_s if token else answer.utc_s
+            began_utc = began_utc if token else answer.utc
             token = str(mapping(body.get("metadata")).get("continue") or "")
             if not token:
-                return Listed(found, began_s)
+                return Listed(found, began_utc)
             limit = min(2 * limit, _PAGE)
         raise Unreachable(f"the list of pods: no end within {within_s:g} s")
 
@@ -171,20 +174,22 @@ class NodeClient:
         registry/rest/delete.go, BeforeDelete.
         """
         path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
+        grace_s = grace_for(pod, None)
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"namespace": pod.namespace, "name": pod.name},
             "deleteOptions": {
                 "preconditions": {"uid": pod.uid},
-                **({"gracePeriodSeconds": 1} if pod.at_once else {}),
+                **({} if grace_s is None else {"gracePeriodSeconds": int(grace_s)}),
             },
         }
         try:
             answer = self.api.ask("POST", path, body, within_s=EVICT_WITHIN_S)
         except Unreachable as error:
-            return Reply(Meaning.PASSING, PASSING_RETRY_S, str(error))
-        return read_reply(answer.status, answer.body, answer.retry_after_s)
+            return unanswered(str(error))
+        told = answer_of(answer.status, answer.body, answer.retry_after_s)
+        return understand(told, RETRY_AT_MOST_S)
 
     def _patch(self, node: OwnNode, notes: dict[str, str | None], **spec: Any) -> None:
         meta = {"uid": node.uid, "resourceVersion": node.version, "annotations": notes}

@@ -14,7 +14,6 @@ from typing import TypeVar, assert_never
 
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared
 from fencer.core.doubt import WORDS, without_saved
-from fencer.core.evictions import Answer, grace_for
 from fencer.core.model import (
     Action,
     Alarm,
@@ -50,6 +49,7 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorError,
 )
+from fencer.evicting.answers import Answer, grace_for
 from fencer.ports import Cleared, Deadline
 from fencer.runtime.memory import Left
 from fencer.runtime.observe import API, Observer, World

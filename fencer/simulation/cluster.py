@@ -8,7 +8,6 @@ from datetime import timedelta
 
 from fencer.core import annotations as written
 from fencer.core.annotations import Seal
-from fencer.core.evictions import Answer
 from fencer.core.model import (
     OUT_OF_SERVICE,
     AttachmentView,
@@ -22,6 +21,7 @@ from fencer.core.model import (
     Taint,
 )
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
+from fencer.evicting.answers import Answer
 from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.evictions import evict

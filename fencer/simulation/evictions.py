@@ -5,7 +5,7 @@ Source: kubernetes pkg/registry/core/pod/storage/eviction.go.
 
 from __future__ import annotations
 
-from fencer.core.evictions import Answer
+from fencer.evicting.answers import Answer
 from fencer.simulation.objects import Api, ApiBudget, ApiPod
 
 _TWO = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."

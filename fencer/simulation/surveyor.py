@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from fencer.core.inventory import (
+from fencer.core.model import NodeView, PodView
+from fencer.ports.inventory import (
     Budget,
     Claim,
     Container,
@@ -17,8 +18,7 @@ from fencer.core.inventory import (
     Tenant,
     Volume,
 )
-from fencer.core.model import NodeView, PodView
-from fencer.core.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
+from fencer.ports.selectors import NODE_NAME_FIELD, NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
 

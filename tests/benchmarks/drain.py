@@ -22,12 +22,12 @@ from fencer.cluster.eviction import KubernetesEvictor
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.policy import Policy
+from fencer.planned.campaign import Campaign
+from fencer.planned.drain import DrainOptions, NodeDrain
+from fencer.planned.turns import DrainTurn
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.drain import DrainOptions, NodeDrain
 from fencer.runtime.observe import World
-from fencer.runtime.planned import Campaign
 from fencer.runtime.reconcile import Agent
-from fencer.runtime.turns import DrainTurn
 from fencer.runtime.workers import ThreadAsker
 from fencer.simulation.kubelet import KubeletTiming
 from tests.benchmarks import fleet

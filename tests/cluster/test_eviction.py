@@ -10,9 +10,9 @@ import pytest
 from fencer.cluster.eviction import KubernetesEvictor, answer_of, eviction
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.evictions import Meaning, understand
 from fencer.core.model import PodView
 from fencer.errors import ClusterProtocol, ClusterUnreachable
+from fencer.evicting.answers import Meaning, understand
 from tests.support.backstage import BUDGETS, PODS, ApiBackstage
 
 POD = PodView("default", "db-0", "uid-1", "7", "Running")

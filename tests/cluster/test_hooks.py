@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fencer.cluster import hooks
-from fencer.core.inventory import Hook
 from fencer.errors import ClusterProtocol
+from fencer.ports.inventory import Hook
 from tests.cluster.test_parse import anything
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fencer.cluster import fields, parse, podspec
 from fencer.core import annotations as keys
-from fencer.core.drain import cordoned_after_fence
+from fencer.core.cordon import cordoned_after_fence
 from fencer.core.model import (
     AttachmentView,
     Binding,

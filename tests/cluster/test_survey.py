@@ -12,12 +12,12 @@ from fencer.cli.main import cli
 from fencer.cluster.rights import PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.survey import KubernetesSurveyor
-from fencer.core.inventory import Container, Hook, Volume
-from fencer.core.plan.case import Terms
-from fencer.core.plan.judge import plan
-from fencer.core.plan.words import Verdict, What
-from fencer.core.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
 from fencer.errors import ClusterDenied
+from fencer.planned.plan.case import Terms
+from fencer.planned.plan.judge import plan
+from fencer.planned.plan.words import Verdict, What
+from fencer.ports.inventory import Container, Hook, Volume
+from fencer.ports.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
 from tests.cluster.conftest import RBAC, write_kubeconfig
 
 CONTAINER = {"name": "main", "image": "none"}

@@ -1,8 +1,8 @@
 """What is taken for granted where nobody says otherwise: nothing that would allow more."""
 
 from fencer.core.done import GuestStopped, Happened
-from fencer.core.inventory import Inventory, Look, Machine
 from fencer.core.model import PowerState
+from fencer.ports.inventory import Inventory, Look, Machine
 from tests.core.build import ARMED, GUEST, node
 
 

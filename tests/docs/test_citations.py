@@ -52,7 +52,7 @@ def test_what_a_page_cites_and_is_not_there_is_found(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "`core/proof.py:PROOF`, `fencer/core/model.py:NodeView.fenced`, `core/plan/`",
+        "`core/proof.py:PROOF`, `fencer/core/model.py:NodeView.fenced`, `planned/plan/`",
         "`fencer/hypervisors/*/parse.py`",
         "`cluster/status` is a call of Proxmox' API, `a/b` is nothing",
         "story `many-off`",

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from fencer.evicting.lots import Filters
 from fencer.guest import drain as inside
-from fencer.guest.rules import Filters
-from fencer.runtime.drain import DrainOptions
+from fencer.planned.drain import DrainOptions
 from fencer.simulation.kubelet import KubeletTiming
 from tests.benchmarks.drain import FENCER_USER, KUBECTL_USER, by_fencer, by_kubectl, drained, requests_of
 from tests.e2e.cluster import DrainCluster

@@ -13,12 +13,14 @@ from uuid import uuid4
 
 import pytest
 
+from fencer.evicting.answers import Meaning
+from fencer.evicting.lots import Filters
 from fencer.guest.connect import connect
 from fencer.guest.drain import Plan, drain
 from fencer.guest.errors import DONE, REFUSED, Denied
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import DRAIN, Cordon, write_cordon
-from fencer.guest.rules import Filters, Meaning, Pod
+from fencer.guest.pods import Pod
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.binaries import CONTROLLER_MANAGER
 from tests.debian.standin_kubelet import STOPS_ONCE_REPLACED
@@ -73,7 +75,7 @@ def client(pods: DrainCluster) -> NodeClient:
 @pytest.fixture
 def emptied(client: NodeClient) -> None:
     """The node has none of another test's pods, or of an earlier try's: a drain would count them too."""
-    wait_until(lambda: not client.pods(Filters()).pods, "end of earlier pods")
+    wait_until(lambda: not client.pods().pods, "end of earlier pods")
 
 
 def k3s_node(cluster: ControlPlane, root: Path, own: str) -> Machine:
@@ -100,13 +102,13 @@ def plan(timeout_s: float = ROOMY_S, **filters: bool) -> Plan:
 
 
 def pod_named(client: NodeClient, start: str) -> Pod:
-    return next(pod for pod in client.pods(Filters(force=True)).pods if pod.name.startswith(start))
+    return next(pod for pod in client.pods().pods if pod.name.startswith(start))
 
 
 def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, client: NodeClient) -> None:
     pods.deploy("mine", 1, on=NODE, keep_off=[OTHER])
     pods.deploy("theirs", 1, on=OTHER, keep_off=[NODE])
-    here = [pod.name for pod in client.pods(Filters()).pods if pod.namespace == pods.namespace]
+    here = [pod.name for pod in client.pods().pods if pod.namespace == pods.namespace]
     assert here == pods.pods(app="mine")
     neighbour = pods.client(OTHER)
     theirs = pod_named(neighbour, "theirs")
@@ -119,7 +121,7 @@ def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, clie
     with pytest.raises(Denied, match=f'nodes "{OTHER}" is forbidden: User "system:node:{NODE}" cannot get'):
         NodeClient(client.api, OTHER).read()
     with pytest.raises(Denied, match="is forbidden"):
-        NodeClient(client.api, OTHER).pods(Filters())
+        NodeClient(client.api, OTHER).pods()
     with pytest.raises(Denied, match=f'node "{NODE}" is not allowed to modify node "{OTHER}"'):
         NodeClient(client.api, OTHER).cordon(neighbour.read(), Cordon(DRAIN, BOOT, UTC))
     assert client.evict(pod_named(client, "mine")).meaning is Meaning.GOING
@@ -170,7 +172,7 @@ def test_fat_pods_of_anybodys_do_not_keep_a_nodes_pods_from_being_listed(pods: D
         for name, more in fat.items():
             container = {"name": "main", "image": "none", **more}
             pods.pod(name, LONELY, containers=[container], terminationGracePeriodSeconds=0)
-        assert [pod.name for pod in pods.client(LONELY).pods(Filters()).pods] == list(fat)
+        assert [pod.name for pod in pods.client(LONELY).pods().pods] == list(fat)
 
 
 @pytest.mark.usefixtures("emptied")

@@ -31,7 +31,7 @@ from fencer.hypervisors.libvirt.parse import host_uuid
 from fencer.hypervisors.proxmox import ha_read
 from fencer.hypervisors.proxmox import parse as proxmox
 from fencer.hypervisors.virtualbox import parse as virtualbox
-from fencer.runtime.hookdrain import read_request
+from fencer.planned.hook import read_request
 from fencer.runtime.hookserver import HookServer
 from tests.config.samples import EXAMPLES, FULL
 from tests.core.build import BOOT, GUEST, MARK, doubt

@@ -95,18 +95,18 @@ def test_any_answer_is_an_answer(
 
 
 @pytest.mark.parametrize(
-    ("date", "utc_s"),
+    ("date", "utc"),
     [
-        ("Fri, 20 Nov 2026 10:00:00 GMT", 1_795_168_800),
-        ("Fri, 20 Nov 2026 10:00:00 +0000", None),
-        ("Mon, 30 Feb 2026 10:00:00 GMT", None),
-        ("9" * 400, None),
-        ("", None),
+        ("Fri, 20 Nov 2026 10:00:00 GMT", "2026-11-20T10:00:00Z"),
+        ("Fri, 20 Nov 2026 10:00:00 +0000", ""),
+        ("Mon, 30 Feb 2026 10:00:00 GMT", ""),
+        ("9" * 400, ""),
+        ("", ""),
     ],
 )
-def test_what_time_it_is_there(authority: Authority, date: str, utc_s: int | None) -> None:
+def test_what_time_it_is_there(authority: Authority, date: str, utc: str) -> None:
     with _serving(authority, lambda handler: send(handler, 200, b"{}", Date=date)) as access:
-        assert Api(access).ask("GET", "/", within_s=WITHIN_S).utc_s == utc_s
+        assert Api(access).ask("GET", "/", within_s=WITHIN_S).utc == utc
 
 
 class _Endless:

@@ -15,13 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from fencer.evicting.lots import Filters
 from fencer.guest.api import Api
 from fencer.guest.drain import Plan, drain
 from fencer.guest.errors import DONE, REFUSED, UNREACHABLE
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, Cordon, read_cordon
-from fencer.guest.rules import Filters
 from fencer.guest.system import boot_id
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.certificates import Authority, kubeconfig

@@ -12,7 +12,7 @@ from fencer.guest.api import Api
 from fencer.guest.errors import Denied, Unreachable
 from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
-from fencer.guest.rules import Filters, pod_of
+from fencer.guest.pods import pod_of
 from tests.controlplane.certificates import Authority
 from tests.guest.serving import send, serving
 
@@ -84,7 +84,7 @@ def test_a_pod_without_grace_is_not_forgotten_before_it_has_ended(
         sent.append(json.loads(handler.rfile.read(int(handler.headers["Content-Length"]))))
         send(handler, 201, b"{}")
 
-    pod = pod_of(_pod(1, spec), Filters())
+    pod = pod_of(_pod(1, spec))
     assert pod is not None
     with serving(authority, respond) as port:
         access = Access("test", "127.0.0.1", port, authority=authority.ca_file.read_text())
@@ -93,7 +93,7 @@ def test_a_pod_without_grace_is_not_forgotten_before_it_has_ended(
 
 
 def _names(client: NodeClient) -> list[str]:
-    return [pod.name for pod in client.pods(Filters()).pods]
+    return [pod.name for pod in client.pods().pods]
 
 
 def test_pods_come_in_pages(authority: Authority) -> None:
@@ -117,7 +117,7 @@ def test_a_pod_that_is_too_large_alone_is_told(authority: Authority) -> None:
         _client(authority, _list(pods)) as (client, asked),
         pytest.raises(Unreachable, match=r"/api/v1/pods.*limit=1: an answer of more than 32 MiB"),
     ):
-        client.pods(Filters())
+        client.pods()
     assert [limit for _, limit in asked] == [20, 5, 1]
 
 
@@ -145,8 +145,8 @@ def test_a_list_is_as_old_as_its_first_page(authority: Authority) -> None:
         )
 
     with _client(authority, page, "Thu, 01 Jan 1970 00:00:{:02} GMT") as (client, asked):
-        found = client.pods(Filters())
-    assert (len(found.pods), len(asked), found.utc_s) == (45, 5, 3)
+        found = client.pods()
+    assert (len(found.pods), len(asked), found.utc) == (45, 5, "1970-01-01T00:00:03Z")
 
 
 def test_a_list_that_always_expires_is_given_up(authority: Authority) -> None:
@@ -158,7 +158,7 @@ def test_a_list_that_always_expires_is_given_up(authority: Authority) -> None:
         ),
         pytest.raises(Unreachable, match="too old"),
     ):
-        client.pods(Filters())
+        client.pods()
     assert asked == [(0, 20), (20, 20)] * 3
 
 
@@ -170,7 +170,7 @@ def test_a_list_without_end_is_given_up_in_time(authority: Authority) -> None:
         ) as (client, asked),
         pytest.raises(Unreachable, match="no end within 1 s"),
     ):
-        client.pods(Filters(), within_s=1)
+        client.pods(within_s=1)
     assert len(asked) > 1
 
 
@@ -183,4 +183,4 @@ def test_a_refusal_amid_a_list_is_one(authority: Authority) -> None:
         ) as (client, _),
         pytest.raises(Denied, match="no"),
     ):
-        client.pods(Filters())
+        client.pods()

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.core import annotations, drain, model
+from fencer.core import annotations, model
+from fencer.core import cordon as drain
 from fencer.guest import node, notes
 
 _words = st.text(max_size=20)

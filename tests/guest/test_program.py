@@ -23,7 +23,8 @@ from fencer.guest.places import PLACES, UNITS
 from fencer.guest.uncordon import standing
 from tests.support import missing_real_part
 
-SOURCES = sorted(Path(build.__file__).parent.glob("*.py"))
+GUEST = Path(build.__file__).parent
+SOURCES = sorted([*GUEST.glob("*.py"), *(GUEST.parent / "evicting").glob("*.py")])
 LIMIT = 130_000
 """Bytes; no transport asks for it: it keeps the file one that can be read before root runs it. It was 100,000
 until it learned which of the listed API servers are its cluster's, and to say what is wrong with the rest; it
@@ -80,7 +81,7 @@ def test_it_holds_the_code_of_the_sources_line_by_line(program: Path) -> None:
 
     with ZipFile(program) as archive:
         for source in SOURCES:
-            name = f"fencer/guest/{source.name}"
+            name = f"fencer/{source.parent.name}/{source.name}"
             if name in archive.namelist():
                 assert code(archive.read(name).decode()) == code(source.read_text())
 
@@ -229,7 +230,7 @@ def test_only_the_standard_library_is_imported(source: Path) -> None:
         for name in names:
             assert (
                 name == "fencer"
-                or name.startswith("fencer.guest")
+                or name.startswith(("fencer.guest", "fencer.evicting"))
                 or name.split(".")[0] in sys.stdlib_module_names
             )
 

@@ -19,6 +19,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fencer.evicting.answers import Meaning
+from fencer.evicting.lots import Filters
 from fencer.guest import servers
 from fencer.guest.api import Api
 from fencer.guest.connect import connect
@@ -28,7 +30,7 @@ from fencer.guest.kubeconfig import Access
 from fencer.guest.node import NodeClient
 from fencer.guest.notes import CORDON, DRAIN, Cordon, write_cordon
 from fencer.guest.places import PLACES, Place
-from fencer.guest.rules import Filters, Lot, Meaning, Pod
+from fencer.guest.pods import Pod
 from fencer.guest.system import Ran, boot_id
 from fencer.guest.uncordon import uncordon
 from tests.controlplane.certificates import Authority, KeyPair, kubeconfig
@@ -351,7 +353,7 @@ def _pod(name: str) -> dict[str, object]:
 
 NODE, PODS = "GET /api/v1/nodes/k8s-1", "GET /api/v1/pods"
 EVICTION = "POST /api/v1/namespaces/default/pods/web/eviction"
-POD = Pod("u-1", "default", "web", Lot.EVICT)
+POD = Pod("u-1", "default", "web", "ReplicaSet/web-1")
 
 
 @pytest.fixture
@@ -390,7 +392,7 @@ def test_where_the_first_is_gone_the_next_is_asked_from_then_on(
     port = running(other)
     client = _client(authority, said, closed, closed, port)
     assert client.read(WITHIN_S).name == "k8s-1"
-    assert client.pods(Filters()).pods == []
+    assert client.pods().pods == []
     assert client.evict(POD).meaning is Meaning.GOING
     assert other.asked == [NODE, PODS, EVICTION]
     assert said == [
@@ -432,7 +434,7 @@ def test_it_moves_in_the_middle_of_a_list(authority: Authority, running: Callabl
     client = _client(authority, [], running(own), running(other))
     client.read(WITHIN_S)
     own.status = 503
-    assert client.pods(Filters()).pods == []
+    assert client.pods().pods == []
     assert (own.asked, other.asked) == ([NODE, PODS], [NODE, PODS])
 
 
@@ -561,7 +563,7 @@ def test_who_has_no_boot_goes_on_with_nobody(
 
 def test_no_list_is_no_node_without_pods(authority: Authority, running: Callable[..., int]) -> None:
     with pytest.raises(Unreachable, match="no list"):
-        _client(authority, [], running(Html())).pods(Filters())
+        _client(authority, [], running(Html())).pods()
 
 
 def test_an_answer_that_comes_late_is_kept(authority: Authority, running: Callable[..., int]) -> None:
@@ -668,7 +670,7 @@ def test_who_is_gone_on_with_again_and_again_is_said_once(
     client = _client(authority, said, running(Podless()), running(Podless()))
     for _ in range(4):
         with pytest.raises(Unreachable):
-            client.pods(Filters())
+            client.pods()
     assert len(said) == len(set(said)) == 2
 
 

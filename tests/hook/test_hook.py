@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fencer.errors import ConfigError
-from fencer.runtime.hookdrain import AT_ONCE, HookDrains, Request
+from fencer.planned.hook import AT_ONCE, HookDrains, Request
 from fencer.runtime.hookserver import HookServer
 from tests.support import wait_until
 

@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from fencer.core.doubt import WORDS
-from fencer.core.evictions import Answer
 from fencer.core.model import (
     DiscardSaved,
     Doubt,
@@ -22,6 +21,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import AfterStop, SavedGuest
 from fencer.errors import HypervisorDenied
+from fencer.evicting.answers import Answer
 from fencer.runtime.execute import EVICTION_DEADLINE_S, KILLED_AFTER_S, LONGEST_ACTION_S, START_TRIES
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What

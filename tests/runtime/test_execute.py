@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.done import GuestStopped
-from fencer.core.evictions import Answer
 from fencer.core.model import ClearPods, Observation, PodView, StopGuest
 from fencer.core.policy import Mode, Policy
 from fencer.errors import (
@@ -17,6 +16,7 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
+from fencer.evicting.answers import Answer
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.execute import KILLED_AFTER_S
 from fencer.runtime.observe import API

@@ -1,0 +1,64 @@
+"""Cordons: who set one, whose it is, and how a node is cordoned that is to be drained. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fencer.core.model import Cordon, CordonNode, NodeView
+
+DRAIN = "drain"
+"""Who cordoned: a drain, of the agent or of the part inside the guest."""
+HOOK = "hook"
+"""A drain that a hookscript asked for, because its guest is about to be stopped: the agent takes its cordon
+off when the node is back."""
+AFTER_FENCE = "unfence"
+"""A fence was lifted a moment ago, and caches have to settle."""
+PASSING = frozenset({AFTER_FENCE, HOOK})
+"""Cordons that the agent takes off by itself."""
+DRAINERS = frozenset({"fencer", "fencer-guest"})
+"""Under which names the two write. Source: Kubernetes, "Field management": the user agent up to its slash."""
+
+
+def cordoned_by_drain(node: NodeView) -> bool:
+    """Whether the node's cordon is one that a drain of fencer's set, and nobody has cordoned it since.
+
+    The note alone does not tell: `kubectl uncordon` and `kubectl cordon` leave it standing.
+    """
+    return _cordoned_by(node, {DRAIN, HOOK})
+
+
+def cordoned_after_fence(node: NodeView) -> bool:
+    """Whether it is the one that was set as a fence was lifted. As `cordoned_by_drain`."""
+    return _cordoned_by(node, {AFTER_FENCE})
+
+
+def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
+    noted = isinstance(node.cordon, Cordon) and node.cordon.by in whose
+    return node.unschedulable and noted and node.cordoner in DRAINERS
+
+
+def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> CordonNode | None:
+    """Return how to cordon a node that is to be drained; None: it is cordoned, and stays as it is.
+
+    A cordon that the agent would take off in the midst of it is taken over. A note beside no cordon is about
+    nothing, and overwritten, whoever can read it.
+
+    Args:
+        node: The node.
+        utc: The API server's clock.
+        by: `DRAIN` or `HOOK`.
+        run: Which drain: whoever gives the cordon back has to know its own.
+    """
+    if node.unschedulable and passing_cordon(node) is None:
+        return None
+    return CordonNode(Cordon(by, node.boot_id, utc, run))
+
+
+def passing_cordon(node: NodeView) -> Cordon | None:
+    """Return the note of a cordon that the agent would take off by itself; None: there is no such cordon."""
+    return node.cordon if _cordoned_by(node, PASSING) and isinstance(node.cordon, Cordon) else None
+
+
+def cordon_stands(node: NodeView, own: Cordon) -> bool:
+    """Whether the node's cordon is the very one beside which this was noted; nobody has cordoned since."""
+    return bool(own.run) and node.cordon == own and cordoned_by_drain(node)

@@ -1,0 +1,333 @@
+"""Drain one node, a step at a time: cordon, evict in parallel, wait until pods and volumes are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import uuid4
+
+from fencer.core.cordon import DRAIN, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
+from fencer.core.done import Happened
+from fencer.core.model import (
+    Action,
+    AttachmentView,
+    Cordon,
+    CordonNode,
+    EvictPods,
+    NodeView,
+    Observation,
+    PodView,
+    Uncordon,
+)
+from fencer.core.text import age
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterError, FencerError
+from fencer.evicting.answers import unanswered, understand
+from fencer.evicting.evacuation import Evacuation
+from fencer.evicting.lots import Filters, Lot, lot, of_lot
+from fencer.planned.step import Next, next_step
+from fencer.runtime.observe import World
+from fencer.runtime.reconcile import Agent
+
+LOOK_EVERY_S = 1.0
+"""As kubectl does."""
+CORDON_EVERY_S = 10.0
+"""Whether the node is still cordoned; and once more before it counts as drained."""
+BATCH = 8
+"""Evictions asked for in one go: what a budget answers to these spares asking for the rest."""
+NAMED = 6
+"""So many pods are named in one line."""
+CORDON_TRIES = 5
+"""The kubelet writes the node's status every 10 s, the agent perhaps: a conflict is looked at again."""
+
+Tell = Callable[[str, str, str], None]
+"""Shows a step: the node's name, what it is, and its details."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainOptions:
+    """How to drain.
+
+    Attributes:
+        filters: Which pods go.
+        grace_s: How long each pod may take to end, 1 s at least; None: as long as its own spec says.
+        timeout_s: For all of it.
+        keep_cordon: Leave the node cordoned if the drain fails.
+        by: Who cordons: `DRAIN`, or `HOOK`.
+    """
+
+    filters: Filters = field(default_factory=Filters)
+    grace_s: float | None = None
+    timeout_s: float = float("inf")
+    keep_cordon: bool = False
+    by: str = DRAIN
+
+
+class NodeDrain:
+    """The drain of one node.
+
+    Args:
+        world: The ports.
+        agent: Whose observer and executor are used.
+        name: The node.
+        options: How to drain.
+        tell: Shows the way.
+
+    Attributes:
+        over: Nothing is left to do.
+        failed: Why it failed; empty: it did not, or goes on.
+        cordoned: The node is cordoned by a drain of fencer's: by this one, or by an earlier one.
+        own: The note of a cordon that this drain set, or tried to, and may take back; None: there is none.
+        pods: Whom it moves, and how far that came.
+    """
+
+    def __init__(self, world: World, agent: Agent, name: str, options: DrainOptions, tell: Tell) -> None:
+        self.name = name
+        self.over = False
+        self.failed = ""
+        self.cordoned = False
+        self.own: Cordon | None = None
+        self.pods: Evacuation[PodView] = Evacuation(options.filters)
+        self._world = world
+        self._agent = agent
+        self._options = options
+        self._tell = tell
+        self._before: Cordon | None = None
+        self._run = uuid4().hex[:12]
+        self._node: NodeView | None = None
+        self._attachments: Sequence[AttachmentView] = ()
+        self._since_s: float | None = None
+        self._next_look_s = 0.0
+        self._cordon_look_s = 0.0
+        self._trouble = ""
+        self._counted = False
+
+    def begin(self) -> None:
+        """Cordon the node, unless that was done; its drain may come later.
+
+        Raises:
+            ClusterError: it could not begin; nothing was changed.
+        """
+        if self._node is None:
+            self._begin()
+
+    def advance(self) -> float:
+        """Do what is due now.
+
+        Returns:
+            In how many seconds to come again.
+
+        Raises:
+            ClusterError: it could not begin; nothing was changed.
+        """
+        self.begin()
+        if not self.over:
+            self._work()
+        now_s = self._world.clock.now_s()
+        due_s = self.pods.evictions.next_s()
+        times = [self._next_look_s, *([] if due_s is None else [due_s])]
+        return max(0.0, min(times) - now_s)
+
+    def give_back(self) -> bool:
+        """Undo the cordon of this very drain, after a failure here or elsewhere; tell whether it is off.
+
+        That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
+        drain took over, is put back for it.
+        """
+        trouble, unanswered = "", 0
+        for _ in range(CORDON_TRIES):
+            try:
+                return self._undo_cordon()
+            except ClusterConflict as error:
+                trouble = str(error)
+            except ClusterError as error:
+                trouble, unanswered = str(error), unanswered + 1
+                if isinstance(error, ClusterDenied) or unanswered > 1:
+                    break
+        self._tell(self.name, "trouble", f"not uncordoned: {trouble}")
+        return False
+
+    def _undo_cordon(self) -> bool:
+        own, before, cluster = self.own, self._before, self._world.cluster
+        if own is None:
+            return False
+        node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
+        if not cordon_stands(node, own):
+            # Where no answer to the cordon came, it may still be on its way.
+            self.own = None if self.cordoned else own
+            self.cordoned = self.cordoned and node.unschedulable
+            return not node.unschedulable and self.own is None
+        undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
+        self._agent.observer.api(undo)
+        self.cordoned, self.own = False, None
+        why = "its drain failed" if self.failed else "its drain did not begin"
+        if before is None:
+            self._record(Uncordon(), f"uncordoned: {why}", ok=True)
+        else:
+            self._record(CordonNode(before), f"cordoned as before, for the agent to end: {why}", ok=True)
+        return before is None
+
+    @property
+    def begun(self) -> bool:
+        """Whether more was done than to cordon."""
+        return self._counted
+
+    def progress(self) -> str:
+        """Say how far it came."""
+        gone, left = len(self.pods.evictions.gone), len(self.pods.evictions.left())
+        return f"{gone} of {gone + left} pods are gone"
+
+    # -- the beginning -------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        for tries_left in reversed(range(CORDON_TRIES)):
+            observation = self._observe()
+            filters = self._options.filters
+            barred = of_lot(observation.pods or (), filters, filters.forbidden)
+            self._node = observation.node
+            self.pods = Evacuation(filters, observation.utc)
+            if barred:
+                self._refuse(barred)
+                return
+            action = cordon_for(observation.node, observation.utc, self._options.by, self._run)
+            if action is None:
+                self._found_cordoned(observation.node)
+                return
+            # Noted before it is done: where the answer is lost, the next look tells whether it was.
+            self._before, self.own = passing_cordon(observation.node), action.cordon
+            done = self._agent.executor.carry_out(observation, action)
+            if done.ok:
+                self.cordoned = True
+                self._record(action, str(done), ok=True)
+                return
+            if not tries_left:
+                self._fail(f"it could not be cordoned: {done}")
+
+    def _found_cordoned(self, node: NodeView) -> None:
+        self.cordoned = cordoned_by_drain(node)
+        if self.own is not None and cordon_stands(node, self.own):
+            self._tell(self.name, "cordoned", "though no answer came")
+            return
+        self.own = None
+        whose = "by a drain of fencer's" if self.cordoned else "by somebody else"
+        self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
+
+    def _observe(self) -> Observation:
+        observer = self._agent.observer
+        scene = observer.look()
+        observation = observer.observation(scene, self._agent.named(scene, self.name))
+        return observer.closer(scene, observation)
+
+    def _refuse(self, barred: Sequence[PodView]) -> None:
+        ways = {
+            Lot.UNMANAGED: "no controller would make it anew (--force evicts it, for good)",
+            Lot.LOCAL_DATA: "its emptyDir would be lost (--delete-emptydir-data evicts it)",
+        }
+        for pod in barred:
+            self._tell(self.name, "in the way", f"{pod}: {ways[lot(pod, self._options.filters)]}")
+        needs = "needs" if len(barred) == 1 else "need"
+        self._fail(f"{_count(barred)} {needs} an option that was not given; nothing was changed")
+
+    # -- the way -------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        now_s = self._world.clock.now_s()
+        self._since_s = now_s if self._since_s is None else self._since_s
+        if now_s < self._next_look_s or (self._look() and not self.over):
+            self._take_next_step(now_s, now_s - self._since_s)
+        if not self.over and now_s - self._since_s >= self._options.timeout_s:
+            self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
+
+    def _take_next_step(self, now_s: float, took_s: float) -> None:
+        match next_step(self.pods.evictions, self.pods.staying, self._attachments, now_s):
+            case Next.EVICT:
+                self._evict(self.pods.evictions.due(now_s)[:BATCH])
+            case Next.DONE:
+                self.over = True
+                self._tell(
+                    self.name, "drained", f"{_count(self.pods.evictions.gone)} gone {self._how(took_s)}"
+                )
+            case Next.HOPELESS:
+                self._fail(f"refused for good: {self._in_the_way()}")
+            case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
+                pass
+
+    def _how(self, took_s: float) -> str:
+        whose = " of theirs" if self._attachments else ""  # those that stay keep what is theirs
+        returned = self.pods.returned
+        back = f"; {_count(returned)} came back" if returned else ""
+        return f"in {age(round(took_s))}, no volume{whose} left attached{back}"
+
+    def _look(self) -> bool:
+        """Look at the pods and, once they are gone, at the volumes; tell whether both could be seen."""
+        observer, cluster = self._agent.observer, self._world.cluster
+        self._next_look_s = self._world.clock.now_s() + LOOK_EVERY_S
+        try:
+            self._saw(observer.api(lambda: cluster.pods(self.name)))
+            if self.pods.evictions.done:
+                self._attachments = observer.api(cluster.attachments).of(self.name)
+            if self.pods.evictions.done or self._world.clock.now_s() >= self._cordon_look_s:
+                self._look_at_cordon()
+        except ClusterDenied:
+            raise
+        except ClusterError as error:
+            if str(error) != self._trouble:
+                self._tell(self.name, "trouble", str(error))
+            self._trouble = str(error)
+            return False
+        self._trouble = ""
+        return True
+
+    def _look_at_cordon(self) -> None:
+        """Fail where it was taken off: by the drain that set it, and failed; or by a person."""
+        node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
+        self._cordon_look_s = self._world.clock.now_s() + CORDON_EVERY_S
+        if not node.unschedulable:
+            self.cordoned, self.own = False, None
+            self._fail("it was uncordoned meanwhile, by somebody else")
+
+    def _saw(self, pods: Sequence[PodView]) -> None:
+        came_back = self.pods.saw(pods)
+        if not self._counted:
+            self._tell(self.name, "to go", _named(self.pods.going))
+        self._counted = True
+        for pod, why in came_back:
+            self._tell(self.name, "comes back", f"{pod}: {why}; left where it is")
+
+    def _evict(self, pods: Sequence[PodView]) -> None:
+        action = EvictPods(tuple(pods), self._options.grace_s)
+        accepted = []
+        for pod, answer in self._agent.executor.evict(action.pods, action.grace_s):
+            reply = unanswered(str(answer)) if isinstance(answer, FencerError) else understand(answer)
+            if self.pods.evictions.answered(pod, reply, self._world.clock.now_s()):
+                self._tell(self.name, "blocked", f"{pod}: {reply.text}")
+            if not reply.text:
+                accepted.append(pod)
+        if accepted:
+            self._record(EvictPods(tuple(accepted), self._options.grace_s), _named(accepted), ok=True)
+
+    def _in_the_way(self) -> str:
+        left = self.pods.evictions.left()
+        if not left:
+            volumes = ", ".join(item.volume for item in self._attachments[:4])
+            return f"{len(self._attachments)} still attached: {volumes}"
+        named = "; ".join(f"{pod}: {why}" for pod, why in left[:NAMED])
+        return f"{named}; and {len(left) - NAMED} more" if len(left) > NAMED else named
+
+    def _fail(self, why: str) -> None:
+        self.over, self.failed = True, why
+
+    def _record(self, action: Action, text: str, *, ok: bool) -> None:
+        if self._node is not None:
+            self._world.reporter.acted(self._node, action, Happened(text, ok))
+
+
+def _count(pods: Sequence[object]) -> str:
+    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+
+
+def _named(pods: Sequence[PodView]) -> str:
+    """Return how many, and the first of them by name."""
+    names = ", ".join(str(pod) for pod in pods[:NAMED])
+    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
+    return f"{_count(pods)}: {names}{more}" if pods else "no pod"

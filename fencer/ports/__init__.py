@@ -1,0 +1,33 @@
+"""The seams between the rules and the world: what fencer needs of hypervisors, a cluster, time and people.
+
+Adapters implement these against real things, `fencer.simulation` implements them against a world in memory,
+and one suite in ``tests/contract`` runs against both. Every method is synchronous; whoever calls one does so
+through an `Asker`, which holds it to a deadline. A method raises only what it names.
+"""
+
+from fencer.ports.account import Account, Credential
+from fencer.ports.cluster import Attachments, Cleared, Cluster, ClusterInfo, Fact, Roster
+from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
+from fencer.ports.planned import Evictor, Surveyor
+from fencer.ports.runtime import Asker, Clock, Reporter
+
+__all__ = (
+    "Account",
+    "Asker",
+    "Attachments",
+    "Cleared",
+    "Clock",
+    "Cluster",
+    "ClusterInfo",
+    "Credential",
+    "Deadline",
+    "EndpointInfo",
+    "Evictor",
+    "Fact",
+    "HostPower",
+    "Hypervisor",
+    "Reporter",
+    "Roster",
+    "StopSettings",
+    "Surveyor",
+)

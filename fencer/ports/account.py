@@ -1,0 +1,58 @@
+"""Who fencer is in the cluster, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What lets us into the cluster, until it ends.
+
+    Attributes:
+        what: ``token`` or ``certificate``.
+        ends: When it is good no longer. None: it does not say.
+        renewal: The command that makes a kubeconfig with another token. Empty: there is no kubeconfig.
+    """
+
+    what: str
+    ends: datetime | None
+    renewal: str
+
+
+class Account(Protocol):
+    """Who fencer is in the cluster: what people are to be told of it, and no decision needs."""
+
+    def missing_attachment_rights(self) -> Sequence[str]:
+        """Name the rights that `Cluster.delete_attachment` needs and we do not have.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def confined(self, node: str) -> bool:
+        """Tell whether the admission policy holds for us: try a label, as a dry run that writes nothing.
+
+        Args:
+            node: Any that is there.
+
+        Returns:
+            False: we may set it.
+
+        Raises:
+            ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol: that is not known; also
+                where somebody else than the policy refused.
+        """
+        ...
+
+    def credentials(self) -> Sequence[Credential]:
+        """Tell what lets us in, and until when, as far as it says so itself. Asks nobody.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used any more.
+        """
+        ...

@@ -1,0 +1,286 @@
+"""The Kubernetes API, as far as fencing goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fencer.core.model import (
+    AttachmentView,
+    Binding,
+    Cordon,
+    Doubt,
+    FenceMark,
+    NodeView,
+    PodView,
+)
+from fencer.errors import ClusterProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """Which cluster this is, and who we are there.
+
+    Attributes:
+        uid: UID of the namespace kube-system: the cluster's identity.
+        server: The API server that answered.
+        version: Its version, like ``v1.36.2``.
+        user: Who it says we are.
+        paused_why: The text of the pause annotation on kube-system; None: not paused.
+    """
+
+    uid: str
+    server: str
+    version: str
+    user: str
+    paused_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A live read together with the API server's clock.
+
+    Attributes:
+        node: The node, without lease data.
+        renew_time: The lease's renewTime as text, by the node's clock; None: none that can be read.
+        lease_version: The lease's resourceVersion, as a number; 0: not known.
+        utc: The API server's clock when it answered, RFC 3339.
+    """
+
+    node: NodeView
+    renew_time: str | None
+    utc: str
+    lease_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """All nodes and leases, from two lists.
+
+    Attributes:
+        facts: One per readable node.
+        utc: The API server's clock when it answered, RFC 3339.
+        malformed: Names (or places) of nodes that could not be read, each with why.
+        paused_why: The text of the pause annotation on kube-system; None: not paused.
+    """
+
+    facts: tuple[Fact, ...]
+    utc: str
+    malformed: tuple[str, ...] = ()
+    paused_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """All VolumeAttachments of the cluster, from one list; one look serves every node.
+
+    Attributes:
+        views: Those that could be read.
+        unread: Of each that could not: the node it names (empty: none), and why, naming the attachment.
+    """
+
+    views: tuple[AttachmentView, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def of(self, node: str) -> tuple[AttachmentView, ...]:
+        """Return those of a node.
+
+        Raises:
+            ClusterProtocol: one that names this node, or none at all, could not be read: a volume that may
+                be this node's must not be overlooked.
+        """
+        for named, why in self.unread:
+            if named in {node, ""}:
+                raise ClusterProtocol(why)
+        return tuple(view for view in self.views if view.node == node)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What became of one pod that was to be cleared.
+
+    Attributes:
+        pod: The pod.
+        gone: The object is gone, or was never there under this UID.
+        note: What is in the way otherwise (finalizers, an error), for people. Empty when gone.
+    """
+
+    pod: PodView
+    gone: bool
+    note: str = ""
+
+
+class Cluster(Protocol):
+    """The Kubernetes API, reduced to what fencer reads and writes. No method retries a write."""
+
+    def identity(self) -> ClusterInfo:
+        """Ask which cluster this is, who we are, and whether fencing is paused.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def missing_rights(self) -> Sequence[str]:
+        """Name the rights fencer needs and does not have, like ``patch nodes``. Empty: all there.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def missing_volume_rights(self) -> Sequence[str]:
+        """Name the rights that `volumes` needs and we do not have. Without them everything else goes on.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def roster(self) -> Roster:
+        """List all nodes and node leases, paged, and read the pause. A malformed node never hides the others.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def fact(self, node: str) -> Fact:
+        """Read one node and its lease live (not from the API server's watch cache).
+
+        Raises:
+            ClusterNotFound: no such node.
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def pods(self, node: str) -> Sequence[PodView]:
+        """List the pods bound to a node.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol: also when one of them cannot be read,
+                because a pod that cannot be judged must not be overlooked.
+        """
+        ...
+
+    def attachments(self) -> Attachments:
+        """List all VolumeAttachments, paged. The API has no selector for the node, so one list is for all.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol. One that cannot be read is told by
+                `Attachments.of`, to whom it may concern.
+        """
+        ...
+
+    def volumes(self, pod: PodView) -> frozenset[str]:
+        """Name the PersistentVolumes that the pod's claims are bound to, one request a claim.
+
+        A claim that is gone, or not bound yet, has none.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def bind(self, node: NodeView, binding: Binding) -> None:
+        """Write the binding annotation, if the node is still at ``node.version``.
+
+        Raises:
+            ClusterConflict: the node changed since it was read.
+            ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
+        """Write whose off readings are not believed, or take that off where there are none, guarded.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def claim(self, node: NodeView, incident: str, by: str) -> None:
+        """Write the incident annotation, if the node is still at ``node.version``: one agent wins.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        """Write the out-of-service taint and our mark in one guarded write; other taints survive.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
+        """Take taint and mark off in one guarded write, and cordon the node where `cordon` is given.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def forget_mark(self, node: NodeView) -> None:
+        """Take the mark off a node that has no taint any more, guarded.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def cordon(self, node: NodeView, cordon: Cordon) -> None:
+        """Cordon the node and note that it was us, guarded.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def uncordon(self, node: NodeView) -> None:
+        """Take our cordon and its annotation off, guarded.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
+    def clear(self, pod: PodView, why: str) -> Cleared:
+        """Do to one pod what the pod garbage collector does for an out-of-service node.
+
+        PATCH pods/status to phase Failed with the DisruptionTarget condition, then DELETE with grace 0; both
+        guarded by UID and resourceVersion. Finalizers are never touched.
+
+        Args:
+            pod: As it was read.
+            why: Text of the condition.
+
+        Raises:
+            ClusterConflict: the pod changed since it was read: look again.
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+
+        Source: kubernetes pkg/controller/podgc/gc_controller.go, markFailedAndDeletePod.
+        """
+        ...
+
+    def delete_attachment(self, attachment: AttachmentView) -> None:
+        """DELETE one VolumeAttachment, guarded by its UID. Its attacher then detaches; finalizers stay.
+
+        Only for a node whose object is gone, with the taint that would release the volume at once.
+
+        Raises:
+            ClusterConflict: another object bears that name now.
+            ClusterUnreachable, ClusterDenied, ClusterProtocol. That it is gone already is no error.
+        """
+        ...
+
+    def record_event(self, node: NodeView, reason: str, text: str, *, warning: bool) -> None:
+        """Leave an Event that ``kubectl describe node`` shows.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...

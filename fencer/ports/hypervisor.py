@@ -1,0 +1,225 @@
+"""Hypervisors, and the witnesses of their hosts' power."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fencer.core.model import (
+    Evidence,
+    GuestRef,
+)
+from fencer.errors import HypervisorUnreachable
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointInfo:
+    """How an endpoint describes itself.
+
+    Attributes:
+        kind: ``libvirt``, ``proxmox``, ``virtualbox`` or ``simulation``.
+        version: The hypervisor's version, for people.
+        detail: One line for people: URI, hosts, quorum.
+        can_power: Our rights suffice for power actions. None: cannot be told beforehand.
+        problems: What keeps it from being relied on, one sentence each. Empty: nothing.
+        remarks: What should be mended all the same, one sentence each.
+        power_only: The ids of the guests that `can_power` is about; None: all.
+    """
+
+    kind: str
+    version: str
+    detail: str
+    can_power: bool | None
+    problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    power_only: frozenset[str] | None = None
+
+    def may_power(self, guest: str) -> bool:
+        """Whether our rights suffice to power the guest with this id, as far as can be told."""
+        return self.can_power is not False and (self.power_only is None or guest in self.power_only)
+
+
+@dataclass(frozen=True, slots=True)
+class StopSettings:
+    """What a hypervisor keeps with a guest about its stops.
+
+    Attributes:
+        shutdown_s: How long its own shutdown may take when its host goes down, before it is stopped hard.
+        set_by: What says so, for people.
+        settable: It can be set for this guest.
+        hook: The script that is run when it stops; empty: none.
+    """
+
+    shutdown_s: float
+    set_by: str
+    settable: bool = True
+    hook: str = ""
+
+
+class Deadline:
+    """Until when something that cannot be undone may begin.
+
+    A call that is late is given up, not interrupted: its thread may go on much later, as may the whole agent
+    after its machine was suspended. So whoever is about to do what cannot be undone asks here once more.
+
+    Args:
+        at_s: On the agent's monotonic clock, which has to count suspension.
+        now_s: That clock.
+    """
+
+    def __init__(self, at_s: float, now_s: Callable[[], float]) -> None:
+        self._at_s = at_s
+        self._now_s = now_s
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Let nothing begin any more: nobody waits for it. From any thread."""
+        self._given_up.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether it is too late, or was given up."""
+        return self._given_up.is_set() or self._now_s() > self._at_s
+
+    def refuse_if_over(self, what: str) -> None:
+        """Refuse to begin what is too late.
+
+        Args:
+            what: What is not done, for people.
+
+        Raises:
+            HypervisorUnreachable: it is over.
+        """
+        if self.over:
+            raise HypervisorUnreachable(f"{what}: too late, it was given up before it could be done")
+
+
+class Hypervisor(Protocol):
+    """One endpoint: a libvirt URI, a Proxmox cluster or host, a VirtualBox user on a host.
+
+    Readings are statements of the hypervisor and nothing more: every word that is not in the adapter's table
+    reads UNKNOWN. Power methods return once the request was *sent*; whatever they return or raise, the state
+    has to be read again (libvirt's destroy may raise and yet have killed; ACPI's 0 is no consent).
+
+    A power method looks once more, over the connection that it then uses, right before it sends: whether the
+    guest is still in the incarnation that is meant, and whether it is not too late. What can happen in the
+    window that is left, and how long that is, each adapter states.
+    """
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name in the configuration."""
+        ...
+
+    def describe(self) -> EndpointInfo:
+        """Ask the endpoint who it is and what we may do there.
+
+        Raises:
+            HypervisorUnreachable: no answer.
+            HypervisorDenied: credentials or rights refused.
+        """
+        ...
+
+    def sweep(self) -> Sequence[Evidence]:
+        """Read all guests of the endpoint in one cheap call.
+
+        Returns:
+            One Evidence a guest, in any order. A guest whose reply cannot be read is UNKNOWN, not missing.
+
+        Raises:
+            HypervisorUnreachable, HypervisorDenied, HypervisorProtocol: nothing is known of any guest.
+        """
+        ...
+
+    def read(self, guest: GuestRef) -> Evidence:
+        """Read one guest, by UUID, well enough to act upon.
+
+        Returns:
+            Its Evidence, conclusive. ``ABSENT`` only when this adapter holds a record of its end.
+
+        Raises:
+            GuestNotFound: the endpoint knows no such guest, and that is all that is known.
+            HypervisorUnreachable, HypervisorDenied, HypervisorProtocol: nothing is known.
+        """
+        ...
+
+    def stop_settings(self, guest: GuestRef) -> StopSettings | None:
+        """Read what is set for stops of a guest. None: nothing of that kind is kept here.
+
+        Raises:
+            As `read`.
+        """
+        ...
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Ask the guest to shut down (ACPI or agent). Says nothing about whether it will.
+
+        Args:
+            guest: Whom.
+            incarnation: In which run, see `Evidence.incarnation`; None: the hypervisor does not name runs.
+            not_after: Until when.
+
+        Raises:
+            GuestChanged: it is in another run by now; nothing was sent.
+            GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        """
+        ...
+
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Cut the guest's power. May take 12 s and more.
+
+        Args and raises:
+            As `shutdown`.
+        """
+        ...
+
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Throw the guest's saved memory away, so that it can only start cold.
+
+        Args and raises:
+            As `shutdown`.
+        """
+        ...
+
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        """Power the guest on.
+
+        Args and raises:
+            As `shutdown`.
+        """
+        ...
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, from any thread, whenever something happened there: a hint, never a proof."""
+        ...
+
+    def nudge(self, guest: str) -> None:
+        """Take a hook's hint that something happened to a guest: the next sweep has to read that one live.
+
+        Args:
+            guest: Its id, as the hook knows it. Whatever else it is does no harm.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give connections and threads back. Never raises, never blocks."""
+        ...
+
+
+class HostPower(Protocol):
+    """A witness of a host's power: status only, raw reading, never an action."""
+
+    @property
+    def host(self) -> str:
+        """The host it watches, as the hypervisor's endpoint names it."""
+        ...
+
+    def is_off(self) -> bool | None:
+        """Read the power of the host: True only for raw Off/S5 on every outlet. None: could not be told.
+
+        Raises:
+            HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
+        """
+        ...

@@ -1,0 +1,82 @@
+"""What the pipeline itself runs on: people to tell, calls under deadlines, time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from fencer.core.done import Done
+from fencer.core.model import (
+    Action,
+    Decision,
+    NodeView,
+)
+from fencer.errors import FencerError
+
+T = TypeVar("T")
+
+
+class Reporter(Protocol):
+    """Tells people. Never asked by a decision; never raises."""
+
+    def decided(self, node: NodeView, decision: Decision) -> None:
+        """A node's decision changed (verdict, reason or guest)."""
+        ...
+
+    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+        """An action was carried out, or failed."""
+        ...
+
+    def said(self, text: str, *, warning: bool) -> None:
+        """Something that concerns no single node: an endpoint lost, the API found again."""
+        ...
+
+
+class Asker(Protocol):
+    """Runs calls that may hang, each under a deadline. Threads live; inline in the simulation."""
+
+    def ask(self, endpoint: str, call: Callable[[], T], deadline_s: float) -> T:
+        """Run one call on the endpoint's worker.
+
+        Args:
+            endpoint: Whose worker; a hung endpoint never delays another.
+            call: What to run. Abandoned, not interrupted, when late.
+            deadline_s: Seconds from now.
+
+        Raises:
+            HypervisorUnreachable: late, or no worker left there.
+            FencerError: what the call raised.
+        """
+        ...
+
+    def ask_all(
+        self, calls: Mapping[str, Callable[[], T]], deadline_s: float, *, patient: bool = False
+    ) -> dict[str, T | FencerError]:
+        """Run one call per endpoint, all at once.
+
+        Args:
+            calls: What to run, by endpoint.
+            deadline_s: Seconds from now.
+            patient: Wait for every answer until the deadline. Otherwise slow endpoints may read unreachable
+                sooner, and answer the next time they are asked: for looks that are repeated anyway.
+
+        Returns:
+            For each endpoint the answer, or the error that `ask` would have raised; by key, in no order.
+        """
+        ...
+
+
+class Clock(Protocol):
+    """Time, and waiting for something to happen."""
+
+    def now_s(self) -> float:
+        """Monotonic seconds; only differences mean anything."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a wake-up, `timeout_s` at most. True: woken."""
+        ...
+
+    def wake(self) -> None:
+        """End the present or the next `wait`, from any thread."""
+        ...

@@ -1,0 +1,106 @@
+"""Whose cordon it is, and how a node is cordoned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.cordon import cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
+from fencer.core.model import Cordon, CordonNode, Unreadable
+from tests.core.build import BOOT, NOW_UTC, node
+
+OURS = Cordon("drain", BOOT, NOW_UTC)
+HOOKS = Cordon("hook", BOOT, NOW_UTC)
+SETTLING = Cordon("unfence", BOOT, NOW_UTC)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, CordonNode(OURS)),
+        ({"cordon": OURS}, CordonNode(OURS)),
+        ({"unschedulable": True}, None),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "fencer"}, None),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "kubectl-cordon"}, None),
+        ({"unschedulable": True, "cordon": SETTLING, "cordoner": "fencer"}, CordonNode(OURS)),
+        ({"unschedulable": True, "cordon": SETTLING, "cordoner": "kubectl-cordon"}, None),
+        ({"cordon": Unreadable("schema 2")}, CordonNode(OURS)),
+        ({"unschedulable": True, "cordon": Unreadable("schema 2"), "cordoner": "fencer"}, None),
+    ],
+    ids=[
+        "open",
+        "open, an old note",
+        "cordoned by an admin",
+        "cordoned by an earlier drain",
+        "an earlier drain's note, and an admin cordoned since",
+        "settling after a fence: taken over",
+        "settled, and an admin cordoned since",
+        "a newer fencer's note, about no cordon",
+        "cordoned, with a newer fencer's note",
+    ],
+)
+def test_how_a_node_is_cordoned(facts, expected) -> None:
+    assert cordon_for(node(**facts), NOW_UTC) == expected
+
+
+@pytest.mark.parametrize(
+    ("cordon", "by", "expected"),
+    [
+        (None, "hook", HOOKS),
+        (SETTLING, "hook", HOOKS),
+        (HOOKS, "hook", HOOKS),
+        (HOOKS, "drain", OURS),
+        (OURS, "hook", None),
+    ],
+)
+def test_a_persons_drain_outlasts_a_hooks(cordon, by, expected) -> None:
+    """The agent takes a hook's cordon off by itself, so it must not stand for somebody's maintenance."""
+    cordoned = {} if cordon is None else {"unschedulable": True, "cordon": cordon, "cordoner": "fencer"}
+    found = cordon_for(node(**cordoned), NOW_UTC, by)
+    assert found == (None if expected is None else CordonNode(expected))
+
+
+MINE = replace(OURS, run="a1")
+
+
+@pytest.mark.parametrize(
+    ("facts", "mine"),
+    [
+        ({"cordon": MINE}, True),
+        ({"cordon": replace(OURS, run="b2")}, False),
+        ({"cordon": OURS}, False),
+        ({"cordon": MINE, "cordoner": "kubectl-cordon"}, False),
+        ({"cordon": MINE, "unschedulable": False}, False),
+    ],
+    ids=["mine", "another's of the same second", "an older fencer's", "an admin's since", "taken off"],
+)
+def test_only_the_very_cordon_that_a_drain_set_is_its_own(facts, mine) -> None:
+    there = node(**{"unschedulable": True, "cordoner": "fencer", **facts})
+    assert cordon_stands(there, MINE) is mine
+    assert not cordon_stands(there, OURS), "one without a name is nobody's"
+
+
+def test_a_drain_notes_its_name_and_what_it_took_over() -> None:
+    assert cordon_for(node(), NOW_UTC, "drain", "a1") == CordonNode(MINE)
+    for cordon, passing in ((SETTLING, SETTLING), (HOOKS, HOOKS), (OURS, None), (None, None)):
+        assert passing_cordon(node(unschedulable=True, cordon=cordon, cordoner="fencer")) == passing
+    assert passing_cordon(node(unschedulable=True, cordon=HOOKS, cordoner="kubectl-cordon")) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "ours"),
+    [
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "fencer"}, True),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "fencer-guest"}, True),
+        ({"unschedulable": True, "cordon": HOOKS, "cordoner": "fencer"}, True),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "kubectl-cordon"}, False),
+        ({"unschedulable": True, "cordon": OURS}, False),
+        ({"unschedulable": False, "cordon": OURS, "cordoner": "fencer"}, False),
+        ({"unschedulable": True, "cordon": SETTLING, "cordoner": "fencer"}, False),
+        ({"unschedulable": True, "cordon": Unreadable("schema 2"), "cordoner": "fencer"}, False),
+        ({"unschedulable": True}, False),
+    ],
+)
+def test_a_cordon_is_ours_only_if_a_drain_set_it_and_nobody_cordoned_since(facts, ours) -> None:
+    assert cordoned_by_drain(node(**facts)) is ours
