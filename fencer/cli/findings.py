@@ -16,9 +16,9 @@ from fencer.config.transport import KEY
 from fencer.core.doubt import WORDS
 from fencer.core.identity import bound, subject_of
 from fencer.core.model import FenceMark, GuestRef, NodeView, Observation, Unreadable
-from fencer.core.pods import parse_utc
 from fencer.core.rung import Objection
 from fencer.core.text import count
+from fencer.core.times import parse_utc
 from fencer.ports import ClusterInfo
 from fencer.runtime.reconcile import Pass
 

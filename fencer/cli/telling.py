@@ -19,9 +19,10 @@ from fencer.core.model import (
     Verdict,
     Via,
 )
-from fencer.core.pods import clearable, seconds_between, to_release
+from fencer.core.pods import clearable, to_release
 from fencer.core.reasons import change, says
 from fencer.core.text import age, count
+from fencer.core.times import seconds_between
 from fencer.runtime.reconcile import Judged
 
 NOBODY = "\N{EN DASH}"

@@ -13,8 +13,8 @@ from fencer.cluster.credentials import unreadable
 from fencer.cluster.parse import moment
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tokens import Claims, claims_of
-from fencer.core.pods import parse_utc
 from fencer.core.text import printable
+from fencer.core.times import parse_utc
 from fencer.errors import ClusterProtocol, ConfigError
 from fencer.ports import Credential
 

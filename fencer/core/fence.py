@@ -21,12 +21,13 @@ from fencer.core.model import (
     TaintNode,
     Verdict,
 )
-from fencer.core.pods import bound_to_node, clearable, parse_utc, seconds_between, to_release
+from fencer.core.pods import bound_to_node, clearable, to_release
 from fencer.core.policy import Mode, Policy
 from fencer.core.proof import A_LEASE
 from fencer.core.recover import settling
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age, count
+from fencer.core.times import parse_utc, seconds_between
 
 SILENT_PERIODS = 1.5
 """By hand, so many lease periods without a renewal are silence: the next one is overdue by half of one."""

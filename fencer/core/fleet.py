@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from fencer.core.doubt import CONTRADICTIONS
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Binding, Evidence, FenceMark, Fleet, GuestHistory, NodeView, PowerState
-from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
+from fencer.core.times import seconds_between
 
 YOUNG_S = 3600.0
 """A fence younger than this counts against the brake."""

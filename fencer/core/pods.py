@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from fencer.core.model import AttachmentView, Observation, PodView
+from fencer.core.times import parse_utc
 
 
 def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
@@ -53,17 +53,3 @@ def older_than_fence(pods: Iterable[PodView], fenced_at_utc: str) -> tuple[PodVi
     """Return the pods that must be gone before a fence is lifted: clearable, and created before it."""
     fenced = parse_utc(fenced_at_utc)
     return tuple(pod for pod in clearable(pods) if parse_utc(pod.created_utc) <= fenced)
-
-
-def parse_utc(text: str) -> datetime:
-    """Read an RFC 3339 text of the API server; a text that is none counts as the beginning of time."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def seconds_between(earlier_utc: str, later_utc: str) -> float:
-    """Return the seconds from one text of the API server's clock to another."""
-    return (parse_utc(later_utc) - parse_utc(earlier_utc)).total_seconds()

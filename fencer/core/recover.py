@@ -28,11 +28,12 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.pods import clearable, older_than_fence, seconds_between, to_release
+from fencer.core.pods import clearable, older_than_fence, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.times import seconds_between
 from fencer.core.word import nothing_known, word_given
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})

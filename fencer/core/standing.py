@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from fencer.core.cordon import DRAINERS, HOOK
 from fencer.core.model import OUT_OF_SERVICE, Cordon, FenceMark, NodeView, Unreadable
-from fencer.core.pods import seconds_between
 from fencer.core.text import age
+from fencer.core.times import seconds_between
 
 NOTES = tuple(f"fencer.dev/{name}" for name in ("binding", "doubts", "incident", "cordon", "mark"))
 """Annotations that are left on Nodes, and mean nothing then. What people set (pause, exclude) is theirs."""

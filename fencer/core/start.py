@@ -6,11 +6,11 @@ from fencer.core.cordon import cordoned_after_fence, cordoned_by_drain
 from fencer.core.doubt import ON_DISK
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Cordon, PowerState, Reason, StartGuest, Uncordon, Verdict
-from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 from fencer.core.proof import not_believed
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.times import seconds_between
 
 NOT_STARTABLE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (Verdict.REFUSE, Reason.GUEST_PAUSED, "", "the guest resumed, by hand"),

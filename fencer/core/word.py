@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Evidence, FenceMark, Intent, Observation, PowerState, Proof
-from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
 from fencer.core.proof import ran_elsewhere
+from fencer.core.times import seconds_between
 
 ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING})
 """What no word is taken against, also where the closer look that was to follow has failed."""

@@ -15,8 +15,8 @@ from fencer.core.foresight import foretold, untold
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
 from fencer.core.model import NodeView
-from fencer.core.pods import parse_utc, seconds_between
 from fencer.core.policy import Policy
+from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
 from fencer.ports import Fact
 from fencer.runtime.memory import Scene

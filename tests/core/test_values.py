@@ -28,12 +28,13 @@ from fencer.core.model import (
     Taint,
     Unreadable,
 )
-from fencer.core.pods import clearable, older_than_fence, parse_utc, seconds_between
+from fencer.core.pods import clearable, older_than_fence
 from fencer.core.policy import Policy
 from fencer.core.proof import PROOF, in_place
 from fencer.core.reasons import change, says
 from fencer.core.rung import Objection
 from fencer.core.text import age
+from fencer.core.times import parse_utc, seconds_between
 from tests.core.build import (
     ARMED,
     BOOT,

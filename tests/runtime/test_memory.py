@@ -7,8 +7,8 @@ import pytest
 
 from fencer.core.history import LAGS_S
 from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
-from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
+from fencer.core.times import seconds_between
 from fencer.errors import ClusterError
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What

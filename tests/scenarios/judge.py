@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import cast
 
 from fencer.core.model import FenceMark, NodeView
-from fencer.core.pods import parse_utc
+from fencer.core.times import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.faults import OF_AGENTS, What
 from fencer.simulation.guests import Guest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fencer.core.model import Observation, PowerState
-from fencer.core.pods import seconds_between
 from fencer.core.policy import Policy
+from fencer.core.times import seconds_between
 from fencer.evicting.lots import Lot
 from fencer.planned.plan import budgets, rules
 from fencer.planned.plan.case import Case, Terms

@@ -1,0 +1,78 @@
+"""Who may import whom: what the law says it refuses, it refuses. Each import is planted in a copy."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ADAPTERS = "Adapters know nothing of each other"
+CORE = "core is pure"
+ROOMS = "Rooms: the rules are at the bottom"
+
+PLANTED = (
+    ("hypervisors/proxmox/parse.py", "fencer.hypervisors.libvirt.client", ADAPTERS),
+    ("hypervisors/virtualbox/parse.py", "fencer.hypervisors.proxmox.parse", ADAPTERS),
+    ("cluster/parse.py", "fencer.simulation.clock", ADAPTERS),
+    ("hypervisors/proxmox/parse.py", "libvirt", "libvirt only in its adapter"),
+    ("hypervisors/virtualbox/parse.py", "requests", "proxmoxer and requests only in their adapter"),
+    ("guest/drain.py", "requests", "proxmoxer and requests only in their adapter"),
+    ("planned/drain.py", "kubernetes", "kubernetes only in cluster/"),
+    ("reporting/log.py", "click", "click only in cli/"),
+    ("runtime/watch.py", "yaml", "pydantic and YAML only in config/"),
+    ("simulation/clock.py", "pytest", "pytest only in contract/"),
+    ("config/settings.py", "fencer.runtime.watch", "config/ knows the policy"),
+    ("runtime/watch.py", "fencer.planned.drain", ROOMS),
+    ("core/fence.py", "fencer.evicting.lots", ROOMS),
+    ("evicting/lots.py", "fencer.core.model", ROOMS),
+    ("guest/drain.py", "fencer.core.model", "The guest part runs in nodes"),
+    ("evicting/lots.py", "pathlib", "evicting and the rules of planned stops are pure"),
+    ("planned/ordering.py", "time", "evicting and the rules of planned stops are pure"),
+    ("core/fence.py", "datetime", CORE),
+    ("core/fence.py", "ssl", CORE),
+    ("core/fence.py", "secrets", CORE),
+    ("core/fence.py", "shutil", CORE),
+    ("core/fence.py", "os", CORE),
+    ("cli/main.py", "fencer.contract.lab", "contract/ is imported by nobody"),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything that the law is about, and it itself."""
+    to = tmp_path_factory.mktemp("law")
+    shutil.copytree(ROOT / "fencer", to / "fencer", ignore=shutil.ignore_patterns("__pycache__"))
+    (to / "tests/support").mkdir(parents=True)
+    for path in ("pyproject.toml", "tests/support/__init__.py", "tests/support/allowed_imports.py"):
+        shutil.copy(ROOT / path, to / path)
+    return to
+
+
+def judged(copy: Path) -> tuple[int, str]:
+    """Return what the law says, and whether it is kept."""
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()"]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_law_is_kept(copy: Path) -> None:
+    code, said = judged(copy)
+    assert (code, "0 broken" in said) == (0, True), said
+
+
+@pytest.mark.parametrize(("where", "what", "contract"), PLANTED, ids=str)
+def test_a_planted_import_is_refused(copy: Path, where: str, what: str, contract: str) -> None:
+    module = copy / "fencer" / where
+    sound = module.read_text()
+    try:
+        module.write_text(f"{sound}\nimport {what}\n")
+        code, said = judged(copy)
+    finally:
+        module.write_text(sound)
+    assert code == 1, said
+    broken = said.split("Broken contracts")[1]
+    assert contract in broken, broken
