@@ -359,17 +359,8 @@ def untold(observation: Observation) -> Subject:
 
 def nothing_read(guest: GuestRef, why: str) -> Evidence:
     """Return the reading of a guest of which nothing could be read."""
-    return Evidence(
-        guest=guest,
-        power_state=PowerState.UNKNOWN,
-        settled=False,
-        incarnation=None,
-        cold_start=None,
-        raw=why or "no reading of the guest",
-        source="nothing",
-        observed_at_s=NEVER_S,
-        conclusive=False,
-    )
+    nothing = Evidence.unknown(guest, why or "no reading of the guest", "nothing", NEVER_S)
+    return replace(nothing, conclusive=False)
 
 
 def _nobody(observation: Observation) -> Objection:

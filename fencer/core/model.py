@@ -264,6 +264,18 @@ class Evidence:
     doubt: Doubt | None = None
     groups: frozenset[str] = frozenset()
 
+    @classmethod
+    def unknown(cls, guest: GuestRef, raw: str, source: str, observed_at_s: float) -> Evidence:
+        """Return what is said where nothing can be told of a guest; nothing about it is settled."""
+        return cls(guest, PowerState.UNKNOWN, False, None, None, raw, source, observed_at_s)  # noqa: FBT003
+
+    @classmethod
+    def absent(
+        cls, guest: GuestRef, raw: str, source: str, observed_at_s: float, incarnation: str | None = None
+    ) -> Evidence:
+        """Return what is said where a guest is not found; of its end nothing is on record by that alone."""
+        return cls(guest, PowerState.ABSENT, True, incarnation, None, raw, source, observed_at_s)  # noqa: FBT003
+
     @property
     def gone(self) -> bool:
         """Whether it says that nothing holds this guest's memory: off, or deleted with a record of its end.

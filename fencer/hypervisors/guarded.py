@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from fencer.core.model import Evidence, GuestRef, PowerState
+from fencer.core.model import Evidence, GuestRef
 from fencer.core.text import printable
 from fencer.errors import (
     GuestChanged,
@@ -216,13 +216,5 @@ def _dated(evidence: Evidence, began_s: float) -> Evidence:
 
 
 def _unknown(guest: GuestRef, why: str, began_s: float) -> Evidence:
-    return Evidence(
-        guest=guest,
-        power_state=PowerState.UNKNOWN,
-        settled=False,
-        incarnation=None,
-        cold_start=None,
-        raw=printable(f"its adapter gave an answer that cannot be understood: {why}"),
-        source="sweep",
-        observed_at_s=began_s,
-    )
+    raw = printable(f"its adapter gave an answer that cannot be understood: {why}")
+    return Evidence.unknown(guest, raw, "sweep", began_s)

@@ -14,7 +14,6 @@ from fencer.core.model import (
     GuestRef,
     HostReading,
     NodeView,
-    PowerState,
 )
 from fencer.core.policy import Policy
 from fencer.errors import FencerError, GuestNotFound, HypervisorError, HypervisorUnreachable
@@ -100,17 +99,8 @@ class Reader:
         """Return what is known of a guest whose endpoint is one host that is silent, and is watched."""
         if guest.endpoint not in scene.lost or not self._witnesses.watch(guest.endpoint, guest.host):
             return None
-        return Evidence(
-            guest=guest,
-            power_state=PowerState.UNKNOWN,
-            settled=True,
-            incarnation=None,
-            cold_start=None,
-            raw=scene.errors[guest.endpoint],
-            source="no answer",
-            observed_at_s=at_s,
-            host_silent=True,
-        )
+        silent = Evidence.unknown(guest, scene.errors[guest.endpoint], "no answer", at_s)
+        return replace(silent, settled=True, host_silent=True)
 
     def read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
         """Read one guest; "not found" is a reading too, of which core makes what it may."""
@@ -128,7 +118,7 @@ class Reader:
         try:
             answer = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
         except GuestNotFound as error:
-            answer = absent(guest, str(error), began_s)
+            answer = Evidence.absent(guest, str(error), "not found", began_s)
         except HypervisorError as error:
             now_s = self._world.clock.now_s()
             if late is not None or now_s - began_s >= self._policy.poll_s:
@@ -156,7 +146,7 @@ class Reader:
             return (lost and replace(lost, conclusive=False)), scene.errors[guest.endpoint]
         if guest.endpoint not in self._world.hypervisors:
             return None, f"{guest.endpoint}: no such endpoint in the configuration"
-        return absent(guest, f"{guest.endpoint} does not list it", scene.now_s, conclusive=False), ""
+        return _not_listed(scene, guest), ""
 
     def fenced_from_afar(
         self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]
@@ -166,7 +156,7 @@ class Reader:
         if guest is None or guest.endpoint in scene.errors:
             return None
         found = scene.evidence.get(guest.key)
-        return found or absent(guest, f"{guest.endpoint} does not list it", scene.now_s, conclusive=False)
+        return found or _not_listed(scene, guest)
 
     def read_fenced(self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]) -> Evidence | None:
         """Read the guest that was fenced, where another one is the node now."""
@@ -182,16 +172,7 @@ def _replaced(node: NodeView, candidates: tuple[Candidate, ...]) -> GuestRef | N
     return None if same else node.mark.guest
 
 
-def absent(guest: GuestRef, words: str, observed_at_s: float, *, conclusive: bool = True) -> Evidence:
-    """Return the evidence that an endpoint does not know a guest: no more than that."""
-    return Evidence(
-        guest=guest,
-        power_state=PowerState.ABSENT,
-        settled=True,
-        incarnation=None,
-        cold_start=None,
-        raw=words,
-        source="not found",
-        observed_at_s=observed_at_s,
-        conclusive=conclusive,
-    )
+def _not_listed(scene: Scene, guest: GuestRef) -> Evidence:
+    """Return what it means that a sweep does not tell of a guest: no more than that."""
+    absent = Evidence.absent(guest, f"{guest.endpoint} does not list it", "not found", scene.now_s)
+    return replace(absent, conclusive=False)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from fencer.core.model import Evidence, GuestRef, Proof
 from fencer.errors import (
     GuestChanged,
     GuestNotFound,
@@ -322,20 +322,13 @@ class _Look:
         if end is None and not away:
             return None
         before = f"; before that it was {end}" if end else MOVED_WORDS
-        return Evidence(
-            guest=guest,
-            power_state=PowerState.ABSENT,
-            settled=True,
-            incarnation=chronicle.incarnation(uuid, _OFF, self.moment),
-            cold_start=None,
-            raw=f"no such domain (error 42){before}",
-            source="domain lookup",
-            observed_at_s=self.began_s,
-            away=away,
-            end_recorded=end is not None,
-            proof=Proof.ABSENCE,
-            witness=self.witness,
+        raw, incarnation = (
+            f"no such domain (error 42){before}",
+            chronicle.incarnation(uuid, _OFF, self.moment),
         )
+        absent = Evidence.absent(guest, raw, "domain lookup", self.began_s, incarnation)
+        recorded = end is not None
+        return replace(absent, away=away, end_recorded=recorded, proof=Proof.ABSENCE, witness=self.witness)
 
 
 def _saved(stats: dict[str, Any]) -> bool:

@@ -7,7 +7,9 @@ would see it, and its end needs the task that destroyed it: Proxmox destroys no 
 
 from __future__ import annotations
 
-from fencer.core.model import Evidence, GuestRef, PowerState, Proof
+from dataclasses import replace
+
+from fencer.core.model import Evidence, GuestRef, Proof
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorProtocol
 from fencer.hypervisors.proxmox.look import Look
 from fencer.hypervisors.proxmox.memory import Memory, Sighting
@@ -65,15 +67,10 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
             f"({left.upid}): what was destroyed is what it had left behind, and it may run on elsewhere"
         )
     make_sure_it_hears(look, memory)
-    return Evidence(
-        guest=GuestRef(guest.endpoint, guest.id, guest.uuid, guest.name, end.host),
-        power_state=PowerState.ABSENT,
-        settled=True,
-        incarnation=off_token(here, end.host),
-        cold_start=None,
-        raw=f"not listed; destroyed on {end.host} by {end.upid}",
-        source="cluster/resources, tasks",
-        observed_at_s=look.began_s,
+    there = GuestRef(guest.endpoint, guest.id, guest.uuid, guest.name, end.host)
+    raw = f"not listed; destroyed on {end.host} by {end.upid}"
+    return replace(
+        Evidence.absent(there, raw, "cluster/resources, tasks", look.began_s, off_token(here, end.host)),
         end_recorded=True,
         moved_from=explained(look, memory, vmid, end.host),
         proof=Proof.ABSENCE,

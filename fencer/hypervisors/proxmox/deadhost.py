@@ -79,17 +79,8 @@ def may_be_witnessed(look: Look, host: str) -> bool:
 
 def unknown(look: Look, guest: GuestRef, words: str) -> Evidence:
     """Return the evidence that something was asked and cannot be told."""
-    return Evidence(
-        guest=guest,
-        power_state=PowerState.UNKNOWN,
-        settled=False,
-        incarnation=None,
-        cold_start=None,
-        raw=words,
-        source="cluster/status, cluster/resources",
-        observed_at_s=look.began_s,
-        witness=look.witness,
-    )
+    told = Evidence.unknown(guest, words, "cluster/status, cluster/resources", look.began_s)
+    return replace(told, witness=look.witness)
 
 
 def _by_ha(look: Look, memory: Memory, row: Row) -> tuple[bool, str]:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencer.core.identity import canonical
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
@@ -363,19 +363,9 @@ class VirtualBoxHypervisor:
             return None
         if suspects(self._host.listed(budget).processes or (), uuid).any:
             return None
-        return Evidence(
-            guest=guest,
-            power_state=PowerState.ABSENT,
-            settled=True,
-            incarnation=end.incarnation,
-            cold_start=None,
-            raw=f"not registered any more; before that it was {end.raw}",
-            source="VBoxManage list vms",
-            observed_at_s=began_s,
-            end_recorded=True,
-            proof=Proof.ABSENCE,
-            witness=self._witness,
-        )
+        raw = f"not registered any more; before that it was {end.raw}"
+        absent = Evidence.absent(guest, raw, "VBoxManage list vms", began_s, end.incarnation)
+        return replace(absent, end_recorded=True, proof=Proof.ABSENCE, witness=self._witness)
 
     def _kill(self, uuid: str) -> str:
         """Return the command that ends a machine's process which obeys no more, as people would type it."""
@@ -394,19 +384,11 @@ class VirtualBoxHypervisor:
         known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
         hardware_uuid = known.hardware_uuid if known else self._logged_uuid(listed, budget)
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
-        return Evidence(
-            guest=GuestRef(self.endpoint, listed.uuid, hardware_uuid, name),
-            power_state=state,
-            settled=False,
-            incarnation=None,
-            cold_start=None,
-            raw=why,
-            source="VBoxManage showvminfo",
-            observed_at_s=began_s,
-            stuck=f"{self._kill(listed.uuid)}: its process hangs, and only that ends it"
-            if hangs
-            else way_out,
-        )
+        guest = GuestRef(self.endpoint, listed.uuid, hardware_uuid, name)
+        if hangs:
+            way_out = f"{self._kill(listed.uuid)}: its process hangs, and only that ends it"
+        unread = Evidence.unknown(guest, why, "VBoxManage showvminfo", began_s)
+        return replace(unread, power_state=state, stuck=way_out)
 
     def _logged_uuid(self, listed: Listed, budget: Budget | None) -> str:
         """Return what UUID the guest of a machine sees that was never read: by its log.
