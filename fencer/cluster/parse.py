@@ -54,7 +54,6 @@ def node(data: Any, key: bytes) -> NodeView:
         version=required(data, "metadata", "resourceVersion"),
         system_uuid=text(data, "status", "nodeInfo", "systemUUID"),
         boot_id=text(data, "status", "nodeInfo", "bootID"),
-        provider_id=text(data, "spec", "providerID"),
         ready=_ready(data),
         taints=tuple(_taint(item) for item in sequence(data, "spec", "taints")),
         unschedulable=flag(data, "spec", "unschedulable"),

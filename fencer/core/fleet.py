@@ -32,7 +32,7 @@ def survey(
     paused_why: str | None,
     stalled: frozenset[str] = frozenset(),
 ) -> Fleet:
-    """Sum up one pass.
+    """Sum up one pass; `quorum_without` is told apart.
 
     Args:
         nodes: Every node, with lease data.
@@ -54,7 +54,6 @@ def survey(
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
         contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
-        quorum_without=quorum_without(nodes, policy),
         paused_why=paused_why,
     )
 

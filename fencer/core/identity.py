@@ -314,7 +314,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     evidence = observation.evidence
     if evidence is None or evidence.guest.key != first.guest.key:  # who comes first may change amid a look
         evidence = nothing_read(first.guest, observation.evidence_error)
-    return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(node, first)}"
+    return Subject(first, evidence, seen_alive, observation), f"{first.guest}, {_how(first)}"
 
 
 def told_apart(guests: Sequence[GuestRef]) -> list[str]:
@@ -391,12 +391,10 @@ def _ambiguous(seen: str, needs: str) -> Objection:
 _MAPPED = "the node in the configuration's `nodes:`"
 
 
-def _how(node: NodeView, candidate: Candidate) -> str:
+def _how(candidate: Candidate) -> str:
     match candidate.via:
         case Via.MAP:
             return "named in the configuration"
-        case Via.PROVIDER_ID:
-            return f"providerID {node.provider_id}"
         case Via.UUID:
             return f"systemUUID = guest UUID {candidate.guest.uuid}"
         case Via.UUID_SWAPPED:

@@ -168,7 +168,6 @@ class Via(StrEnum):
     """How a guest became a candidate for a node, strongest first."""
 
     MAP = auto()
-    PROVIDER_ID = auto()
     UUID = auto()
     UUID_SWAPPED = auto()
 
@@ -516,7 +515,6 @@ class NodeView:
     name: str
     uid: str
     system_uuid: str
-    provider_id: str
     boot_id: str
     ready: bool | None
     version: str

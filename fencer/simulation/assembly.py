@@ -220,7 +220,7 @@ class Simulation:
 
     def _add_node(self, name: str, host: str) -> None:
         guest = self.world.add_guest(name, endpoint=self.shape.endpoint_of(name), host=host)
-        node = ApiNode(name, self.api.new_uid(), guest.uuid, f"simulation://{name}", guest.boot_id)
+        node = ApiNode(name, self.api.new_uid(), guest.uuid, guest.boot_id)
         node.unschedulable = name in self.shape.spare
         self.api.add_node(node)
         self._add_machine(guest)

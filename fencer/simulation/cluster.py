@@ -328,7 +328,6 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         name=node.name,
         uid=node.uid,
         system_uuid=node.system_uuid,
-        provider_id=node.provider_id,
         boot_id=node.boot_id,
         ready=node.ready,
         version=version,

@@ -100,10 +100,10 @@ class MemoryKubeletApi:
         """Make the Node, or take over the one of that name."""
         guest = self._guest
         if node is None:
-            node = ApiNode(guest.node, self._api.new_uid(), guest.uuid, "", "", ready=None)
+            node = ApiNode(guest.node, self._api.new_uid(), guest.uuid, "", ready=None)
             self._api.renew(node)
             self._api.add_node(node)
-        node.system_uuid, node.provider_id = guest.uuid, f"simulation://{guest.name}"
+        node.system_uuid = guest.uuid
         return node
 
     def _mine(self, pod: KubeletPod) -> ApiPod:

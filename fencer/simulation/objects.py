@@ -35,7 +35,6 @@ class ApiNode:
     name: str
     uid: str
     system_uuid: str
-    provider_id: str
     boot_id: str
     roles: tuple[str, ...] = ()
     version: int = 0

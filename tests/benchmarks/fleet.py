@@ -45,7 +45,6 @@ def node_view(number: int) -> NodeView:
         name=f"k8s-{number}",
         uid=f"uid-{number}",
         system_uuid=guest_ref(number).uuid.upper(),
-        provider_id=f"proxmox://home/{1000 + number}",
         boot_id=f"boot-{number}",
         ready=True,
         version="7",
@@ -105,7 +104,11 @@ def node_json(number: int) -> dict[str, Any]:
             },
             "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": fields}],
         },
-        "spec": {"providerID": view.provider_id, "podCIDR": "10.42.0.0/24", "podCIDRs": ["10.42.0.0/24"]},
+        "spec": {
+            "providerID": f"proxmox://{view.name}",
+            "podCIDR": "10.42.0.0/24",
+            "podCIDRs": ["10.42.0.0/24"],
+        },
         "status": {
             "conditions": conditions,
             "images": images(),

@@ -37,7 +37,7 @@ from tests.support import wait_until
 
 PAGE_OF_A_PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
 NO_LEASE = status(404, reason="NotFound", name="k8s-1")
-VIEW = NodeView("k8s-1", "uid-k8s-1", "", "", "", None, "7")
+VIEW = NodeView("k8s-1", "uid-k8s-1", "", "", None, "7")
 POD = PodView("default", "db-0", "uid-1", "7", "Running")
 NOBODY = "http://127.0.0.1:1"
 NOBODYS_UID = 65534
@@ -263,7 +263,7 @@ def test_names_that_would_lead_to_another_path_are_refused_unsent(stand_in, lead
         with pytest.raises(ClusterProtocol):
             cluster.pods(name)
         with pytest.raises(ClusterProtocol):
-            cluster.uncordon(NodeView(name, "u", "", "", "", None, "1"))
+            cluster.uncordon(NodeView(name, "u", "", "", None, "1"))
         with pytest.raises(ClusterProtocol):
             cluster.clear(PodView("default", name, "u", "1", "Running"), "why")
         with pytest.raises(ClusterProtocol):

@@ -85,7 +85,6 @@ def test_a_whole_node():
         name="k8s-1",
         uid="uid-1",
         system_uuid="SYS",
-        provider_id="proxmox://home/101",
         boot_id="boot-1",
         ready=True,
         version="7",
@@ -104,7 +103,7 @@ def test_a_whole_node():
     "empty", [{}, {"spec": None, "status": None}, {"spec": {}, "status": {"nodeInfo": None}}]
 )
 def test_a_node_that_no_kubelet_has_filled_in(empty):
-    bare = NodeView("k8s-1", "uid-1", system_uuid="", provider_id="", boot_id="", ready=None, version="7")
+    bare = NodeView("k8s-1", "uid-1", system_uuid="", boot_id="", ready=None, version="7")
     assert read_node({"metadata": metadata(), **empty}) == bare
 
 

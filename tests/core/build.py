@@ -83,7 +83,6 @@ def node(**facts):
             "name": "k8s-2",
             "uid": "node-uid-2",
             "system_uuid": UUID,
-            "provider_id": "",
             "boot_id": BOOT,
             "ready": None,
             "version": "41",

@@ -280,7 +280,7 @@ class TestFleet:
         assert (fleet.nodes, fleet.silent, fleet.young_fences) == (6, 4, 1)
         assert fleet.stalled == {"lab"}
         assert fleet.contradicted_endpoints == {"lab"}
-        assert fleet.quorum_without == {"cp-2"}
+        assert quorum_without([*cp[:2], dead_cp], ARMED) == {"cp-2"}
 
     def test_a_control_plane_node_whose_guest_is_off_does_not_count_however_ready_it_still_looks(self):
         cp = [
@@ -413,7 +413,7 @@ def test_what_is_gone_for_good_is_told_from_what_only_does_not_run(reading, gone
 
 
 def test_what_a_node_or_a_pod_is_not_told_to_have_counts_for_nothing():
-    bare = NodeView("k8s-2", "node-uid-2", "", "", BOOT, None, "1")
+    bare = NodeView("k8s-2", "node-uid-2", "", BOOT, None, "1")
     assert bare.lease_renewals == 0
     pod = PodView("db", "db-1", "pod-uid-1", "7", "Running")
     assert (pod.ready, pod.tolerates_cordon) == (False, False)

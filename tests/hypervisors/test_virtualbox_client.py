@@ -172,7 +172,7 @@ def test_a_machine_that_hangs_and_was_never_read_is_one_guest_by_its_log(vbox, o
         lambda: [read.guest for read in in_the_end(hypervisor.sweep) if read.stuck], "machine that hangs"
     )
     assert guests == [frozen]
-    bound = NodeView("k8s-2", "uid", HARDWARE_UUID, "", BOOT, None, "1", binding=Binding(frozen, (BOOT,)))
+    bound = NodeView("k8s-2", "uid", HARDWARE_UUID, BOOT, None, "1", binding=Binding(frozen, (BOOT,)))
     directory = Directory(guests, [bound], Rules({"k8s-2": ("lab", "k8s-2")}))
     assert [candidate.guest for candidate in directory.candidates(bound)] == [frozen]
 
@@ -1051,7 +1051,7 @@ def test_a_node_is_found_by_the_uuid_that_its_guest_sees(vbox, hypervisor, of_no
     hardware_uuid = "12345678-aaaa-bbbb-cccc-1234567890ab"
     machine = vbox.add("k8s-1", hardware_uuid=hardware_uuid)
     vbox.add("k8s-2")
-    node = NodeView("k8s-1", "uid", of_node(hardware_uuid), "", "boot", ready=True, version="1")
+    node = NodeView("k8s-1", "uid", of_node(hardware_uuid), "boot", ready=True, version="1")
     directory = Directory((evidence.guest for evidence in hypervisor.sweep()), [node], Rules())
     (candidate,) = directory.candidates(node)
     assert (candidate.guest, candidate.via) == (machine, via)
@@ -1065,7 +1065,7 @@ def test_a_node_is_found_by_the_uuid_that_its_guest_sees(vbox, hypervisor, of_no
 def test_a_node_is_found_by_the_map_through_the_registrys_uuid(vbox, hypervisor):
     """That is what Vagrant knows of a machine."""
     machine = vbox.add("default", hardware_uuid="12345678-aaaa-bbbb-cccc-1234567890ab")
-    node = NodeView("k8s-1", "uid", "", "", "boot", ready=True, version="1")
+    node = NodeView("k8s-1", "uid", "", "boot", ready=True, version="1")
     guests = [evidence.guest for evidence in hypervisor.sweep()]
     (candidate,) = Directory(guests, [node], Rules({"k8s-1": ("lab", machine.id)})).candidates(node)
     assert (candidate.guest, candidate.via) == (machine, Via.MAP)

@@ -35,7 +35,7 @@ QUITS = Container("main", hook=Hook("'nginx -s quit'", None))
 
 
 def machine(name, *, cpu_m=4000, memory_b=8 * GIB, pod_slots=110, labels=(), **facts):
-    view = NodeView(name, f"uid-{name}", "", "", "boot-1", facts.pop("ready", True), "1", **facts)
+    view = NodeView(name, f"uid-{name}", "", "boot-1", facts.pop("ready", True), "1", **facts)
     return Machine(view, (("kubernetes.io/hostname", name), *labels), cpu_m, memory_b, pod_slots)
 
 

@@ -20,7 +20,7 @@ EVIL = 'x\n2026 level=error \x1b[2J "text=y\\" \u202e \ud800'
 """A name that would like to be a line of its own, and to drive a terminal."""
 UUID = "6f1c8c1e-0000-4000-8000-0000000000e2"
 GUEST = GuestRef("lab", UUID, UUID, "k8s-4")
-NODE = NodeView("k8s-4", "uid-4", UUID, "", "boot-1", ready=None, version="41")
+NODE = NodeView("k8s-4", "uid-4", UUID, "boot-1", ready=None, version="41")
 HEALTHY = Decision(Verdict.HEALTHY, Reason.NODE_HEALTHY)
 REFUSED = Decision(
     Verdict.REFUSE,

@@ -154,7 +154,7 @@ class TestALeftoverNode:
     def leave_one_behind(self, stage):
         api = stage.simulation.api
         uuid = api.nodes["k8s-2"].system_uuid
-        api.add_node(ApiNode("k8s-old", api.new_uid(), uuid, "", "an old boot", ready=None, lease="long ago"))
+        api.add_node(ApiNode("k8s-old", api.new_uid(), uuid, "an old boot", ready=None, lease="long ago"))
 
     def test_it_is_no_rival_of_the_node_that_is_heard(self):
         stage = Stagehand()

@@ -224,7 +224,7 @@ class TestADeletedNode:
         api = stage.simulation.api
         del api.nodes["k8s-2"]
         new = stage.simulation.replace("k8s-2")
-        api.add_node(ApiNode("k8s-2", api.new_uid(), new.uuid, "simulation://k8s-2", new.boot_id))
+        api.add_node(ApiNode("k8s-2", api.new_uid(), new.uuid, new.boot_id))
 
 
 class TestTheOperatorsWord:

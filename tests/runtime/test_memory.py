@@ -298,7 +298,7 @@ def test_a_node_that_has_joined_anew_since_does_not_get_in_the_way(stage):
     scene = observer.look()
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
     old = api.nodes.pop("k8s-3")
-    api.add_node(ApiNode("k8s-3", api.new_uid(), old.system_uuid, old.provider_id, old.boot_id))
+    api.add_node(ApiNode("k8s-3", api.new_uid(), old.system_uuid, old.boot_id))
     counted = observer.recount(scene, before)
     assert (counted.fleet.nodes, scene.nodes["k8s-3"].uid == old.uid) == (3, False)
 

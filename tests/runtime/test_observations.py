@@ -196,7 +196,7 @@ def test_a_node_that_another_one_has_left_no_guest_is_told_whose_it_is():
     stage = sound()
     api = stage.simulation.api
     uuid = api.nodes[NAME].system_uuid
-    api.add_node(ApiNode("k8s-new", api.new_uid(), uuid, "", "a boot"))
+    api.add_node(ApiNode("k8s-new", api.new_uid(), uuid, "a boot"))
     far, close = see(stage, "k8s-new")
     assert far.taken_by == close.taken_by == NAME
     assert far.candidates == close.candidates == ()

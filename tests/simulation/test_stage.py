@@ -159,7 +159,7 @@ def test_the_reason_named_is_the_one_that_held_for_the_longest_time():
 
 
 def node_view():
-    return NodeView("k8s-2", "uid", "uuid", "", "boot", ready=None, version="1")
+    return NodeView("k8s-2", "uid", "uuid", "boot", ready=None, version="1")
 
 
 def test_an_incident_is_drawn_by_its_seed():

@@ -322,10 +322,8 @@ class _Look:
         if end is None and not away:
             return None
         before = f"; before that it was {end}" if end else MOVED_WORDS
-        raw, incarnation = (
-            f"no such domain (error 42){before}",
-            chronicle.incarnation(uuid, _OFF, self.moment),
-        )
+        raw = f"no such domain (error 42){before}"
+        incarnation = chronicle.incarnation(uuid, _OFF, self.moment)
         absent = Evidence.absent(guest, raw, "domain lookup", self.began_s, incarnation)
         recorded = end is not None
         return replace(absent, away=away, end_recorded=recorded, proof=Proof.ABSENCE, witness=self.witness)

@@ -187,7 +187,6 @@ def node(guest: GuestRef) -> NodeView:
         name=guest.name,
         uid=guest.id,
         system_uuid=guest.uuid,
-        provider_id="",
         boot_id="b1",
         ready=None,
         version="1",

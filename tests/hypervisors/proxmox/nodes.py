@@ -62,7 +62,6 @@ class Nodes:
             name=name,
             uid=f"uid-{name}",
             system_uuid=kubelet.conf.uuid,
-            provider_id="",
             boot_id=kubelet.boot_id,
             ready=True if now_s - kubelet.renewed_s < READY_FOR_S else None,
             version="1",

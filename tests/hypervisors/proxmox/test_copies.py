@@ -24,7 +24,7 @@ RULES = Rules(admitted={"home": Admission(groups=frozenset({"tag:fencer"}))})
 def node(conf, home, *, is_bound=True):
     """Return the node whose guest this is."""
     binding = Binding(home.ref(conf), (BOOT,)) if is_bound else None
-    return NodeView("k8s-1", "uid-1", conf.uuid, "", BOOT, ready=None, version="1", binding=binding)
+    return NodeView("k8s-1", "uid-1", conf.uuid, BOOT, ready=None, version="1", binding=binding)
 
 
 def candidates(home, conf, *, is_bound=True):

@@ -338,7 +338,6 @@ def observation(bound, evidence):
         name="k8s-1",
         uid="1",
         system_uuid=bound.uuid,
-        provider_id="",
         boot_id="b",
         ready=None,
         version="1",

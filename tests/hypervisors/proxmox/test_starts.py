@@ -29,7 +29,7 @@ from tests.support.pve import Refused
 def would_start(home, conf):
     """Return what `fencer start` makes of a live reading: whether it orders a start, and why not."""
     evidence = home.read(conf)
-    node = NodeView("k8s-1", "uid-1", conf.uuid, "", "boot-1", ready=None, version="1")
+    node = NodeView("k8s-1", "uid-1", conf.uuid, "boot-1", ready=None, version="1")
     seen = Observation(
         node=replace(node, lease_age_s=90.0, not_ready_s=50.0),
         candidates=(Candidate(evidence.guest, Via.UUID, ("uuids",)),),

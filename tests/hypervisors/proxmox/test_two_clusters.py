@@ -57,7 +57,7 @@ def found(clusters, node, rules=None):
 
 
 def node(conf, *, binding=None):
-    return NodeView("k8s-1", "uid-1", conf.uuid, "", BOOT, ready=True, version="1", binding=binding)
+    return NodeView("k8s-1", "uid-1", conf.uuid, BOOT, ready=True, version="1", binding=binding)
 
 
 def test_each_node_is_the_guest_with_its_uuid_whatever_number_it_shares(clusters, pair):
