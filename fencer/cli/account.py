@@ -11,7 +11,7 @@ from fencer.config.settings import Config, PreStop
 from fencer.core.text import count
 from fencer.errors import ConfigError, FencerError
 from fencer.ports import Asker, ClusterInfo, Credential
-from fencer.runtime.observe import API
+from fencer.runtime.world import API
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 SOON_S = 14 * DAY_S

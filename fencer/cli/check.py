@@ -39,9 +39,9 @@ from fencer.core.text import count
 from fencer.errors import ClusterDenied, ClusterError, ClusterUnreachable, ConfigError, FencerError
 from fencer.hypervisors.libvirt.ssh import is_from_beyond, way_of
 from fencer.ports import Asker, Clock, Cluster, ClusterInfo, EndpointInfo, Hypervisor, StopSettings
-from fencer.runtime.observe import API, World
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
+from fencer.runtime.world import API, World
 
 _SILENCE = re.compile("no answer within|calls hang there|keepalive timeout")
 COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}

@@ -7,7 +7,7 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import Config
 from fencer.errors import FencerError
 from fencer.ports import Asker, ClusterInfo
-from fencer.runtime.observe import API
+from fencer.runtime.world import API
 
 
 def admission_finding(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo, node: str) -> Finding:

@@ -13,8 +13,8 @@ import click
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
 from fencer.cli.tale import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from fencer.simulation.scenarios import SCENARIOS, Scenario
 from fencer.simulation.stage import Stage, StagePorts
 

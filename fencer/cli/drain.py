@@ -166,7 +166,7 @@ def refuse_without_right(tools: Tools, filters: Filters) -> None:
         click.exceptions.Exit: refused.
         ClusterError: the cluster did not tell.
     """
-    evictor, ask = tools.world.evictor, tools.looker.observer.api
+    evictor, ask = tools.world.evictor, tools.looker.shared.api
     if evictor is None or not any(of_lot(_pods(tools, name), filters, {Lot.EVICT}) for name in tools.names):
         return
     missing = ask(evictor.missing_drain_rights)
@@ -178,7 +178,7 @@ def refuse_without_right(tools: Tools, filters: Filters) -> None:
 
 
 def _pods(tools: Tools, name: str) -> Sequence[PodView]:
-    return tools.looker.observer.api(lambda: tools.parts.cluster.pods(name))
+    return tools.looker.shared.api(lambda: tools.parts.cluster.pods(name))
 
 
 def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:

@@ -57,7 +57,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
 
 def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
     """Return the pods of the nodes, and those elsewhere that a budget counts beside one of them."""
-    ask, evictor = tools.looker.observer.api, tools.world.evictor
+    ask, evictor = tools.looker.shared.api, tools.world.evictor
     assert evictor is not None  # noqa: S101 - whoever drains has one
     here = {
         pod.uid: Tenant(pod, name)

@@ -10,7 +10,7 @@ from fencer.core.identity import canonical
 from fencer.core.model import GuestRef
 from fencer.errors import ConfigError, HypervisorUnreachable
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import Observer
+from fencer.runtime.reconcile import Agent
 
 
 def node_of_guest(parts: Parts, wanted: str) -> tuple[str, GuestRef]:
@@ -25,8 +25,7 @@ def node_of_guest(parts: Parts, wanted: str) -> tuple[str, GuestRef]:
         HypervisorUnreachable: it was not found, and an endpoint that may have it did not answer.
         ClusterError: the cluster could not be read.
     """
-    observer = Observer(parts.world(Quiet()), parts.rules, parts.policy)
-    scene = observer.look()
+    scene = Agent(parts.world(Quiet()), parts.policy, parts.rules).observer.look()
     may_be = {
         node.name: [candidate.guest for candidate in scene.directory.candidates(node)]
         for node in scene.nodes.values()

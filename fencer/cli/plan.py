@@ -32,7 +32,7 @@ from fencer.planned.plan.duration import RESTS_ON
 from fencer.planned.plan.judge import plan as make_plan
 from fencer.planned.plan.words import Finding, NodePlan, Plan, Room, Severity, Span, Verdict
 from fencer.ports.inventory import Inventory
-from fencer.runtime.observe import API
+from fencer.runtime.world import API
 
 SURVEY_S = 120.0
 """Deadline of all lists together: 150,000 pods are 300 pages."""

@@ -17,7 +17,7 @@ from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
-from fencer.core.model import Action, Decision, NodeView, Observation, PowerState
+from fencer.core.model import Decision, Deed, NodeView, Observation, PowerState
 from fencer.core.reasons import TEXTS
 from fencer.core.rung import Subject
 from fencer.core.text import age
@@ -30,8 +30,8 @@ from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import API, World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import API, World
 
 WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
@@ -123,7 +123,7 @@ class Way:
             with suppress(OSError):
                 self._progress.decided(node, decision)
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `Reporter.acted`."""
         if self._several:
             what, needless = ACTIONS.get(type(action), ("done", ""))

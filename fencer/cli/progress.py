@@ -9,10 +9,10 @@ from datetime import datetime
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table
 from fencer.core.done import Done, PodsCleared
 from fencer.core.model import (
-    Action,
     Alarm,
     CordonNode,
     Decision,
+    Deed,
     DiscardSaved,
     EvictPods,
     NodeView,
@@ -61,7 +61,7 @@ STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
 }
 """What a decision on the way is called, and either what it means or the checks that say so."""
 
-ACTIONS: dict[type[Action], tuple[str, str]] = {
+ACTIONS: dict[type[Deed], tuple[str, str]] = {
     TaintNode: ("tainted", "tainted "),
     StopGuest: ("power cut", ""),
     UntaintNode: ("untainted", "out-of-service taint taken off; "),
@@ -88,7 +88,7 @@ class Progress:
     """
 
     def __init__(self, wall: Callable[[], datetime]) -> None:
-        self.done: list[Action] = []
+        self.done: list[Deed] = []
         """What was carried out."""
         self._wall = wall
         self._failed = ""
@@ -103,7 +103,7 @@ class Progress:
             text = f"{age(math.ceil(decision.recheck_s))} more of silence, as counted here: {text}"
         self._line(what, text)
 
-    def acted(self, _node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, _node: NodeView, action: Deed, done: Done) -> None:
         """Show an action."""
         if done.ok:
             self.done.append(action)

@@ -20,7 +20,7 @@ from fencer.core.standing import Standing, standing
 from fencer.core.text import count
 from fencer.errors import ClusterProtocol, FencerError
 from fencer.ports import ClusterInfo, Roster
-from fencer.runtime.observe import API
+from fencer.runtime.world import API
 
 nothing_stands_option = why_option(
     "--nothing-stands",

@@ -16,9 +16,9 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.policy import Mode
 from fencer.core.text import age
 from fencer.errors import ClusterError, ClusterNotFound
-from fencer.runtime.observe import API
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Judged, Pass
+from fencer.runtime.world import API
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")

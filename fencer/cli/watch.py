@@ -89,7 +89,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     parts.config,
                     parts.clock.now_s,
                     lambda text: world.reporter.said(text, warning=True),
-                    agent.observer.api,
+                    agent.shared.api,
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
                 log.info("told to stop: stopped after the present pass")
@@ -198,8 +198,8 @@ def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) ->
 
 
 def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
-    identity = agent.observer.api(parts.cluster.identity)
-    missing = agent.observer.api(parts.cluster.missing_rights)
+    identity = agent.shared.api(parts.cluster.identity)
+    missing = agent.shared.api(parts.cluster.missing_rights)
     log.info(
         "watching %s (%s) as %s; mode %s; hypervisors: %s",
         identity.server,
@@ -222,7 +222,7 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
 
 def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> None:
     """Warn of what an agent can do without: one that was upgraded before its rights has to go on fencing."""
-    missing = agent.observer.api(parts.cluster.missing_volume_rights)
+    missing = agent.shared.api(parts.cluster.missing_volume_rights)
     if missing:
         grants = granting(identity.user, version=identity.version)
         log.warning("may not %s: %s; `%s` grants it", ", ".join(missing), WITHOUT_VOLUME_RIGHTS, grants)

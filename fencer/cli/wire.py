@@ -32,15 +32,15 @@ from fencer.config.settings import (
 )
 from fencer.core.done import Done
 from fencer.core.identity import Rules
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ConfigError
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.observe import World
 from fencer.runtime.workers import ThreadAsker
+from fencer.runtime.world import World
 
 
 def require_file(path: Path) -> None:
@@ -330,7 +330,7 @@ class Quiet:
     def decided(self, node: NodeView, decision: Decision) -> None:
         """Say nothing."""
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """Say nothing."""
 
     def said(self, text: str, *, warning: bool) -> None:

@@ -18,10 +18,12 @@ class Happened:
     Attributes:
         text: The sentence.
         ok: It was done, as far as its call tells.
+        changed: It was not, because somebody changed the object meanwhile: worth another look at once.
     """
 
     text: str
     ok: bool = True
+    changed: bool = False
 
     def __str__(self) -> str:
         """Return the sentence."""

@@ -979,10 +979,13 @@ Action: TypeAlias = (
     | UntaintNode
     | ForgetMark
     | CordonNode
-    | EvictPods
     | Uncordon
     | Alarm
 )
+"""What a ladder ends in, and `fencer.runtime.execute` carries out."""
+
+Deed: TypeAlias = Action | EvictPods
+"""What is told, and recorded: what a drain asks for as well."""
 
 
 @dataclass(frozen=True, slots=True)

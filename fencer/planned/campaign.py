@@ -12,8 +12,8 @@ from fencer.evicting.lots import Lot, of_lot
 from fencer.planned.drain import DrainOptions, Tell
 from fencer.planned.ordering import may_begin
 from fencer.planned.turns import Turn
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 
 UNREPLACED = frozenset({"Job", "DaemonSet", "Node"})
 """Kinds whose pods come anew elsewhere perhaps never, or on their own time."""
@@ -38,7 +38,7 @@ class Replacements:
         Raises:
             ClusterError: they could not be listed.
         """
-        pods = self._agent.observer.api(lambda: self._world.cluster.pods(node))
+        pods = self._agent.shared.api(lambda: self._world.cluster.pods(node))
         going = of_lot(pods, options.filters, {Lot.EVICT})
         keys = {key for pod in going if (key := _controller(pod)) is not None}
         for key, count in self._ready({namespace for namespace, _ in keys}).items():
@@ -68,7 +68,7 @@ class Replacements:
         assert evictor is not None  # noqa: S101 - whoever drains has one
         found: Counter[tuple[str, str]] = Counter()
         for namespace in sorted(namespaces):
-            for pod in self._agent.observer.api(lambda space=namespace: evictor.pods_in(space)):  # type: ignore[misc]
+            for pod in self._agent.shared.api(lambda space=namespace: evictor.pods_in(space)):  # type: ignore[misc]
                 key = _controller(pod)
                 if key is not None and pod.ready and not pod.terminating:
                     found[key] += 1

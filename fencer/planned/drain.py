@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from fencer.core.cordon import DRAIN, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
-from fencer.core.done import Happened
+from fencer.core.done import Done, Happened
 from fencer.core.model import (
     Action,
     AttachmentView,
     Cordon,
     CordonNode,
+    Deed,
     EvictPods,
     NodeView,
     Observation,
@@ -21,13 +21,13 @@ from fencer.core.model import (
     Uncordon,
 )
 from fencer.core.text import age
-from fencer.errors import ClusterConflict, ClusterDenied, ClusterError, FencerError
+from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.evicting.answers import unanswered, understand
 from fencer.evicting.evacuation import Evacuation
 from fencer.evicting.lots import Filters, Lot, lot, of_lot
 from fencer.planned.step import Next, next_step
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 
 LOOK_EVERY_S = 1.0
 """As kubectl does."""
@@ -94,7 +94,7 @@ class NodeDrain:
         self._tell = tell
         self._before: Cordon | None = None
         self._run = uuid4().hex[:12]
-        self._node: NodeView | None = None
+        self._seen: Observation | None = None
         self._attachments: Sequence[AttachmentView] = ()
         self._since_s: float | None = None
         self._next_look_s = 0.0
@@ -108,7 +108,7 @@ class NodeDrain:
         Raises:
             ClusterError: it could not begin; nothing was changed.
         """
-        if self._node is None:
+        if self._seen is None:
             self._begin()
 
     def advance(self) -> float:
@@ -134,38 +134,44 @@ class NodeDrain:
         That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
         drain took over, is put back for it.
         """
-        trouble, unanswered = "", 0
+        done: Done = Happened("", ok=False)
+        failures = 0
         for _ in range(CORDON_TRIES):
+            if self.own is None:
+                return False
             try:
-                return self._undo_cordon()
-            except ClusterConflict as error:
-                trouble = str(error)
+                node = self._read_node()
             except ClusterError as error:
-                trouble, unanswered = str(error), unanswered + 1
-                if isinstance(error, ClusterDenied) or unanswered > 1:
-                    break
-        self._tell(self.name, "trouble", f"not uncordoned: {trouble}")
+                done = Happened(str(error), ok=False)
+            else:
+                if not cordon_stands(node, self.own):
+                    return self._gave_up(node)
+                done = self._undo_cordon(node)
+            if done.ok:
+                return self._before is None
+            failures += not done.changed
+            if failures > 1:
+                break
+        self._tell(self.name, "trouble", f"not uncordoned: {done}")
         return False
 
-    def _undo_cordon(self) -> bool:
-        own, before, cluster = self.own, self._before, self._world.cluster
-        if own is None:
-            return False
-        node = self._agent.observer.api(lambda: cluster.fact(self.name)).node
-        if not cordon_stands(node, own):
-            # Where no answer to the cordon came, it may still be on its way.
-            self.own = None if self.cordoned else own
-            self.cordoned = self.cordoned and node.unschedulable
-            return not node.unschedulable and self.own is None
-        undo = partial(cluster.uncordon, node) if before is None else partial(cluster.cordon, node, before)
-        self._agent.observer.api(undo)
-        self.cordoned, self.own = False, None
-        why = "its drain failed" if self.failed else "its drain did not begin"
-        if before is None:
-            self._record(Uncordon(), f"uncordoned: {why}", ok=True)
-        else:
-            self._record(CordonNode(before), f"cordoned as before, for the agent to end: {why}", ok=True)
-        return before is None
+    def _gave_up(self, node: NodeView) -> bool:
+        """Take note that somebody else has the cordon, or took it off; tell whether it is off."""
+        # Where no answer to the cordon came, it may still be on its way.
+        self.own = None if self.cordoned else self.own
+        self.cordoned = self.cordoned and node.unschedulable
+        return not node.unschedulable and self.own is None
+
+    def _undo_cordon(self, node: NodeView) -> Done:
+        before = self._before
+        action: Uncordon | CordonNode = Uncordon() if before is None else CordonNode(before)
+        done = self._carry_out(node, action)
+        if done.ok:
+            self.cordoned, self.own = False, None
+            why = "its drain failed" if self.failed else "its drain did not begin"
+            did = "uncordoned" if before is None else "cordoned as before, for the agent to end"
+            self._record(action, f"{did}: {why}", ok=True)
+        return done
 
     @property
     def begun(self) -> bool:
@@ -184,7 +190,7 @@ class NodeDrain:
             observation = self._observe()
             filters = self._options.filters
             barred = of_lot(observation.pods or (), filters, filters.forbidden)
-            self._node = observation.node
+            self._seen = observation
             self.pods = Evacuation(filters, observation.utc)
             if barred:
                 self._refuse(barred)
@@ -211,6 +217,13 @@ class NodeDrain:
         self.own = None
         whose = "by a drain of fencer's" if self.cordoned else "by somebody else"
         self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
+
+    def _read_node(self) -> NodeView:
+        return self._agent.shared.api(lambda: self._world.cluster.fact(self.name)).node
+
+    def _carry_out(self, node: NodeView, action: Action) -> Done:
+        assert self._seen is not None  # noqa: S101 - what is to be undone has begun
+        return self._agent.executor.carry_out(replace(self._seen, node=node), action)
 
     def _observe(self) -> Observation:
         observer = self._agent.observer
@@ -260,12 +273,12 @@ class NodeDrain:
 
     def _look(self) -> bool:
         """Look at the pods and, once they are gone, at the volumes; tell whether both could be seen."""
-        observer, cluster = self._agent.observer, self._world.cluster
+        cluster = self._world.cluster
         self._next_look_s = self._world.clock.now_s() + LOOK_EVERY_S
         try:
-            self._saw(observer.api(lambda: cluster.pods(self.name)))
+            self._saw(self._agent.shared.api(lambda: cluster.pods(self.name)))
             if self.pods.evictions.done:
-                self._attachments = observer.api(cluster.attachments).of(self.name)
+                self._attachments = self._agent.shared.api(cluster.attachments).of(self.name)
             if self.pods.evictions.done or self._world.clock.now_s() >= self._cordon_look_s:
                 self._look_at_cordon()
         except ClusterDenied:
@@ -280,7 +293,7 @@ class NodeDrain:
 
     def _look_at_cordon(self) -> None:
         """Fail where it was taken off: by the drain that set it, and failed; or by a person."""
-        node = self._agent.observer.api(lambda: self._world.cluster.fact(self.name)).node
+        node = self._read_node()
         self._cordon_look_s = self._world.clock.now_s() + CORDON_EVERY_S
         if not node.unschedulable:
             self.cordoned, self.own = False, None
@@ -297,7 +310,7 @@ class NodeDrain:
     def _evict(self, pods: Sequence[PodView]) -> None:
         action = EvictPods(tuple(pods), self._options.grace_s)
         accepted = []
-        for pod, answer in self._agent.executor.evict(action.pods, action.grace_s):
+        for pod, answer in self._agent.executor.evict(action):
             reply = unanswered(str(answer)) if isinstance(answer, FencerError) else understand(answer)
             if self.pods.evictions.answered(pod, reply, self._world.clock.now_s()):
                 self._tell(self.name, "blocked", f"{pod}: {reply.text}")
@@ -317,9 +330,9 @@ class NodeDrain:
     def _fail(self, why: str) -> None:
         self.over, self.failed = True, why
 
-    def _record(self, action: Action, text: str, *, ok: bool) -> None:
-        if self._node is not None:
-            self._world.reporter.acted(self._node, action, Happened(text, ok))
+    def _record(self, action: Deed, text: str, *, ok: bool) -> None:
+        if self._seen is not None:
+            self._world.reporter.acted(self._seen.node, action, Happened(text, ok))
 
 
 def _count(pods: Sequence[object]) -> str:

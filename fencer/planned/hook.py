@@ -26,8 +26,8 @@ from fencer.errors import ConfigError, FencerError
 from fencer.evicting.lots import Filters
 from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 
 log = logging.getLogger(__name__)
 

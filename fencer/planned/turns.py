@@ -15,8 +15,8 @@ from fencer.core.shutdown import over_brake
 from fencer.core.text import age
 from fencer.errors import ClusterError
 from fencer.planned.drain import DrainOptions, NodeDrain, Tell
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent, Judged
+from fencer.runtime.world import World
 
 
 class Turn(Protocol):

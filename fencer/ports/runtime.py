@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
 from fencer.core.model import (
-    Action,
     Decision,
+    Deed,
     NodeView,
 )
 from fencer.errors import FencerError
@@ -23,7 +23,7 @@ class Reporter(Protocol):
         """A node's decision changed (verdict, reason or guest)."""
         ...
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """An action was carried out, or failed."""
         ...
 

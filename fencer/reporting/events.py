@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from fencer.core.done import Done
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.text import printable
 from fencer.errors import FencerError
 from fencer.ports import Asker, Cluster
@@ -37,7 +37,7 @@ class EventReporter:
         """See `fencer.ports.Reporter.decided`."""
         self._record(node, reason_word(decision.reason), decision_text(decision), warning=is_loud(decision))
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
         warning = is_alarming(action, ok=done.ok)
         self._record(node, action_word(action, ok=done.ok), str(done), warning=warning)

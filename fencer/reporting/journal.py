@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fencer.core.done import Done, Happened
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Decision, Deed, NodeView
 from fencer.reporting.texts import action_word, decision_text
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class JournalReporter:
             actions=[action_word(action, ok=True) for action in decision.actions],
         )
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
         more = {} if isinstance(done, Happened) else {"done": asdict(done)}
         self._append(

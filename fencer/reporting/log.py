@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from fencer.core.done import Done
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.text import printable
 from fencer.reporting.texts import action_word, decision_text, is_alarming, is_loud
 
@@ -120,7 +120,7 @@ class LogReporter:
             facts["guest"] = str(decision.guest)
         self._log(decision_text(decision), warning=is_loud(decision), facts=facts)
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
         facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
         self._log(str(done), warning=is_alarming(action, ok=done.ok), facts=facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencer.core.done import Done
-from fencer.core.model import Action, Decision, NodeView
+from fencer.core.model import Decision, Deed, NodeView
 from fencer.ports import Reporter
 
 
@@ -22,7 +22,7 @@ class SeveralReporters:
         for reporter in self._reporters:
             reporter.decided(node, decision)
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
         for reporter in self._reporters:
             reporter.acted(node, action, done)

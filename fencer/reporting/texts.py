@@ -5,7 +5,7 @@ Names in it come from outside: whoever writes it anywhere escapes it for that pl
 
 from __future__ import annotations
 
-from fencer.core.model import Action, Alarm, Decision, Reason, Verdict
+from fencer.core.model import Alarm, Decision, Deed, Reason, Verdict
 from fencer.core.reasons import change, says
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
@@ -28,7 +28,7 @@ def is_loud(decision: Decision) -> bool:
     return decision.verdict in LOUD and decision.reason not in PLANNED
 
 
-def is_alarming(action: Action, *, ok: bool) -> bool:
+def is_alarming(action: Deed, *, ok: bool) -> bool:
     """Whether an action is told as a warning: it failed, or it is an alarm itself."""
     return not ok or isinstance(action, Alarm)
 
@@ -38,6 +38,6 @@ def reason_word(reason: Reason) -> str:
     return "".join(word.capitalize() for word in reason.value.split("_"))
 
 
-def action_word(action: Action, *, ok: bool) -> str:
+def action_word(action: Deed, *, ok: bool) -> str:
     """Return an action as Kubernetes writes reasons: ``TaintNode``, ``TaintNodeFailed``."""
     return type(action).__name__ + ("" if ok else "Failed")

@@ -52,7 +52,8 @@ from fencer.errors import (
 from fencer.evicting.answers import Answer, grace_for
 from fencer.ports import Cleared, Deadline
 from fencer.runtime.memory import Left
-from fencer.runtime.observe import API, Observer, World
+from fencer.runtime.shared import Shared
+from fencer.runtime.world import API, World
 
 T = TypeVar("T")
 
@@ -83,28 +84,29 @@ class Executor:
 
     Args:
         world: The ports.
-        observer: For the cluster's deadline, and to remember power-offs.
         policy: Deadlines and parallelism.
+        shared: With who observes.
     """
 
-    def __init__(self, world: World, observer: Observer, policy: Policy) -> None:
+    def __init__(self, world: World, policy: Policy, shared: Shared) -> None:
         self._world = world
-        self._observer = observer
         self._policy = policy
+        self._api, self._memory = shared.api, shared.memory
+        self._notes, self._finder = shared.notes, shared.finder
 
     def carry_out(self, observation: Observation, action: Action) -> Done:
         """Carry out one action on what was observed. Never raises: a failure is told by what is returned."""
         try:
             return self._do(observation, action)
         except ClusterConflict as error:
-            return Happened(f"changed meanwhile, looking again: {error}", ok=False)
+            return Happened(f"changed meanwhile, looking again: {error}", ok=False, changed=True)
         except FencerError as error:
             return Happened(str(error), ok=False)
         finally:
-            self._observer.worked(LONGEST_ACTION_S)
+            self._api.worked(LONGEST_ACTION_S)
 
     def _do(self, observation: Observation, action: Action) -> Done:  # noqa: C901, PLR0911, PLR0912 - one row an action
-        node, cluster, api = observation.node, self._world.cluster, self._observer.api
+        node, cluster, api = observation.node, self._world.cluster, self._api
         match action:
             case BindNode(binding):
                 written = self._note(observation, action, lambda: cluster.bind(node, binding))
@@ -127,9 +129,6 @@ class Executor:
             case CordonNode(cordon):
                 api(lambda: cluster.cordon(node, cordon))
                 return Happened("cordoned, to be drained")
-            case EvictPods(pods, grace_s):
-                self.evict(pods, grace_s)
-                return Happened("asked for their eviction")
             case Uncordon():
                 api(lambda: cluster.uncordon(node))
                 return Happened("uncordoned")
@@ -141,7 +140,7 @@ class Executor:
             case DeleteAttachments(attachments):
                 for attachment in attachments:
                     api(partial(cluster.delete_attachment, attachment))
-                self._observer.finder.attachments_changed()
+                self._finder.attachments_changed()
                 volumes = ", ".join(attachment.volume for attachment in attachments)
                 return Happened(f"deleted the attachments that the deleted node left: {volumes}")
             case Alarm(text):
@@ -159,9 +158,9 @@ class Executor:
         """
         written = observation.intent is not Intent.WATCH or self._policy.mode is Mode.ARMED
         if written:
-            self._observer.api(write)
+            self._api(write)
         else:
-            self._observer.notes.note(observation.node, action)
+            self._notes.note(observation.node, action)
         return written
 
     def _do_power(
@@ -183,19 +182,12 @@ class Executor:
             case _:
                 assert_never(action)
 
-    def evict(
-        self, pods: Sequence[PodView], grace_s: float | None = None
-    ) -> list[tuple[PodView, Answer | FencerError]]:
-        """Ask for the eviction of pods, and return what each was answered.
-
-        Args:
-            pods: Which.
-            grace_s: How long each may take to end, 1 s at least; None: as long as its own spec says.
-        """
+    def evict(self, action: EvictPods) -> list[tuple[PodView, Answer | FencerError]]:
+        """Ask for the eviction of pods, and return what each was answered: a no is no failure."""
         evictor = self._world.evictor
         assert evictor is not None  # noqa: S101 - whoever drains has one
         return self._in_lanes(
-            pods, lambda pod: evictor.evict(pod, grace_for(pod, grace_s)), EVICTION_DEADLINE_S
+            action.pods, lambda pod: evictor.evict(pod, grace_for(pod, action.grace_s)), EVICTION_DEADLINE_S
         )
 
     def _clear(self, observation: Observation, pods: Sequence[PodView]) -> Done:
@@ -238,7 +230,7 @@ class Executor:
         """Claim the incident, read the guest once more, cut its power, and read what became of it."""
         node, cluster, incident = observation.node, self._world.cluster, observation.incident
         guest, incarnation = action.guest, action.incarnation
-        self._observer.api(lambda: cluster.claim(node, incident, observation.by))
+        self._api(lambda: cluster.claim(node, incident, observation.by))
         port = self._world.hypervisors[guest.endpoint]
         deadline_s = self._policy.call_deadline_s
         before = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
@@ -247,7 +239,7 @@ class Executor:
             return Happened(f"{guest} changed before it was stopped: {before.raw}", ok=False)
         if not observation.candidates[0].still_admitted(before):
             return Happened(f"{guest}: the configuration does not admit power actions any more", ok=False)
-        memory = self._observer.memory
+        memory = self._memory
         last_s, memory.last_stop_s = memory.last_stop_s, (began_s := self._world.clock.now_s())
         said, sent, denied = "", True, False
         try:
@@ -273,7 +265,7 @@ class Executor:
     def _start(self, observation: Observation, action: StartGuest) -> Done:
         """Power a guest on. One that our own stop left off, and whose start fails, is tried again later."""
         guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
-        ours = self._observer.memory.stopped.pop(guest.key, None)
+        ours = self._memory.stopped.pop(guest.key, None)
         try:
             self._order(guest, lambda until: port.start(guest, action.incarnation, until))
         except GuestChanged:
@@ -295,7 +287,7 @@ class Executor:
                 return
             incarnation = after.incarnation
         again_s = self._world.clock.now_s() + START_PAUSE_S
-        self._observer.memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
+        self._memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""
@@ -304,10 +296,10 @@ class Executor:
             if evidence is None or (left := without_saved(node, evidence)) == node.doubts:
                 break
             try:
-                self._observer.api(partial(cluster.record_doubts, node, left))
+                self._api(partial(cluster.record_doubts, node, left))
                 break
             except ClusterConflict:
-                node = self._observer.api(partial(cluster.fact, node.name)).node
+                node = self._api(partial(cluster.fact, node.name)).node
         return Happened(f"threw the saved memory of {guest} away")
 
     def _order(self, guest: GuestRef, order: Callable[[Deadline], None]) -> None:
@@ -329,7 +321,7 @@ class Executor:
             write()
 
         try:
-            self._observer.api(begin)
+            self._api(begin)
         finally:
             until.give_up()
 
@@ -338,7 +330,7 @@ class Executor:
 
     def _remember_asking(self, observation: Observation) -> None:
         node = observation.node
-        self._observer.memory.asked[node.uid, node.boot_id] = self._world.clock.now_s()
+        self._memory.asked[node.uid, node.boot_id] = self._world.clock.now_s()
 
 
 def _lane(

@@ -6,9 +6,9 @@ which shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from fencer.core.doubt import believe
 from fencer.core.fleet import (
@@ -39,20 +39,14 @@ from fencer.core.policy import Policy
 from fencer.errors import (
     ClusterError,
     ClusterNotFound,
-    ClusterUnreachable,
     FencerError,
-    HypervisorError,
 )
 from fencer.ports import Fact, Roster
-from fencer.runtime.found import LOOK_AGAIN_S, Finder
-from fencer.runtime.memory import Memory, Scene
-from fencer.runtime.notebook import Notebook
+from fencer.runtime.found import LOOK_AGAIN_S
+from fencer.runtime.memory import Scene
 from fencer.runtime.readings import Reader
-from fencer.runtime.world import API, World
-
-__all__ = ["API", "Observer", "World"]
-
-T = TypeVar("T")
+from fencer.runtime.shared import Shared
+from fencer.runtime.world import World
 
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, as long as those may take where much is to be done, and so do
@@ -67,21 +61,20 @@ class Observer:
         world: The ports.
         rules: What the configuration says of identity.
         policy: Deadlines, and what counts as silent.
+        shared: With who acts.
     """
 
-    def __init__(self, world: World, rules: Rules, policy: Policy) -> None:
+    def __init__(self, world: World, rules: Rules, policy: Policy, shared: Shared) -> None:
         self._world = world
         self._rules = rules
         self._policy = policy
-        self.memory = Memory()
-        self.notes = Notebook()
+        self._api, self._memory = shared.api, shared.memory
+        self._notes, self._finder = shared.notes, shared.finder
         self._reader = Reader(world, policy)
-        self.finder = Finder(world.cluster, self.api, world.clock, policy)
         self._looks_s = (world.clock.now_s(),) * 2
-        self._alive_s = self._listed_s = world.clock.now_s()
-        self._voice_s = world.clock.now_s()
+        self._listed_s = self._voice_s = self._listed_awake_s = world.clock.now_s()
         self._lost_s = self._unseen_s = 0.0
-        self._mute = self._stood = self._stood_before = False
+        self._mute = self._stood_before = False
 
     def look(self) -> Scene:
         """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
@@ -89,7 +82,7 @@ class Observer:
         Raises:
             ClusterError: without nodes there is nothing to decide.
         """
-        self._show_life()
+        self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
         sweeps = self._reader.sweep()
         roster = self._roster()
@@ -102,9 +95,9 @@ class Observer:
         }
         nodes = self._nodes(roster.facts, now_s)
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
-        self.memory.not_found = {
+        self._memory.not_found = {
             key: reading
-            for key, reading in self.memory.not_found.items()
+            for key, reading in self._memory.not_found.items()
             if key not in readings and key[0] not in failed
         }
         scene = Scene(
@@ -117,11 +110,16 @@ class Observer:
             now_s=now_s,
             paused_why=roster.paused_why,
             lost=self._reader.lost(sweeps),
-            since_last_s=self._looks_s[1] - self._looks_s[0],
+            since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
         )
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
+
+    @property
+    def _seen_since_s(self) -> float:
+        """Since when it has looked without standing still; since the look before the newest at most."""
+        return max(self._looks_s[0], self._api.awake_since_s)
 
     def _directory(
         self,
@@ -135,7 +133,7 @@ class Observer:
     def _roster(self) -> Roster:
         """List the nodes; the time until an answer that was none is one in which nobody could be heard."""
         try:
-            return self.api(self._world.cluster.roster)
+            return self._api(self._world.cluster.roster)
         except ClusterError:
             now_s = self._world.clock.now_s()
             passed_s, self._listed_s = now_s - self._listed_s, now_s
@@ -155,8 +153,9 @@ class Observer:
         self._unseen_s = 0.0
         voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
         # Not each time of one that stands still again and again: the dead have to become silent.
-        self._mute = self._mute or not voices or (self._stood and not self._stood_before)
-        self._stood_before, self._stood = self._stood, False
+        stood, self._listed_awake_s = self._api.awake_since_s > self._listed_awake_s, self._api.awake_since_s
+        self._mute = self._mute or not voices or (stood and not self._stood_before)
+        self._stood_before = stood
         if not voices:
             return nodes
         deaf_s = now_s - self._voice_s if self._mute else self._lost_s
@@ -170,9 +169,9 @@ class Observer:
         """Put together what is known of one node from afar."""
         candidates = self._candidates(scene, node)
         evidence, error = self._reader.from_afar(scene, candidates)
-        history = self.memory.guests.get(node.uid, GuestHistory())
+        history = self._memory.guests.get(node.uid, GuestHistory())
         evidence = believe(self._by_host_power(node, evidence), node, history)
-        found = self.finder.known(scene, node)
+        found = self._finder.known(scene, node)
         return Observation(
             node=node,
             candidates=candidates,
@@ -190,12 +189,12 @@ class Observer:
             evidence_error=error,
             last_state=_last_state(scene, candidates),
             others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
-            killed=self.memory.killed.get(candidates[0].guest.key) if candidates else None,
+            killed=self._memory.killed.get(candidates[0].guest.key) if candidates else None,
             stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
             stopped_as=self._stopped_as(candidates),
             asked_s=self._asked_s(node, scene.now_s),
-            looked_s=scene.now_s - self.memory.looked.get(node.uid, float("-inf")),
+            looked_s=scene.now_s - self._memory.looked.get(node.uid, float("-inf")),
             pods=found.pods if found else None,
             attachments=found.attachments if found else None,
             kept_volumes=found.kept_volumes if found else frozenset(),
@@ -212,12 +211,12 @@ class Observer:
         guest, evidence, error = self._read_first(scene, before)
         name = before.node.name
         fact = self._fact(before.node)
-        found = self.finder.look(scene, fact.node)
+        found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
         node = self._aged(fact, now_s)
-        self.memory.live[node.uid] = (fact.node, now_s)
+        self._memory.live[node.uid] = (fact.node, now_s)
         self._listen(node, evidence)
-        self.memory.looked[node.uid] = now_s
+        self._memory.looked[node.uid] = now_s
         evidence = self._by_host_power(node, evidence)
         evidence = self._remember(scene, node, evidence, now_s)
         scene.nodes[name], scene.fleet = node, None
@@ -233,7 +232,7 @@ class Observer:
             others=tuple(self._state_of(scene, candidate) for candidate in candidates[1:]),
             claimed_by=self._claimed_by(scene, node),
             bound_reading=self._bound_reading(scene, node, candidates),
-            history=self.memory.guests[node.uid],
+            history=self._memory.guests[node.uid],
             fleet=self.fleet(scene),
             now_s=now_s,
             utc=fact.utc,
@@ -241,7 +240,7 @@ class Observer:
             attachments=found.attachments,
             kept_volumes=found.kept_volumes,
             kept_unread=found.kept_unread,
-            killed=None if key is None else self.memory.killed.get(key),
+            killed=None if key is None else self._memory.killed.get(key),
             stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
             stopped_as=self._stopped_as(candidates),
@@ -257,7 +256,7 @@ class Observer:
         """
         return {
             key: replace(reading, observed_at_s=now_s)
-            for key, reading in self.memory.not_found.items()
+            for key, reading in self._memory.not_found.items()
             if not reading.end_recorded and now_s - reading.observed_at_s < LOOK_AGAIN_S
         }
 
@@ -279,16 +278,16 @@ class Observer:
         if evidence is not None:
             scene.evidence[evidence.guest.key] = evidence
             scene.directory.note(evidence)
-            self.memory.not_found.pop(guest.key, None)
+            self._memory.not_found.pop(guest.key, None)
             if evidence.power_state is PowerState.ABSENT:
-                self.memory.not_found[guest.key] = evidence
+                self._memory.not_found[guest.key] = evidence
         return evidence, error
 
     def fleet(self, scene: Scene) -> Fleet:
         """Sum up the scene, once per change."""
         if scene.fleet is None:
-            last_stop_s, now_s = self.memory.last_stop_s, self._world.clock.now_s()
-            self.memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
+            last_stop_s, now_s = self._memory.last_stop_s, self._world.clock.now_s()
+            self._memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
             fleet = survey(
                 scene.nodes.values(),
                 scene.evidence.values(),
@@ -297,7 +296,7 @@ class Observer:
                 scene.utc,
                 None if last_stop_s is None else now_s - last_stop_s,
                 scene.paused_why,
-                frozenset(name for name, s in self.memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
+                frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
             )
             without = quorum_without(scene.nodes.values(), self._policy, self.down(scene))
             scene.fleet = replace(fleet, quorum_without=without)
@@ -316,14 +315,14 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        roster = self.api(self._world.cluster.roster)
+        roster = self._api(self._world.cluster.roster)
         now_s = self._world.clock.now_s()
         known = {node.uid for node in scene.nodes.values()}
         scene.nodes |= {fact.node.name: self._listed(fact, now_s) for fact in roster.facts}
         if any(fact.node.uid not in known for fact in roster.facts):
             scene.directory = self._directory(scene.nodes, scene.evidence, scene.errors)
         scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
-        node = aged(observation.node, self.memory.leases[observation.node.uid], now_s)
+        node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
         return replace(
             observation,
             node=node,
@@ -343,44 +342,14 @@ class Observer:
         up = {PowerState.RUNNING, PowerState.UNKNOWN}
         return frozenset(name for name, state in states.items() if state not in up)
 
-    def api(self, call: Callable[[], T]) -> T:
-        """Ask the cluster, under the deadline of an ordinary call.
-
-        Raises:
-            ClusterError: what the call raised, or that it came too late.
-        """
-        self._show_life()
-        try:
-            return self._world.asker.ask(API, call, self._policy.call_deadline_s)
-        except HypervisorError as error:
-            raise ClusterUnreachable(str(error)) from error
-
-    def _show_life(self) -> None:
-        """Notice where this agent itself stood still for longer than readings may lie apart.
-
-        No pass is that long by itself between two calls: its machine was suspended, and whatever may have
-        happened meanwhile, happened unseen.
-        """
-        now_s = self._world.clock.now_s()
-        if now_s - self._alive_s > self._policy.apart_s:
-            self._looks_s = (now_s, now_s)
-            self._stood = True
-        self._alive_s = now_s
-
-    def worked(self, longest_s: float) -> None:
-        """Take note that an action has just ended, which may take so long: that was no standing still."""
-        now_s = self._world.clock.now_s()
-        if now_s - self._alive_s <= longest_s:
-            self._alive_s = now_s
-
     def _by_host_power(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
-        history = self.memory.guests.get(node.uid, GuestHistory())
+        history = self._memory.guests.get(node.uid, GuestHistory())
         return self._reader.by_host_power(node, evidence, history)
 
     def _state_of(self, scene: Scene, candidate: Candidate) -> PowerState:
         reading = scene.evidence.get(candidate.guest.key)
         if reading is None:
-            absent = candidate.guest.key in self.memory.not_found
+            absent = candidate.guest.key in self._memory.not_found
             return PowerState.ABSENT if absent else PowerState.UNKNOWN
         return PowerState.ABSENT if reading.away else reading.power_state  # it runs on, and not there
 
@@ -423,7 +392,7 @@ class Observer:
         self, readings: Mapping[tuple[str, str, str], Evidence], failed: Collection[str]
     ) -> list[GuestRef]:
         """Return all guests that are named now, and those last seen running on an endpoint that fails."""
-        running = self.memory.running
+        running = self._memory.running
         for key in [key for key in running if key[0] not in failed]:
             del running[key]
         running |= {
@@ -435,32 +404,32 @@ class Observer:
         return [*(reading.guest for reading in readings.values()), *lost]
 
     def _listen(self, node: NodeView, evidence: Evidence | None) -> None:
-        before = self.memory.guests.get(node.uid, GuestHistory())
-        self.memory.guests[node.uid] = listen(before, node, evidence)
+        before = self._memory.guests.get(node.uid, GuestHistory())
+        self._memory.guests[node.uid] = listen(before, node, evidence)
 
     def forget(self, node: NodeView) -> None:
         """Forget a deleted node for which nothing is left to do."""
-        self.memory.fenced.pop(node.uid, None)
+        self._memory.fenced.pop(node.uid, None)
 
     def _fact(self, node: NodeView) -> Fact:
         """Read the node live; one that was deleted while we fenced it stays as it was last seen."""
         try:
-            return self.api(lambda: self._world.cluster.fact(node.name))
+            return self._api(lambda: self._world.cluster.fact(node.name))
         except ClusterNotFound:
-            if node.uid not in self.memory.fenced:
+            if node.uid not in self._memory.fenced:
                 raise
-            deleted = replace(self.memory.fenced[node.uid], gone=True)
-            return Fact(deleted, renew_time=None, utc=self.api(self._world.cluster.roster).utc)
+            deleted = replace(self._memory.fenced[node.uid], gone=True)
+            return Fact(deleted, renew_time=None, utc=self._api(self._world.cluster.roster).utc)
 
     def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
         """Return the nodes whose objects were deleted while we fenced them, and were not made anew since."""
         uids = {node.uid for node in nodes.values()}
-        lost = [node for uid, node in self.memory.fenced.items() if uid not in uids]
+        lost = [node for uid, node in self._memory.fenced.items() if uid not in uids]
         for node in lost:
             if node.name in nodes:
                 self.forget(node)
         return {
-            node.name: aged(replace(node, gone=True), self.memory.leases[node.uid], now_s)
+            node.name: aged(replace(node, gone=True), self._memory.leases[node.uid], now_s)
             for node in lost
             if node.name not in nodes
         }
@@ -470,7 +439,7 @@ class Observer:
 
         Else a fence of a moment ago would not count for the brake.
         """
-        live, at_s = self.memory.live.get(fact.node.uid, (fact.node, now_s))
+        live, at_s = self._memory.live.get(fact.node.uid, (fact.node, now_s))
         if now_s - at_s < LAGS_S and live.newer_than(fact.node):
             fact = replace(fact, node=live)
         return self._aged(fact, now_s, deaf_s, unseen_s)
@@ -478,7 +447,7 @@ class Observer:
     def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
         uid = fact.node.uid
         lease = track(
-            self.memory.leases.get(uid),
+            self._memory.leases.get(uid),
             fact.renew_time,
             ready=fact.node.ready is True,
             now_s=now_s,
@@ -487,19 +456,19 @@ class Observer:
             keep_s=silence_kept_s(self._policy),
             unseen_s=unseen_s,
         )
-        self.memory.leases[uid] = lease
-        return aged(self.notes.read(fact.node), lease, now_s)
+        self._memory.leases[uid] = lease
+        return aged(self._notes.read(fact.node), lease, now_s)
 
     def _stop_failed(self, candidates: tuple[Candidate, ...], now_s: float) -> StopFailed | None:
-        failed = self.memory.stops_failed.get(candidates[0].guest.key) if candidates else None
+        failed = self._memory.stops_failed.get(candidates[0].guest.key) if candidates else None
         return None if failed is None else StopFailed(now_s - failed[0], failed[1], failed[2])
 
     def _stopped_as(self, candidates: tuple[Candidate, ...]) -> str | None:
-        left = self.memory.stopped.get(candidates[0].guest.key) if candidates else None
+        left = self._memory.stopped.get(candidates[0].guest.key) if candidates else None
         return None if left is None or self._world.clock.now_s() < left.again_s else left.incarnation
 
     def _asked_s(self, node: NodeView, now_s: float) -> float | None:
-        at_s = self.memory.asked.get((node.uid, node.boot_id))
+        at_s = self._memory.asked.get((node.uid, node.boot_id))
         return None if at_s is None else now_s - at_s
 
     def _remember(
@@ -507,19 +476,19 @@ class Observer:
     ) -> Evidence | None:
         """Take in a reading as it is to be believed, and return it so."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
-            self.memory.killed.pop(evidence.guest.key, None)
-            self.memory.stopped.pop(evidence.guest.key, None)
+            self._memory.killed.pop(evidence.guest.key, None)
+            self._memory.stopped.pop(evidence.guest.key, None)
         if evidence is not None and (evidence.gone or node.ready is True):
-            self.memory.stops_failed.pop(evidence.guest.key, None)
+            self._memory.stops_failed.pop(evidence.guest.key, None)
         if node.fenced:
-            self.memory.fenced[node.uid] = node
+            self._memory.fenced[node.uid] = node
         else:
             self.forget(node)
-        before = self.memory.guests.get(node.uid, GuestHistory())
+        before = self._memory.guests.get(node.uid, GuestHistory())
         evidence = believe(evidence, node, before)
-        rest_s = self.finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
-        apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._looks_s[0], LONGEST_PASSES_S))
-        self.memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
+        rest_s = self._finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
+        apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._seen_since_s, LONGEST_PASSES_S))
+        self._memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
         return evidence
 
     def _remember_all(self, scene: Scene) -> None:
@@ -530,19 +499,19 @@ class Observer:
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             reading = self._by_host_power(node, reading)
             self._remember(scene, node, reading, scene.now_s)
-        memory = self.memory
+        memory = self._memory
         memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
         for known in memories:
             for forgotten in known.keys() - uids:
                 del known[forgotten]
-        self.finder.notice(scene.nodes.values())
-        self.notes.keep(uids)
+        self._finder.notice(scene.nodes.values())
+        self._notes.keep(uids)
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
         return [
-            (node, self.memory.guests[node.uid], candidates[0].guest.endpoint)
+            (node, self._memory.guests[node.uid], candidates[0].guest.endpoint)
             for node in scene.nodes.values()
-            if node.uid in self.memory.guests and (candidates := scene.directory.candidates(node))
+            if node.uid in self._memory.guests and (candidates := scene.directory.candidates(node))
         ]
 
 

@@ -20,8 +20,8 @@ from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
 from fencer.ports import Fact
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent, Judged, Pass
+from fencer.runtime.world import World
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})
 """Set when Ready stops being True, with the time. Source: kubernetes pkg/controller/nodelifecycle."""
@@ -51,11 +51,11 @@ class Onlooker:
             ClusterNotFound: there is no node of that name.
             ClusterError: the cluster could not be read.
         """
-        observer = self._agent.observer
-        roster = observer.api(self._world.cluster.roster)
+        shared = self._agent.shared
+        roster = shared.api(self._world.cluster.roster)
         now_s = self._world.clock.now_s()
         for fact in roster.facts:
-            observer.memory.leases.setdefault(fact.node.uid, _told(fact, now_s))
+            shared.memory.leases.setdefault(fact.node.uid, _told(fact, now_s))
         seen = self._agent.survey(name)
         for node, judged in seen.judged.items():
             if judged.decision.reason in self._untold:

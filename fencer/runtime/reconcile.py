@@ -34,7 +34,9 @@ from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
 from fencer.runtime.found import LOOK_AGAIN_S, NotYet
 from fencer.runtime.memory import Scene
-from fencer.runtime.observe import Observer, World
+from fencer.runtime.observe import Observer
+from fencer.runtime.shared import Shared
+from fencer.runtime.world import World
 
 STEPS = 64
 """Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""
@@ -101,6 +103,11 @@ class Agent:
         policy: How careful to be.
         rules: What the configuration says of identity.
         by: Who acts, for marks and events.
+
+    Attributes:
+        shared: What observer and executor share: calls to the cluster, and what is remembered.
+        observer: Looks.
+        executor: Acts.
     """
 
     def __init__(self, world: World, policy: Policy, rules: Rules | None = None, by: str = "fencer") -> None:
@@ -110,8 +117,9 @@ class Agent:
         self._told: dict[str, tuple[Verdict, Reason, str]] = {}
         self._rehearsed: dict[str, Decision] = {}
         self._alarmed: set[tuple[str, Alarm]] = set()
-        self.observer = Observer(world, rules or Rules(), policy)
-        self.executor = Executor(world, self.observer, policy)
+        self.shared = Shared.of(world, policy)
+        self.observer = Observer(world, rules or Rules(), policy, self.shared)
+        self.executor = Executor(world, policy, self.shared)
 
     def tick(self, progress: Callable[[], object] = lambda: None) -> Pass:
         """Judge every node once, and do what follows.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencer.errors import ClusterError
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.systemd import notify
+from fencer.runtime.world import World
 
 
 def watch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from fencer.core.done import Done
-from fencer.core.model import Action, Alarm, Decision, NodeView, Reason, Verdict
+from fencer.core.model import Alarm, Decision, Deed, NodeView, Reason, Verdict
 from fencer.core.reasons import says
 from fencer.simulation.timeline import Timeline
 
@@ -73,7 +73,7 @@ class StageReporter:
                 **self.who,
             )
 
-    def acted(self, node: NodeView, action: Action, done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """Tell an action."""
         text = f"ALARM: {done}" if isinstance(action, Alarm) else str(done)
         data = {"action": type(action).__name__, "ok": done.ok, **self.who}

@@ -26,9 +26,9 @@ from fencer.planned.campaign import Campaign
 from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.turns import DrainTurn
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import ThreadAsker
+from fencer.runtime.world import World
 from fencer.simulation.kubelet import KubeletTiming
 from tests.benchmarks import fleet
 from tests.benchmarks.lab import control_plane

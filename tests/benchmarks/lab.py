@@ -18,9 +18,9 @@ from fencer.core.model import Evidence, FenceMark, GuestRef, NodeView, PodView, 
 from fencer.core.policy import Mode, Policy
 from fencer.ports import Cleared
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import ThreadAsker
+from fencer.runtime.world import World
 from tests.benchmarks import fleet
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, find_or_build
 from tests.support.backstage import LEASES, NODES, PODS, ApiBackstage

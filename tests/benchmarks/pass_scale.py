@@ -27,8 +27,8 @@ from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.hypervisors.proxmox.parse import read_listing
 from fencer.runtime.footprint import settle
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from tests.benchmarks import fleet
 from tests.benchmarks.measure import Row, cpu, program, resident_mib
 

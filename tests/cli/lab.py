@@ -29,8 +29,8 @@ from fencer.ports import (
     Hypervisor,
     Surveyor,
 )
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.controllers import Timing

@@ -18,7 +18,7 @@ from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterUnreachable, ConfigError, HypervisorUnreachable
 from fencer.ports import Credential
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.observe import API
+from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
 from tests.cli.lab import PATH, RENEWAL, Lab, Otherwise, in_ops

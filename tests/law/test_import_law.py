@@ -26,7 +26,7 @@ PLANTED = (
     ("simulation/clock.py", "pytest", "pytest only in contract/"),
     ("config/settings.py", "fencer.runtime.watch", "config/ knows the policy"),
     ("runtime/watch.py", "fencer.planned.drain", ROOMS),
-    ("core/fence.py", "fencer.evicting.lots", ROOMS),
+    ("core/fence.py", "fencer.evicting.lots", CORE),
     ("evicting/lots.py", "fencer.core.model", ROOMS),
     ("guest/drain.py", "fencer.core.model", "The guest part runs in nodes"),
     ("evicting/lots.py", "pathlib", "evicting and the rules of planned stops are pure"),

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from fencer.core.policy import Mode, Policy
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.workloads import Deployment, StatefulSet

@@ -87,7 +87,7 @@ class TestManyPods:
     @pytest.mark.parametrize(("count", "longest"), [(1, 1), (8, 1), (9, 2), (17, 3)])
     def test_they_are_waited_for_as_long_as_the_longest_lane_may_take(self, lanes, count, longest):
         executor, asker, _ = lanes
-        executor.evict(pods(count))
+        executor.evict(EvictPods(tuple(pods(count))))
         assert asker.batches == [(min(count, ARMED.clear_parallel), longest * EVICTION_DEADLINE_S)]
 
     def test_an_eviction_may_take_twice_as_long_as_the_api_server_tries(self):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.done import GuestStopped
-from fencer.core.model import ClearPods, Observation, PodView, StopGuest
+from fencer.core.model import ClearPods, EvictPods, Observation, PodView, StopGuest
 from fencer.core.policy import Mode, Policy
 from fencer.errors import (
     ClusterConflict,
@@ -19,9 +19,9 @@ from fencer.errors import (
 from fencer.evicting.answers import Answer
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.execute import KILLED_AFTER_S
-from fencer.runtime.observe import API
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import WORKERS_LOST, ThreadAsker
+from fencer.runtime.world import API
 from fencer.simulation.faults import What
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.objects import ApiPod
@@ -73,7 +73,7 @@ def test_a_power_off_that_may_have_needed_sigkill_is_remembered(took_s, killed):
     guest = seen.candidates[0].guest
     for _ in took_s:
         agent.executor.carry_out(look(agent), StopGuest(guest, seen.evidence.incarnation))
-    assert agent.observer.memory.killed[guest.key] is killed
+    assert agent.shared.memory.killed[guest.key] is killed
 
 
 class Scripted:
@@ -182,7 +182,7 @@ def test_each_pod_gets_its_own_answer_where_one_worker_is_exhausted(count):
     pods = [PodView("demo", f"db-{number}", f"uid-{number}", "1", "Running") for number in range(count)]
     exhaust(asker, f"{API}/3", gate)
     try:
-        answers = dict(executor.evict(pods))
+        answers = dict(executor.evict(EvictPods(tuple(pods))))
     finally:
         gate.set()
     lost = [str(pod) for pod, answer in answers.items() if not isinstance(answer, Answer)]
@@ -194,7 +194,7 @@ def test_each_pod_gets_its_own_answer_where_one_worker_is_exhausted(count):
 def test_no_pod_is_no_answer():
     lab = Lab()
     world = replace(lab._world(), evictor=Echo())
-    assert Agent(world, lab.policy, lab.rules).executor.evict([]) == []
+    assert Agent(world, lab.policy, lab.rules).executor.evict(EvictPods(())) == []
 
 
 def test_of_each_pod_is_told_what_became_of_it():

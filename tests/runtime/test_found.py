@@ -53,9 +53,9 @@ def test_one_that_is_looked_at_in_every_pass_takes_nobodys_turn(idle):
     for _ in range(40):
         clock.wait(2.0)
         scene = observer.look()
-        observer.finder.look(scene, scene.nodes["k8s-1"])
+        idle.agent.shared.finder.look(scene, scene.nodes["k8s-1"])
     assert not scene.looked_again
-    assert observer.finder.known(scene, scene.nodes[IDLE[0]]) is None
+    assert idle.agent.shared.finder.known(scene, scene.nodes[IDLE[0]]) is None
 
 
 def test_what_comes_to_one_of_them_is_found(idle):

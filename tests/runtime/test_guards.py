@@ -118,7 +118,7 @@ class TestTheGuestMeantByAnOrder:
         stage.run(90)
         assert stage.calls.count("stop") == 1
         assert stage.simulation.guest("k8s-2").power is PowerState.RUNNING
-        assert stage.agent.observer.memory.last_stop_s is None
+        assert stage.agent.shared.memory.last_stop_s is None
 
     def test_nor_one_whose_reboot_was_not_meant_by_a_shutdown(self, stage):
         stage.before["shutdown"] = self.restart(stage)
@@ -218,7 +218,7 @@ class TestADeletedNode:
         seen = done.judged["k8s-2"].observation.node
         assert (seen.uid, seen.gone) == (stage.node().uid, False)
         assert "delete_attachment" not in stage.calls
-        assert not stage.agent.observer.memory.fenced
+        assert not stage.agent.shared.memory.fenced
 
     def join_anew(self, stage):
         api = stage.simulation.api

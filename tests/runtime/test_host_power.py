@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import Intent, Proof, Reason, Verdict, Word
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.hypervisor import SimulatedHypervisor

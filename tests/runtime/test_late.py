@@ -50,7 +50,7 @@ def test_a_taint_that_was_given_up_is_not_set_later():
 
     before = slow.stage.before  # nodes are counted once more after the look: the next call is the taint's
     before["attachments"] = lambda: before.update(roster=hang)
-    slow.stage.agent.observer.finder.attachments_changed()
+    slow.stage.agent.shared.finder.attachments_changed()
     slow.stage.agent.tick()
     slow.answer_s = 0.005
     [taint] = [entry for entry in slow.stage.notes.acted_ if entry[1] == "TaintNode"]
@@ -65,7 +65,7 @@ def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():
     slow.stage.happen(What.CRASH)
     slow.until_it_is_due()
     slow.answer_s = 0.4 * ARMED.evidence_max_age_s
-    slow.stage.agent.observer.finder.attachments_changed()
+    slow.stage.agent.shared.finder.attachments_changed()
     decision = slow.stage.agent.tick().judged["k8s-2"].decision
     assert decision.reason is Reason.EVIDENCE_STALE
     assert "taint" not in slow.stage.calls
@@ -110,7 +110,7 @@ def test_nor_does_a_pass_in_which_the_api_takes_its_time():
     took, since = [], set()
     for _ in range(3):
         began_s = slow.stage.simulation.clock.now_s()
-        slow.stage.agent.observer.finder.attachments_changed()
+        slow.stage.agent.shared.finder.attachments_changed()
         since.add(slow.stage.agent.tick().judged["k8s-3"].observation.history.run.since_s)
         took.append(slow.stage.simulation.clock.now_s() - began_s)
     assert min(took) > ARMED.apart_s

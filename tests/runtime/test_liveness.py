@@ -145,11 +145,11 @@ class TestStandstill:
         stage.happen(What.PAUSE, "k8s-3")
         stage.run(64)
         stage.happen(What.CRASH)
-        run = stage.agent.observer.memory.guests[stage.node("k8s-3").uid].run
+        run = stage.agent.shared.memory.guests[stage.node("k8s-3").uid].run
         stage.simulation.clock.advance(ARMED.apart_s + 5)
-        stage.agent.observer.worked(60.0)
+        stage.agent.shared.api.worked(60.0)
         stage.agent.tick()
-        now = stage.agent.observer.memory.guests[stage.node("k8s-3").uid].run
+        now = stage.agent.shared.memory.guests[stage.node("k8s-3").uid].run
         assert (now.power_state, now.since_s) == (run.power_state, run.since_s)
 
 

@@ -316,7 +316,7 @@ def test_a_guest_whose_state_is_unknown_is_not_down(stage):
 
 def test_of_a_node_that_is_deleted_nothing_is_kept(stage):
     close(stage)
-    memory, uid = stage.agent.observer.memory, stage.node().uid
+    memory, uid = stage.agent.shared.memory, stage.node().uid
     kept = (memory.leases, memory.guests, memory.looked, memory.live)
     assert [uid in known for known in kept] == [True] * 4
     stage.happen(What.DELETE_NODE)
@@ -328,7 +328,7 @@ def test_nor_in_the_notebook_of_an_agent_that_only_observes():
     stage = Stagehand(Policy())
     bare = stage.node()
     stage.run(25)
-    notes = stage.agent.observer.notes
+    notes = stage.agent.shared.notes
     assert notes.read(bare).binding is not None
     stage.happen(What.DELETE_NODE)
     stage.agent.observer.look()

@@ -286,7 +286,7 @@ def test_a_node_deleted_in_mid_fence_loses_its_pods_and_its_attachments_all_the_
     assert not stage.pods()
     assert not stage.simulation.cluster.attachments().of("k8s-2")
     assert ("k8s-2", "DeleteAttachments", True) in [entry[:3] for entry in stage.notes.acted_]
-    assert not stage.agent.observer.memory.fenced
+    assert not stage.agent.shared.memory.fenced
     assert stage.simulation.world.double_writers == 0
 
 

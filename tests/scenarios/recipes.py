@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.policy import AfterStop, Policy, ResumedGuest, SavedGuest, UnresponsiveGuest
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import World
 from fencer.simulation.scenario import ARMED
 from fencer.simulation.stage import StagePorts
 

@@ -15,7 +15,9 @@ from fencer.core.model import Decision, Observation, PowerState
 from fencer.core.policy import Policy
 from fencer.core.rung import Answer, Passed, Subject
 from fencer.runtime.execute import Executor
-from fencer.runtime.observe import Observer, World
+from fencer.runtime.observe import Observer
+from fencer.runtime.shared import Shared
+from fencer.runtime.world import World
 from fencer.simulation.stage import AgentFactory, StagePorts
 
 STEPS = 8
@@ -44,8 +46,9 @@ class Weakened:
         )
         self._policy = ports.policy
         self._ladders = ladders
-        self._observer = Observer(world, ports.rules, ports.policy)
-        self._executor = Executor(world, self._observer, ports.policy)
+        shared = Shared.of(world, ports.policy)
+        self._observer = Observer(world, ports.rules, ports.policy, shared)
+        self._executor = Executor(world, ports.policy, shared)
 
     def tick(self) -> None:
         scene = self._observer.look()

@@ -19,8 +19,8 @@ from fencer.core.policy import Policy
 from fencer.core.reasons import TEXTS, change
 from fencer.errors import FencerError
 from fencer.ports import Cluster, Hypervisor
-from fencer.runtime.observe import World
 from fencer.runtime.reconcile import Agent, Judged
+from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
 from fencer.simulation.objects import ApiNode

@@ -1,0 +1,58 @@
+"""Calls to the cluster, each held to a deadline; and whether this agent itself stood still between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fencer.core.policy import Policy
+from fencer.errors import ClusterUnreachable, HypervisorError
+from fencer.runtime.world import API, World
+
+T = TypeVar("T")
+
+
+class ClusterCalls:
+    """Asks the cluster: for the observer, the executor and the drains of one agent.
+
+    Args:
+        world: The ports.
+        policy: Deadlines.
+
+    Attributes:
+        awake_since_s: When this agent last went on after it had stood still.
+    """
+
+    def __init__(self, world: World, policy: Policy) -> None:
+        self._world = world
+        self._policy = policy
+        self.awake_since_s = self._alive_s = world.clock.now_s()
+
+    def __call__(self, call: Callable[[], T]) -> T:
+        """Ask under the deadline of an ordinary call.
+
+        Raises:
+            ClusterError: what the call raised, or that it came too late.
+        """
+        self.show_life()
+        try:
+            return self._world.asker.ask(API, call, self._policy.call_deadline_s)
+        except HypervisorError as error:
+            raise ClusterUnreachable(str(error)) from error
+
+    def show_life(self) -> None:
+        """Notice where this agent itself stood still for longer than readings may lie apart.
+
+        No pass is that long by itself between two calls: its machine was suspended, and whatever may have
+        happened meanwhile, happened unseen.
+        """
+        now_s = self._world.clock.now_s()
+        if now_s - self._alive_s > self._policy.apart_s:
+            self.awake_since_s = now_s
+        self._alive_s = now_s
+
+    def worked(self, longest_s: float) -> None:
+        """Take note that an action has just ended, which may take so long: that was no standing still."""
+        now_s = self._world.clock.now_s()
+        if now_s - self._alive_s <= longest_s:
+            self._alive_s = now_s

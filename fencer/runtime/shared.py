@@ -1,0 +1,35 @@
+"""What the observer and the executor of one agent share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fencer.core.policy import Policy
+from fencer.runtime.cluster_calls import ClusterCalls
+from fencer.runtime.found import Finder
+from fencer.runtime.memory import Memory
+from fencer.runtime.notebook import Notebook
+from fencer.runtime.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the observer and the executor of one agent share.
+
+    Attributes:
+        api: Calls to the cluster.
+        memory: What is remembered from pass to pass.
+        notes: What an agent that only observes notes in mind only.
+        finder: Finds pods and volumes.
+    """
+
+    api: ClusterCalls
+    memory: Memory
+    notes: Notebook
+    finder: Finder
+
+    @classmethod
+    def of(cls, world: World, policy: Policy) -> Shared:
+        """Return them as an agent begins with them."""
+        api = ClusterCalls(world, policy)
+        return cls(api, Memory(), Notebook(), Finder(world.cluster, api, world.clock, policy))
