@@ -170,7 +170,7 @@ class Observer:
         candidates = self._candidates(scene, node)
         evidence, error = self._reader.from_afar(scene, candidates)
         history = self._memory.guests.get(node.uid, GuestHistory())
-        evidence = believe(self._by_host_power(node, evidence), node, history)
+        evidence = self._believed(node, evidence)
         found = self._finder.known(scene, node)
         return Observation(
             node=node,
@@ -217,8 +217,8 @@ class Observer:
         self._memory.live[node.uid] = (fact.node, now_s)
         self._listen(node, evidence)
         self._memory.looked[node.uid] = now_s
-        evidence = self._by_host_power(node, evidence)
-        evidence = self._remember(scene, node, evidence, now_s)
+        evidence = self._believed(node, evidence)
+        self._remember(scene, node, evidence, now_s)
         scene.nodes[name], scene.fleet = node, None
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
@@ -342,9 +342,14 @@ class Observer:
         up = {PowerState.RUNNING, PowerState.UNKNOWN}
         return frozenset(name for name, state in states.items() if state not in up)
 
-    def _by_host_power(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
+    def _believed(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
+        """Return what a reading becomes before it is judged, here and nowhere else.
+
+        Where its host is silent, witnesses of that host's power add to it; an off that there is reason not to
+        believe says nothing.
+        """
         history = self._memory.guests.get(node.uid, GuestHistory())
-        return self._reader.by_host_power(node, evidence, history)
+        return believe(self._reader.by_host_power(node, evidence, history), node, history)
 
     def _state_of(self, scene: Scene, candidate: Candidate) -> PowerState:
         reading = scene.evidence.get(candidate.guest.key)
@@ -471,10 +476,8 @@ class Observer:
         at_s = self._memory.asked.get((node.uid, node.boot_id))
         return None if at_s is None else now_s - at_s
 
-    def _remember(
-        self, scene: Scene, node: NodeView, evidence: Evidence | None, now_s: float
-    ) -> Evidence | None:
-        """Take in a reading as it is to be believed, and return it so."""
+    def _remember(self, scene: Scene, node: NodeView, evidence: Evidence | None, now_s: float) -> None:
+        """Take in a reading as it is to be believed."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self._memory.killed.pop(evidence.guest.key, None)
             self._memory.stopped.pop(evidence.guest.key, None)
@@ -485,11 +488,9 @@ class Observer:
         else:
             self.forget(node)
         before = self._memory.guests.get(node.uid, GuestHistory())
-        evidence = believe(evidence, node, before)
         rest_s = self._finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
         apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._seen_since_s, LONGEST_PASSES_S))
         self._memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
-        return evidence
 
     def _remember_all(self, scene: Scene) -> None:
         uids = set()
@@ -497,8 +498,7 @@ class Observer:
             uids.add(node.uid)
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
-            reading = self._by_host_power(node, reading)
-            self._remember(scene, node, reading, scene.now_s)
+            self._remember(scene, node, self._believed(node, reading), scene.now_s)
         memory = self._memory
         memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
         for known in memories:
