@@ -11,7 +11,8 @@ from enum import StrEnum, auto
 
 SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends so. Source: libvirt's destroy, SIGTERM first."""
-
+SEEMS_KILLED_S = 0.9 * SIGKILL_AFTER_S
+"""A power-off that took so long is taken to have ended so: two clocks measure it."""
 
 ANSWER_S = 4.0
 """A live reading may take so long: of a guest whose QEMU is stuck, Proxmox answers after 3 s."""

@@ -39,7 +39,7 @@ from fencer.core.model import (
     Uncordon,
     UntaintNode,
 )
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import SEEMS_KILLED_S, Mode, Policy
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -71,12 +71,6 @@ START_TRIES, START_PAUSE_S = 3, 60.0
 
 LONGEST_ACTION_S = 70.0
 """No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
-
-KILLED_AFTER_S = 9.0
-"""A power-off that took so long ended by SIGKILL.
-
-Source: libvirt's destroy sends SIGTERM, and SIGKILL 10 s later.
-"""
 
 
 class Executor:
@@ -249,7 +243,7 @@ class Executor:
             said, sent = str(error), not isinstance(error, GuestChanged)
             denied = isinstance(error, HypervisorDenied)  # all else may have been carried out, or still be
         took_s = self._world.clock.now_s() - began_s
-        memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= KILLED_AFTER_S
+        memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= SEEMS_KILLED_S
         if sent:
             times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
             memory.stops_failed[guest.key] = (began_s, times, said or "it reads as before")

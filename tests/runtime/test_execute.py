@@ -7,7 +7,7 @@ import pytest
 
 from fencer.core.done import GuestStopped
 from fencer.core.model import ClearPods, EvictPods, Observation, PodView, StopGuest
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import SEEMS_KILLED_S, Mode, Policy
 from fencer.errors import (
     ClusterConflict,
     ClusterDenied,
@@ -18,7 +18,6 @@ from fencer.errors import (
 )
 from fencer.evicting.answers import Answer
 from fencer.runtime.clock import SystemClock
-from fencer.runtime.execute import KILLED_AFTER_S
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import WORKERS_LOST, ThreadAsker
 from fencer.runtime.world import API
@@ -59,7 +58,7 @@ def look(agent: Agent) -> Observation:
 
 @pytest.mark.parametrize(
     ("took_s", "killed"),
-    [([1.0], False), ([KILLED_AFTER_S], True), ([KILLED_AFTER_S, 0.0], True), ([0.0, KILLED_AFTER_S], True)],
+    [([1.0], False), ([SEEMS_KILLED_S], True), ([SEEMS_KILLED_S, 0.0], True), ([0.0, SEEMS_KILLED_S], True)],
     ids=["quick", "slow", "a quick one after a slow one", "a slow one after a quick one"],
 )
 def test_a_power_off_that_may_have_needed_sigkill_is_remembered(took_s, killed):
