@@ -95,7 +95,6 @@ def pod(data: Any) -> PodView:
     finalizers = sequence(data, "metadata", "finalizers")
     volumes = sequence(data, "spec", "volumes")
     tolerations = sequence(data, "spec", "tolerations")
-    requests = podspec.requests(data)
     return PodView(
         namespace=required(data, "metadata", "namespace"),
         name=required(data, "metadata", "name"),
@@ -113,8 +112,6 @@ def pod(data: Any) -> PodView:
         grace_s=podspec.grace_s(data),
         ready=_ready(data) is True,
         labels=tuple(sorted(texts(data, "metadata", "labels").items())),
-        cpu_m=requests.cpu_m,
-        memory_b=requests.memory_b,
         tolerates_cordon=tolerates_cordon(tolerations),
     )
 

@@ -34,6 +34,7 @@ def node(data: Any) -> Machine:
 def pod(data: Any) -> Tenant:
     """Read a Pod, where it is, which directories of its node it may write, how it ends and how it fares."""
     waiting, restarts = podspec.waiting(data)
+    requests = podspec.requests(data)
     return Tenant(
         parse.pod(data),
         node=text(data, "spec", "nodeName"),
@@ -41,6 +42,8 @@ def pod(data: Any) -> Tenant:
         containers=podspec.containers(data),
         waiting=waiting,
         restarts=restarts,
+        cpu_m=requests.cpu_m,
+        memory_b=requests.memory_b,
     )
 
 

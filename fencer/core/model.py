@@ -581,8 +581,6 @@ class PodView:
         grace_s: How long it may take to end.
         ready: Its condition Ready is True.
         labels: Its labels, sorted.
-        cpu_m: CPU that it requests, in thousandths of a core.
-        memory_b: Memory that it requests, in bytes.
         tolerates_cordon: It may be scheduled to a node that is cordoned.
     """
 
@@ -602,8 +600,6 @@ class PodView:
     grace_s: float = 30.0
     ready: bool = False
     labels: tuple[tuple[str, str], ...] = ()
-    cpu_m: int = 0
-    memory_b: int = 0
     tolerates_cordon: bool = False
 
     @property

@@ -124,6 +124,8 @@ class Tenant:
         containers: Its containers.
         waiting: Why one of them does not run, like ``CrashLoopBackOff``; empty: none is said to wait.
         restarts: How often that one was started anew; where none waits, the one that was most often.
+        cpu_m: CPU that it requests, in thousandths of a core.
+        memory_b: Memory that it requests, in bytes.
     """
 
     pod: PodView
@@ -132,6 +134,8 @@ class Tenant:
     containers: tuple[Container, ...] = ()
     waiting: str = ""
     restarts: int = 0
+    cpu_m: int = 0
+    memory_b: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -364,6 +364,4 @@ def _pod_view(pod: ApiPod) -> PodView:
         grace_s=pod.grace_s,
         ready=pod.ready,
         labels=(("app", pod.owner.partition("/")[2]),) if pod.owner else (),
-        cpu_m=pod.cpu_m,
-        memory_b=pod.memory_b,
     )

@@ -86,12 +86,15 @@ class SimulatedSurveyor:
     def _tenant(self, pod: PodView, node: str) -> Tenant:
         workload = dict(pod.labels).get("app", "")
         restarts = self.crashing.get(workload, 0)
+        asked = self._api.pods[pod.uid]
         return Tenant(
             replace(pod, ready=pod.ready and not restarts),
             node,
             containers=(Container("main", hook=self.hooks.get(workload)),),
             waiting="CrashLoopBackOff" if restarts else "",
             restarts=restarts,
+            cpu_m=asked.cpu_m,
+            memory_b=asked.memory_b,
         )
 
     def _budget(self, budget: ApiBudget, pods: list[Tenant]) -> Budget:

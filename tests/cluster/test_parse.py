@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.cluster import fields, parse, podspec
+from fencer.cluster import fields, parse, podspec, survey_parse
 from fencer.core import annotations as keys
 from fencer.core.cordon import cordoned_after_fence
 from fencer.core.model import (
@@ -237,9 +237,16 @@ def test_a_pod_with_all_that_a_drain_must_know():
         grace_s=5.0,
         ready=True,
         labels=(("a", "1"), ("b", "2")),
-        cpu_m=2100,
-        memory_b=2 * 128 * 1024**2 + 1000,
     )
+    tenant = survey_parse.pod(data)
+    assert (tenant.cpu_m, tenant.memory_b) == (2100, 2 * 128 * 1024**2 + 1000)
+
+
+def test_what_only_a_plan_asks_of_a_pod_keeps_no_fence_from_reading_it():
+    odd = pod(spec={"containers": [{"resources": {"requests": {"cpu": ["1"]}}}]})
+    assert parse.pod(odd).name == "db-0"
+    with pytest.raises(ClusterProtocol, match="cpu"):
+        survey_parse.pod(odd)
 
 
 def test_requests_of_a_whole_pod_replace_those_of_its_containers():
@@ -247,7 +254,7 @@ def test_requests_of_a_whole_pod_replace_those_of_its_containers():
         "resources": {"requests": {"cpu": "3"}},
         "containers": [{"resources": {"requests": {"cpu": "1"}}}],
     }
-    assert parse.pod(pod(spec=whole)).cpu_m == 3000
+    assert survey_parse.pod(pod(spec=whole)).cpu_m == 3000
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,10 @@ def machine(name, *, cpu_m=4000, memory_b=8 * GIB, pod_slots=110, labels=(), **f
 
 
 def pod(name, node="k8s-1", *, host_paths=(), containers=(WAITS,), waiting="", restarts=0, **facts):
+    asked = {name: facts.pop(name) for name in ("cpu_m", "memory_b") if name in facts}
     facts = {"controller": "ReplicaSet/web-6f", "ready": True, "labels": (("app", "web"),)} | facts
     view = PodView("demo", name, f"uid-{name}", "1", facts.pop("phase", "Running"), **facts)
-    return Tenant(view, node, host_paths, containers, waiting, restarts)
+    return Tenant(view, node, host_paths, containers, waiting, restarts, **asked)
 
 
 def budget(name="web", *, selector=APP, allowed=1, desired=1, healthy=2, expected=2, **facts):
@@ -829,9 +830,7 @@ def test_room_is_what_is_not_yet_requested_there_and_finished_pods_request_nothi
     there = pod("web-b", "k8s-2", cpu_m=600)
     done = pod("web-c", "k8s-2", cpu_m=600, phase="Succeeded")
     assert whats(inventory(moving, there, done, nodes=nodes)) == set()
-    assert What.POD_TOO_BIG in whats(
-        inventory(moving, replace(there, pod=replace(there.pod, cpu_m=601)), nodes=nodes)
-    )
+    assert What.POD_TOO_BIG in whats(inventory(moving, replace(there, cpu_m=601), nodes=nodes))
 
 
 def test_enough_in_sum_may_be_too_little_for_the_biggest_pod():

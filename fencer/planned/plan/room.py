@@ -27,7 +27,7 @@ class Space:
 
     def holds(self, tenant: Tenant) -> bool:
         """Whether a pod fits in."""
-        return self.pods >= 1 and self.cpu_m >= tenant.pod.cpu_m and self.memory_b >= tenant.pod.memory_b
+        return self.pods >= 1 and self.cpu_m >= tenant.cpu_m and self.memory_b >= tenant.memory_b
 
 
 def measure(case: Case, staying: Collection[str]) -> tuple[tuple[Room, ...], tuple[Tenant, ...]]:
@@ -43,8 +43,8 @@ def measure(case: Case, staying: Collection[str]) -> tuple[tuple[Room, ...], tup
     moving = [tenant for tenant in case.leaving if tenant.pod.uid not in staying]
     free = [_free(home, case.loads[home.name]) for home in case.homes]
     rooms = (
-        Room("cpu", sum(one.pod.cpu_m for one in moving), sum(space.cpu_m for space in free)),
-        Room("memory", sum(one.pod.memory_b for one in moving), sum(space.memory_b for space in free)),
+        Room("cpu", sum(one.cpu_m for one in moving), sum(space.cpu_m for space in free)),
+        Room("memory", sum(one.memory_b for one in moving), sum(space.memory_b for space in free)),
         Room("pods", len(moving), sum(space.pods for space in free)),
     )
     misfits = tuple(one for one in moving if not any(space.holds(one) for space in free))
@@ -70,7 +70,7 @@ def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> It
 def _free(home: Machine, there: Sequence[Tenant]) -> Space:
     """Return what a node has left; one that is full has nothing, never less."""
     return Space(
-        max(0, home.cpu_m - sum(tenant.pod.cpu_m for tenant in there)),
-        max(0, home.memory_b - sum(tenant.pod.memory_b for tenant in there)),
+        max(0, home.cpu_m - sum(tenant.cpu_m for tenant in there)),
+        max(0, home.memory_b - sum(tenant.memory_b for tenant in there)),
         max(0, home.pod_slots - len(there)),
     )
