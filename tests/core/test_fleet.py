@@ -123,7 +123,6 @@ class TestQuorum:
         assert quorum_without(three, ARMED) == {"a", "b", "c"}
         silent = [named("a"), named("b"), named("c", lease_age_s=90.0)]
         assert quorum_without(silent, ARMED) == {"c"}
-        assert summed_up(*silent).quorum_without == {"c"}
 
     def test_workers_are_no_members(self):
         assert quorum([ALIVE, named("a")], ARMED) == ({"a"}, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.test_plan import ALL, budget, inventory, machine, pod
 
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy
@@ -11,6 +10,7 @@ from fencer.planned.plan.case import Terms
 from fencer.planned.plan.endless import asleep, endless
 from fencer.planned.plan.words import What
 from tests.core.build import node, observation
+from tests.planned.test_plan import ALL, budget, inventory, machine, pod
 
 HERE = (machine("k8s-1"), machine("k8s-2"))
 SILENT = (machine("k8s-1", ready=None), machine("k8s-2"))
