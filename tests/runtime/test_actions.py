@@ -95,7 +95,7 @@ class TestManyPods:
 
     def test_they_are_evicted_with_the_grace_that_was_asked_for(self, stage, lanes):
         _, _, evictor = lanes
-        assert do(stage, EvictPods(pods(2), 7.0)).ok
+        stage.agent.executor.evict(EvictPods(pods(2), 7.0))
         assert evictor.evicted == [("p-0", 7.0), ("p-1", 7.0)]
 
 
