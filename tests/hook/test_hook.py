@@ -191,7 +191,7 @@ class TestDrain:
     def test_an_agent_that_dies_in_mid_drain_holds_nobody(self, tmp_path, hook):
         """It is killed; the hook would wait for ten minutes."""
         program = (
-            "import sys, os, pathlib; from fencer.runtime.hookdrain import HookDrains; import threading\n"
+            "import sys, os, pathlib; from fencer.planned.hook import HookDrains; import threading\n"
             "HookDrains(pathlib.Path(sys.argv[1]), lambda request: os._exit(9))\n"
             "print('up', flush=True); threading.Event().wait()"
         )
@@ -258,7 +258,7 @@ class TestDrainsWithoutRoom:
 
     AGENT = """
 import logging, pathlib, resource, sys
-from fencer.runtime.hookdrain import HookDrains
+from fencer.planned.hook import HookDrains
 
 logging.basicConfig(filename=sys.argv[2], level=logging.INFO)
 server = HookDrains(pathlib.Path(sys.argv[1]), lambda request: "drained")
