@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fencer.cli.findings import Finding, Level
-from fencer.cli.render import listing
 from fencer.config.settings import Config
 from fencer.core.identity import subject_of
 from fencer.core.model import Observation
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.rung import Subject
-from fencer.core.text import count
+from fencer.core.text import count, listing
 from fencer.ports import EndpointInfo
 from fencer.runtime.reconcile import Pass
 

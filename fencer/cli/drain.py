@@ -26,10 +26,10 @@ from fencer.cli.planned import (
     planned,
     see_through,
 )
-from fencer.cli.render import clean, listing, paragraph, say, tell
+from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.model import PodView
-from fencer.core.text import count
+from fencer.core.text import count, listing
 from fencer.evicting.lots import FORBIDDEN, Filters, Lot, lot, of_lot
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions, NodeDrain

@@ -6,7 +6,8 @@ import click
 
 from fencer.cli.options import Decorator
 from fencer.cli.planned import Tools, give_up
-from fencer.cli.render import clean, listing, paragraph, say
+from fencer.cli.render import clean, paragraph, say
+from fencer.core.text import listing
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.endless import asleep, endless

@@ -16,14 +16,14 @@ from fencer.cli.render import clean, complain, say, tell
 from fencer.cli.telling import guest_of, state_of
 from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import Intent, Reason, Verdict, Word
+from fencer.core.model import Intent, Judged, Reason, Verdict, Word
 from fencer.core.reasons import says
 from fencer.errors import ConfigError
 from fencer.ports import Reporter
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
-from fencer.runtime.reconcile import Agent, Judged
+from fencer.runtime.reconcile import Agent
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from fencer.cli.telling import as_data, disbelieved, fenced_age, guest_of, ready
 from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.foresight import NEVER_WRITTEN
-from fencer.core.model import Check, FenceMark, Outcome, Reason, Verdict
+from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.core.reasons import TEXTS
 from fencer.runtime.onlooker import Onlooker
-from fencer.runtime.reconcile import Judged
 
 HEADLINES: dict[Verdict, str] = {
     Verdict.HEALTHY: "{node} is not fenced, and need not be: it is healthy.",

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fencer.cli.render import listing
-from fencer.cli.telling import still_bound
 from fencer.config.settings import Config
 from fencer.config.transport import KEY
 from fencer.core.doubt import WORDS
-from fencer.core.identity import bound, subject_of
+from fencer.core.identity import bound, still_bound, subject_of
 from fencer.core.model import FenceMark, GuestRef, NodeView, Observation, Unreadable
 from fencer.core.rung import Objection
-from fencer.core.text import count
+from fencer.core.text import count, listing
 from fencer.core.times import parse_utc
 from fencer.ports import ClusterInfo
 from fencer.runtime.reconcile import Pass

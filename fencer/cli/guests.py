@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fencer.cli.render import clean, listing
+from fencer.cli.render import clean
 from fencer.cli.wire import Parts, Quiet
 from fencer.core.identity import canonical
 from fencer.core.model import GuestRef
+from fencer.core.text import listing
 from fencer.errors import ConfigError, HypervisorUnreachable
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent

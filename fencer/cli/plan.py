@@ -11,20 +11,9 @@ import click
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
 from fencer.cli.planned import emptydir_option, force_option, ignore_daemonsets_option
-from fencer.cli.render import (
-    BAD,
-    DOUBTFUL,
-    FAINT,
-    GOOD,
-    Cell,
-    clean,
-    listing,
-    paragraph,
-    say,
-    table,
-)
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, say, table
 from fencer.cli.wire import Wiring, log_plainly
-from fencer.core.text import age, count
+from fencer.core.text import age, count, listing
 from fencer.errors import ConfigError
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from fencer.cli.findings import Finding, Level
-from fencer.cli.render import listing
 from fencer.config.settings import AdapterEndpoint, Config
 from fencer.core.model import Evidence, PowerState
+from fencer.core.text import listing
 from fencer.hypervisors.plausible import Lack, lacks
 from fencer.runtime.reconcile import Pass
 

@@ -158,12 +158,6 @@ def tell(text: str, *, bold: bool = False) -> None:
         say(click.style(part, bold=True) if bold else part)
 
 
-def listing(names: Sequence[object], most: int = 8) -> str:
-    """Return names in one phrase, shortened where there are many: ``a, b, c and 4 more``."""
-    shown = ", ".join(clean(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
 def _painted(cell: Cell, width: int) -> str:
     padding = " " * (width - len(cell.text))
     return (click.style(cell.text, fg=cell.colour) if cell.colour and cell.text else cell.text) + padding

@@ -11,9 +11,10 @@ import click
 
 from fencer.cli.options import config_option
 from fencer.cli.removal import nothing_stands_option, refuse_what_stands
-from fencer.cli.render import clean, listing, say, say_script
+from fencer.cli.render import clean, say, say_script
 from fencer.cli.wire import Wiring
 from fencer.core.standing import hooked
+from fencer.core.text import listing
 from fencer.errors import ConfigError
 
 if TYPE_CHECKING:

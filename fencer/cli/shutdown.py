@@ -26,16 +26,15 @@ from fencer.cli.planned import (
     planned,
     see_through,
 )
-from fencer.cli.render import clean, listing, paragraph, say, tell
+from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
-from fencer.core.model import Intent, PowerState, Verdict, Word
+from fencer.core.model import Intent, Judged, PowerState, Verdict, Word
 from fencer.core.reasons import change, says
-from fencer.core.text import age
+from fencer.core.text import age, listing
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
 from fencer.planned.ordering import beyond_quorum, in_order
 from fencer.planned.turns import ShutdownOptions, ShutdownTurn
-from fencer.runtime.reconcile import Judged
 
 DRAINS = ("agent", "guest", "none")
 

@@ -19,11 +19,12 @@ from fencer.cli.planned import (
     planned,
     see_through,
 )
-from fencer.cli.render import clean, listing, paragraph, say, tell
+from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.cordon import cordoned_by_drain
 from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
 from fencer.core.reasons import change, says
+from fencer.core.text import listing
 from fencer.planned.campaign import Campaign
 from fencer.planned.turns import StartTurn
 

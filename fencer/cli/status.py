@@ -13,11 +13,12 @@ from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, paragraph, say, table
 from fencer.cli.telling import NOBODY, as_data, fence_cell, guest_of, ready_cell, state_cell, why
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core.model import Judged
 from fencer.core.policy import Mode
 from fencer.core.text import age
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.onlooker import Onlooker
-from fencer.runtime.reconcile import Judged, Pass
+from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fencer.cli.findings import Finding, Level
-from fencer.cli.render import listing
 from fencer.cli.trials import guest_of
 from fencer.core.model import GuestRef, Observation
-from fencer.core.text import count
+from fencer.core.text import count, listing
 from fencer.errors import FencerError
 from fencer.ports import StopSettings
 from fencer.setup.copies import NAME as HOOK

@@ -8,22 +8,20 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean
 from fencer.core.foresight import UNTOLD
 from fencer.core.identity import subject_of
 from fencer.core.model import (
-    Binding,
     Evidence,
     FenceMark,
     GuestRef,
+    Judged,
     NodeView,
     Observation,
     PowerState,
     Reason,
     Verdict,
-    Via,
 )
 from fencer.core.pods import clearable, to_release
 from fencer.core.reasons import change, says
 from fencer.core.text import age, count
 from fencer.core.times import seconds_between
-from fencer.runtime.reconcile import Judged
 
 NOBODY = "\N{EN DASH}"
 
@@ -87,19 +85,6 @@ def state_cell(observation: Observation) -> Cell:
     colour = DOUBTFUL if evidence is None else STATE_COLOURS.get(evidence.power_state, BAD)
     word = state_of(observation)
     return Cell(word, FAINT if word == NOBODY else colour)
-
-
-def still_bound(observation: Observation) -> GuestRef | None:
-    """Return the guest that a mapped node is bound to, where the map means another one by now; None: none.
-
-    A machine that was made anew under its old name has another UUID, and the node's own word is not taken for
-    what became of the first: where that one runs on, it is the node.
-    """
-    binding, candidates = observation.node.binding, observation.candidates
-    if not isinstance(binding, Binding) or not any(one.via is Via.MAP for one in candidates):
-        return None
-    others = [one.guest for one in candidates if one.guest.key != binding.guest.key]
-    return binding.guest if others and len(others) < len(candidates) else None
 
 
 def last_said(reading: Evidence | None, error: str = "", last_state: PowerState | None = None) -> str:

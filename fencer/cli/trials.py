@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fencer.cli.findings import Finding, Level, freeing
-from fencer.cli.render import listing
-from fencer.cli.telling import still_bound
 from fencer.config.settings import Config
-from fencer.core.identity import subject_of, told_apart
+from fencer.core.identity import still_bound, subject_of, told_apart
 from fencer.core.model import Evidence, GuestRef, Observation, PowerState
-from fencer.core.text import count
+from fencer.core.text import count, listing
 from fencer.errors import FencerError, GuestNotFound, HypervisorUnreachable
 
 Read: TypeAlias = Callable[[GuestRef], Evidence]

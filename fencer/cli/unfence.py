@@ -12,10 +12,9 @@ from fencer.cli.options import config_option, dry_run_option, timeout_option, wh
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.telling import last_said
 from fencer.cli.wire import Wiring
-from fencer.core.model import Intent, Reason, UntaintNode, Verdict, Word
+from fencer.core.model import Intent, Judged, Reason, UntaintNode, Verdict, Word
 from fencer.core.reasons import says
 from fencer.core.text import age
-from fencer.runtime.reconcile import Judged
 
 PLAN = (
     "Once {first} and nothing from before the fence is left, the out-of-service taint will be taken off, and "

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencer.cli.render import clean, paragraph
-from fencer.cli.telling import still_bound
-from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Reason
+from fencer.core.identity import still_bound
+from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason
 from fencer.core.reasons import change
 from fencer.core.text import age
 from fencer.core.word import WORD_LASTS_S, word_over
-from fencer.runtime.reconcile import Judged
 
 _CHECK = "`fencer check` looks at every connection"
 _WORD = (

@@ -431,6 +431,19 @@ def moved_binding(observation: Observation) -> Binding | None:
     return replace(binding, guest=evidence.guest) if evidence.conclusive else None
 
 
+def still_bound(observation: Observation) -> GuestRef | None:
+    """Return the guest that a mapped node is bound to, where the map means another one by now; None: none.
+
+    A machine that was made anew under its old name has another UUID, and the node's own word is not taken for
+    what became of the first: where that one runs on, it is the node.
+    """
+    binding, candidates = observation.node.binding, observation.candidates
+    if not isinstance(binding, Binding) or not any(one.via is Via.MAP for one in candidates):
+        return None
+    others = [one.guest for one in candidates if one.guest.key != binding.guest.key]
+    return binding.guest if others and len(others) < len(candidates) else None
+
+
 def known_boot_ids(node: NodeView) -> frozenset[str]:
     """Return every boot id that must not come back: those of the binding and of the fence."""
     bound = node.binding.boot_ids if isinstance(node.binding, Binding) else ()

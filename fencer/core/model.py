@@ -1010,3 +1010,20 @@ class Decision:
     def objection(self) -> Check | None:
         """The rung that failed: the first and only one."""
         return next((check for check in self.checks if check.outcome is Outcome.FAILED), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One node after a pass.
+
+    Attributes:
+        observation: What it was last seen as.
+        decision: What was decided.
+        failed: What came of an action that was tried last, and could not be done; empty: nothing of the kind.
+        untold: What a command that looked once cannot tell of it, and what would follow: a sentence.
+    """
+
+    observation: Observation
+    decision: Decision
+    failed: str = ""
+    untold: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isinf
 
 
@@ -38,3 +39,9 @@ def age(seconds: float) -> str:
     if whole < 3600:  # noqa: PLR2004
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def listing(names: Sequence[object], most: int = 8) -> str:
+    """Return names in one phrase, shortened where there are many: ``a, b, c and 4 more``."""
+    shown = ", ".join(printable(str(name)) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fencer.core.fence import left_to_clear
-from fencer.core.model import Intent, NodeView, PodView, Reason, Verdict, Word
+from fencer.core.model import Intent, Judged, NodeView, PodView, Reason, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.reasons import says
 from fencer.core.rung import Objection
@@ -15,7 +15,7 @@ from fencer.core.shutdown import over_brake
 from fencer.core.text import age
 from fencer.errors import ClusterError
 from fencer.planned.drain import DrainOptions, NodeDrain, Tell
-from fencer.runtime.reconcile import Agent, Judged
+from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 
 

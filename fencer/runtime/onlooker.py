@@ -14,13 +14,13 @@ from fencer.core.decide import decide
 from fencer.core.foresight import foretold, untold
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
-from fencer.core.model import NodeView
+from fencer.core.model import Judged, NodeView
 from fencer.core.policy import Policy
 from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
 from fencer.ports import Fact
 from fencer.runtime.memory import Scene
-from fencer.runtime.reconcile import Agent, Judged, Pass
+from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})

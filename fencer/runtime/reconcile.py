@@ -17,6 +17,7 @@ from fencer.core.model import (
     FenceMark,
     ForgetMark,
     Intent,
+    Judged,
     NodeView,
     Observation,
     Reason,
@@ -56,23 +57,6 @@ WORTH_WAITING = frozenset(
         *(Verdict.FENCED, Verdict.RECOVERING),
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One node after a pass.
-
-    Attributes:
-        observation: What it was last seen as.
-        decision: What was decided.
-        failed: What came of an action that was tried last, and could not be done; empty: nothing of the kind.
-        untold: What a command that looked once cannot tell of it, and what would follow: a sentence.
-    """
-
-    observation: Observation
-    decision: Decision
-    failed: str = ""
-    untold: str = ""
 
 
 @dataclass(frozen=True, slots=True)

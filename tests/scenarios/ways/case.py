@@ -14,12 +14,12 @@ from typing import Any, TypeAlias, cast
 
 from fencer.cli.ways import ways_out
 from fencer.config.settings import Config
-from fencer.core.model import Intent, Reason
+from fencer.core.model import Intent, Judged, Reason
 from fencer.core.policy import Policy
 from fencer.core.reasons import TEXTS, change
 from fencer.errors import FencerError
 from fencer.ports import Cluster, Hypervisor
-from fencer.runtime.reconcile import Agent, Judged
+from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing

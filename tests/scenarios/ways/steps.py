@@ -7,8 +7,8 @@ from typing import Any
 
 from fencer.core import annotations
 from fencer.core.decide import decide
-from fencer.core.model import Intent, PowerState, Reason, Verdict, Word
-from fencer.runtime.reconcile import Agent, Judged
+from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
 from fencer.simulation.objects import ApiPod
