@@ -9,7 +9,7 @@ import pytest
 
 from tests.hypervisors.proxmox.ha_trace import traces
 from tests.hypervisors.vbox_recordings import FOLDER
-from tests.support.pve.data import recordings
+from tests.support.pve.recordings import recordings
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

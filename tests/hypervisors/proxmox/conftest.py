@@ -11,8 +11,8 @@ import pytest
 from fencer.core.model import Evidence, GuestRef
 from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
 from tests.support.pve import PveCluster, PveServers
+from tests.support.pve.https.server import LOOPBACK
 from tests.support.pve.model import Conf
-from tests.support.pve.server import LOOPBACK
 
 
 class Home:

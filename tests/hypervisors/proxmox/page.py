@@ -25,7 +25,7 @@ from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.states import PowerReading, read_power, read_row
 from tests.hypervisors.proxmox.page_rows import GROUPS, Situation
 from tests.hypervisors.proxmox.replay import ReplayApi, as_received, path_of
-from tests.support.pve.data import usual_recordings
+from tests.support.pve.recordings import usual_recordings
 
 HEADER = ("| situation | what the API says | fencer reads | so |", "| --- | --- | --- | --- |")
 LOCKS = (

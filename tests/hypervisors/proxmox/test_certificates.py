@@ -16,7 +16,7 @@ from tests.controlplane.certificates import KeyPair
 from tests.hypervisors.proxmox.conftest import Home
 from tests.support import real_parts_required
 from tests.support.pve import PveCluster, PveServers
-from tests.support.pve.certificates import PveAuthority
+from tests.support.pve.https.certificates import PveAuthority
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None and not real_parts_required(),

@@ -13,7 +13,7 @@ from fencer.errors import HypervisorDenied
 from fencer.hypervisors.proxmox.groups import hidden_pools, read_groups
 from fencer.hypervisors.proxmox.parse import read_listing
 from tests.support.pve.cluster import RIGHTS
-from tests.support.pve.data import recordings
+from tests.support.pve.recordings import recordings
 
 POOL = "Pool.Audit"
 

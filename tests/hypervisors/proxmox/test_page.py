@@ -11,7 +11,7 @@ import pytest
 from tests.hypervisors.proxmox.page import locks, situations
 from tests.hypervisors.proxmox.page_rows import GROUPS
 from tests.support.pages import DOCS, hold
-from tests.support.pve.data import usual_recordings
+from tests.support.pve.recordings import usual_recordings
 
 PAGE = DOCS / "proxmox.md"
 ROWS = [row for rows in GROUPS.values() for row in rows]

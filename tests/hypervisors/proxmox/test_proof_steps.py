@@ -35,7 +35,7 @@ from fencer.hypervisors.proxmox.memory import Memory, Sighting
 from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from tests.hypervisors.proxmox.replay import ReplayApi, as_received
-from tests.support.pve.data import recordings
+from tests.support.pve.recordings import recordings
 
 SETTINGS = ProxmoxSettings("home", ("https://pve2:8006",), "lab", "fencer@pve!agent", Path("unused"))
 UUID = "11111111-2222-3333-4444-000000000201"

@@ -40,7 +40,7 @@ from fencer.hypervisors.proxmox.parse import (
 from fencer.hypervisors.proxmox.rights import compare
 from fencer.hypervisors.proxmox.states import QMP_STATES, PowerReading, read_power, read_row
 from tests.hypervisors.proxmox.replay import as_received, path_of
-from tests.support.pve.data import recordings
+from tests.support.pve.recordings import recordings
 
 FOLDER = recordings()
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

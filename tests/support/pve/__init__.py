@@ -11,9 +11,9 @@ file system's caches of two seconds. A request for anything of that is answered 
 
 from tests.support.pve.clock import Clock
 from tests.support.pve.cluster import PveCluster
+from tests.support.pve.https.server import PveServers
 from tests.support.pve.model import Daemon, Pmxcfs
 from tests.support.pve.refused import Refused
-from tests.support.pve.server import PveServers
 from tests.support.pve.tasks import Task
 
 __all__ = ["Clock", "Daemon", "Pmxcfs", "PveCluster", "PveServers", "Refused", "Task"]

@@ -11,7 +11,8 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 EPOCH_S = 1_795_200_000
 """Unix time at the beginning: 20 November 2026."""
@@ -46,10 +47,15 @@ class Clock:
             self._catch_up(now_s)
             return now_s
 
+    @contextmanager
+    def held(self) -> Iterator[float]:
+        """Let nothing else happen meanwhile. Whatever was due by now has happened; gives the time."""
+        with self.lock:
+            yield self.now_s()
+
     def run(self, speed: float) -> None:
         """Go on at another speed from now on."""
-        with self.lock:
-            now_s = self.now_s()
+        with self.held() as now_s:
             self._speed, self._began_s, self._jumped_s = speed, time.monotonic(), now_s
 
     def unix_s(self) -> int:
@@ -58,8 +64,8 @@ class Clock:
 
     def after(self, delay_s: float, action: Callable[[], None]) -> None:
         """Do something, `delay_s` from now."""
-        with self.lock:
-            heapq.heappush(self._due, (self.now_s() + delay_s, next(self._numbers), action))
+        with self.held() as now_s:
+            heapq.heappush(self._due, (now_s + delay_s, next(self._numbers), action))
 
     def advance(self, seconds: float) -> None:
         """Let time pass at once."""
@@ -76,7 +82,7 @@ class Clock:
         return woken
 
     def wake(self) -> None:
-        """End the present or the next `wait`."""
+        """End the current or the next `wait`."""
         self._woken.set()
 
     def _catch_up(self, now_s: float) -> None:

@@ -8,13 +8,13 @@ from copy import deepcopy
 from functools import partial
 from uuid import uuid4
 
-from tests.support.pve.access import Access
+from tests.support.pve.api.access import Access
 from tests.support.pve.clock import Clock
 from tests.support.pve.ha import Ha
-from tests.support.pve.hooks import Hooks
-from tests.support.pve.migration import Qm
 from tests.support.pve.model import Conf, Daemon, Files, Host, Inside, Kvm, Pmxcfs
-from tests.support.pve.stats import Stats
+from tests.support.pve.pvestatd import Stats
+from tests.support.pve.qm import Qm
+from tests.support.pve.qm.hooks import Hooks
 from tests.support.pve.tasks import Tasks
 
 LEAVE_S = 7.8
@@ -116,13 +116,12 @@ class PveCluster:
 
     def kvms(self, vmid: int) -> list[Kvm]:
         """Return every process that holds memory of a guest, whoever knows of it. The truth."""
-        with self.clock.lock:
-            self.clock.now_s()
+        with self.clock.held():
             return [host.kvms[vmid] for host in self.hosts.values() if vmid in host.kvms]
 
     def runs(self, vmid: int) -> bool:
         """Whether a vCPU of a guest runs anywhere. The truth."""
-        with self.clock.lock:
+        with self.clock.held():
             return vmid in self.elsewhere or any(kvm.runs for kvm in self.kvms(vmid))
 
     def memory_of(self, vmid: int) -> str | None:
@@ -144,7 +143,7 @@ class PveCluster:
         **options: object,
     ) -> Conf:
         """Make a guest that has been there for a while; more `options` are fields of `Conf`."""
-        with self.clock.lock:
+        with self.clock.held():
             number = vmid or next(it for it in self._vmids if it not in self.confs)
             made = Conf(number, name, host, uuid or str(uuid4()), str(uuid4()), agent=agent)
             for key, value in options.items():
@@ -164,7 +163,7 @@ class PveCluster:
 
     def crash(self, vmid: int, *, lingers: bool = False) -> None:
         """Kill the process of a guest; `lingers`: it does not go, though nobody sees it any more."""
-        with self.clock.lock:
+        with self.clock.held():
             for kvm in self.kvms(vmid):
                 if lingers:
                     kvm.lingers = True
@@ -177,13 +176,13 @@ class PveCluster:
 
     def reset_inside(self, vmid: int) -> None:
         """Have a guest reboot itself, in the same process."""
-        with self.clock.lock:
+        with self.clock.held():
             for kvm in self.kvms(vmid):
                 kvm.memory = self.qm.fresh_memory(vmid)
 
     def set_qmp(self, vmid: int, status: str) -> None:
         """Set what ``query-status`` says."""
-        with self.clock.lock:
+        with self.clock.held():
             for kvm in self.kvms(vmid):
                 kvm.qmp = status
 
@@ -201,22 +200,20 @@ class PveCluster:
 
     def move_conf(self, vmid: int, host: str) -> None:
         """``mv`` the configuration file to another host's folder; the process stays where it is."""
-        with self.clock.lock:
-            self.clock.now_s()
+        with self.clock.held():
             self.confs[vmid].host = host
 
     def set_lock(self, vmid: int, lock: str | None) -> None:
         """``qm set --lock``."""
-        with self.clock.lock:
-            self.clock.now_s()
+        with self.clock.held():
             self.confs[vmid].lock = lock
 
     # -- hosts --------------------------------------------------------------------------------------------
 
     def host_dies(self, name: str, *, silent: bool = False) -> None:
         """Cut a host's power; `silent`: its address swallows packets instead of refusing them."""
-        with self.clock.lock:
-            host, now_s = self.hosts[name], self.clock.now_s()
+        with self.clock.held() as now_s:
+            host = self.hosts[name]
             for task in self.tasks.active(host):
                 task.cut_off()
             host.up, host.silent, host.died_s = False, silent, now_s
@@ -226,7 +223,7 @@ class PveCluster:
 
     def host_returns(self, name: str) -> None:
         """Give a host its power again; guests with `onboot` start once it has quorum."""
-        with self.clock.lock:
+        with self.clock.held():
             host = self.hosts[name]
             host.up, host.up_since_s, host.members = True, self.clock.now_s(), frozenset({name})
             host.stale = deepcopy(self.files)
@@ -235,19 +232,19 @@ class PveCluster:
 
     def drop_link(self, name: str) -> None:
         """Let no packet through to a host, nor from it."""
-        with self.clock.lock:
+        with self.clock.held():
             self.hosts[name].link, self.hosts[name].group = False, self.hosts[name].number
             self._change(LEAVE_S)
 
     def restore_link(self, name: str) -> None:
         """Let packets through again."""
-        with self.clock.lock:
+        with self.clock.held():
             self.hosts[name].link, self.hosts[name].group = True, 0
             self._change(JOIN_S)
 
     def partition(self, names: Iterable[str]) -> None:
         """Cut the corosync traffic between these hosts and the others; the API is reached all the same."""
-        with self.clock.lock:
+        with self.clock.held():
             cut = [self.hosts[name] for name in names]
             for host in cut:
                 host.group = cut[0].number
@@ -255,33 +252,32 @@ class PveCluster:
 
     def cut_way(self, one: str, other: str) -> None:
         """Let no request of one host's API reach another's; clients and corosync have other ways."""
-        with self.clock.lock:
+        with self.clock.held():
             self.cut_ways.add(frozenset({one, other}))
 
     def lose_quorum(self) -> None:
         """Cut the corosync traffic between all hosts."""
-        with self.clock.lock:
+        with self.clock.held():
             for host in self.hosts.values():
                 host.group = host.number
             self._change(LEAVE_S)
 
     def heal(self) -> None:
         """Mend all partitions."""
-        with self.clock.lock:
+        with self.clock.held():
             for host in self.hosts.values():
                 host.group = 0
             self._change(JOIN_S)
 
     def set_daemon(self, name: str, daemon: str, state: Daemon) -> None:
         """Kill or freeze pveproxy, pvedaemon or pvestatd of a host, or start it again."""
-        with self.clock.lock:
-            self.clock.now_s()
+        with self.clock.held():
             setattr(self.hosts[name], daemon, state)
         self._tell_watchers()
 
     def set_corosync(self, name: str, state: Daemon) -> None:
         """Kill or freeze corosync of a host, or start it again. Others notice; it keeps what it knew."""
-        with self.clock.lock:
+        with self.clock.held():
             host = self.hosts[name]
             host.believed_until_s = self.clock.now_s() + BELIEVED_S
             host.stale = host.stale or (deepcopy(self.files) if state is not Daemon.OK else None)
@@ -290,8 +286,7 @@ class PveCluster:
 
     def set_pmxcfs(self, name: str, state: Pmxcfs) -> None:
         """Stop or freeze the cluster file system of a host, or start it again."""
-        with self.clock.lock:
-            self.clock.now_s()
+        with self.clock.held():
             self.hosts[name].pmxcfs = state
 
     # -- helpers ------------------------------------------------------------------------------------------
@@ -329,6 +324,6 @@ class PveCluster:
                 self.qm.start(conf.vmid)
 
     def _set_frozen(self, vmid: int, *, frozen: bool) -> None:
-        with self.clock.lock:
+        with self.clock.held():
             for kvm in self.kvms(vmid):
                 kvm.frozen = frozen

@@ -154,6 +154,11 @@ class Files:
     lrm: dict[str, dict[str, Any]] = field(default_factory=dict)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    def service(self, vmid: int) -> dict[str, Any] | None:
+        """Return what HA's manager writes of a guest; None: it is not under HA."""
+        found: dict[str, Any] | None = self.manager.get("service_status", {}).get(service_id(vmid))
+        return found
+
 
 @dataclass(slots=True, eq=False)
 class Host:
@@ -225,3 +230,8 @@ class Host:
 def service_id(vmid: int) -> str:
     """Return what HA calls a guest."""
     return f"vm:{vmid}"
+
+
+def vmid_of(sid: str) -> int:
+    """Return the guest that HA calls so."""
+    return int(sid.partition(":")[2])

@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.pve.clock import Clock
 from tests.support.pve.model import Host
 
+ROOT = "root@pam"
 LOCK_WAIT_S = 10.0
 _LOOK_S = 0.25
 _PATIENCE_S = 3600.0
@@ -178,7 +179,7 @@ class Tasks:
 
     def background(self, host: Host, steps: Steps) -> None:
         """Do something that is no task: nobody sees it, and its failure goes to a log that nobody reads."""
-        Task(self._clock, host, "", "", "root@pam", next(self._numbers), self._clock.unix_s()).begin(steps)
+        Task(self._clock, host, "", "", ROOT, next(self._numbers), self._clock.unix_s()).begin(steps)
 
     def find(self, upid: str) -> Task | None:
         """Return the task of a UPID."""
@@ -189,8 +190,8 @@ class Tasks:
         return [task for task in self.all if task.host is host and task.exitstatus is None]
 
 
-def flock(host: Host, vmid: int, patience_s: float = LOCK_WAIT_S) -> Steps:
-    """Take the lock of a guest's configuration file, or fail in the end; the taker gives it back."""
+def locked(host: Host, vmid: int, steps: Steps, patience_s: float = LOCK_WAIT_S) -> Steps:
+    """Do something under the lock of a guest's configuration file, or fail where it is not free in time."""
     waited_s = 0.0
     while vmid in host.flocks:
         if waited_s >= patience_s:
@@ -198,3 +199,12 @@ def flock(host: Host, vmid: int, patience_s: float = LOCK_WAIT_S) -> Steps:
         yield _LOOK_S
         waited_s += _LOOK_S
     host.flocks.add(vmid)
+    try:
+        yield from steps
+    finally:
+        host.flocks.discard(vmid)
+
+
+def nothing() -> Steps:
+    """What a task does whose work is told elsewhere."""
+    yield from ()

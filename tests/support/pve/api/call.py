@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.pve.access import Token
+from tests.support.pve.api.access import Token
 from tests.support.pve.model import Conf, Host
 from tests.support.pve.refused import Refused, bad_parameter
 

@@ -7,10 +7,10 @@ import ssl
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import LOOPBACK, Client
 from tests.support import wait_until
 from tests.support.pve import Daemon, Pmxcfs
-from tests.support.pve.api import PROXY_TIMEOUT_S
+from tests.support.pve.api.answers import PROXY_TIMEOUT_S
+from tests.support.pve.tests.client import LOOPBACK, Client
 
 TIMES_OUT_S = 0.3
 HUNG_UP = (ConnectionResetError, BrokenPipeError)

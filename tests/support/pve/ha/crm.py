@@ -13,8 +13,8 @@ import base64
 import random
 from typing import TYPE_CHECKING, Any
 
-from tests.support.pve.ha_agents import ROUND_S, Agents
-from tests.support.pve.model import Host, Pmxcfs
+from tests.support.pve.ha.lrm import ROUND_S, Agents
+from tests.support.pve.model import Host, Pmxcfs, vmid_of
 
 if TYPE_CHECKING:
     from tests.support.pve.cluster import PveCluster
@@ -140,7 +140,7 @@ class Manager:
             return
         load = [it["node"] for it in self._services.values()]
         new = min(able, key=load.count)
-        conf = self._pve.confs[int(sid.partition(":")[2])]
+        conf = self._pve.confs[vmid_of(sid)]
         conf.host, conf.lock = new, None
         self._enter(service, "started", node=new)
 
@@ -176,7 +176,7 @@ class Manager:
             self._enter(service, "error")
             return
         self._enter(service, "started")
-        self._pve.qm.migrate(int(sid.partition(":")[2]), others[0])
+        self._pve.qm.migrate(vmid_of(sid), others[0])
 
     def _enter(self, service: dict[str, Any], state: str, **more: Any) -> None:
         service.pop("running", None)

@@ -1,4 +1,4 @@
-"""What makes guests of guests, or of files: clone, restore, template, import.
+"""What makes guests of guests or files, and what ends them: clone, restore, template, import, destroy.
 
 Source: qemu-server's PVE/API2/Qemu.pm (clone_vm, create_vm, template), PVE/CLI/qm.pm (importovf) and
 PVE/QemuServer.pm (restore_update_config_line); pve-guest-common's AbstractConfig.pm, create_and_lock_config.
@@ -9,29 +9,27 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import uuid4
 
-from tests.support.pve.chores import Chores
 from tests.support.pve.model import Conf, Host
+from tests.support.pve.qm.processes import Processes
 from tests.support.pve.refused import Refused
-from tests.support.pve.tasks import Phase, Steps, Task, TaskFailed
-
-ROOT = "root@pam"
+from tests.support.pve.tasks import ROOT, Phase, Steps, Task, TaskFailed
 
 
-class Copies(Chores):
-    """The commands after which there is another guest, or what was one is none any more. See `Qm` for all."""
+class Copies(Processes):
+    """The commands after which there is another guest, or what was one is none any more."""
 
     def clone(
         self, vmid: int, newid: int, name: str = "", *, pool: str | None = None, by_hand: bool = False
     ) -> Task:
         """``qm clone``: another UUID; hookscript, tags and all the rest as they are, but the pool."""
-        with self._pve.clock.lock:
-            on, of = self._on(vmid, None), self._pve.confs[vmid]
+        with self._on(vmid) as on:
+            of = self._pve.confs[vmid]
             if newid in self._pve.confs:
                 raise Refused(500, f"unable to create VM {newid}: config file already exists")
             copy = self._copied(of, newid, name or f"Copy-of-VM-{of.name}", "clone")
             copy.uuid, copy.template, copy.pool = str(uuid4()), False, pool
             self._pve.admit(copy)
-            return self._task(on, "qmclone", vmid, ROOT, self._unlock_later(on, copy), by_hand=by_hand)
+            return self._tasks.start(on, "qmclone", vmid, ROOT, self._unlock_later(on, copy), by_hand=by_hand)
 
     def restore(
         self,
@@ -53,9 +51,8 @@ class Copies(Chores):
             unique: With another UUID.
             by_hand: Step by step.
         """
-        with self._pve.clock.lock:
-            of, there = self._pve.confs[vmid], self._pve.confs.get(newid)
-            on = self._on(newid if there else vmid, None)
+        of, there = self._pve.confs[vmid], self._pve.confs.get(newid)
+        with self._on(newid if there else vmid) as on:
             said = f"unable to restore VM {newid} -"
             if there is not None and not force:
                 raise Refused(500, f"{said} VM {newid} already exists on node '{there.host}'")
@@ -70,28 +67,37 @@ class Copies(Chores):
             else:
                 there.lock = "create"
             steps = self._restore(on, copy, said)
-            return self._task(on, "qmrestore", newid, ROOT, steps, by_hand=by_hand)
+            return self._tasks.start(on, "qmrestore", newid, ROOT, steps, by_hand=by_hand)
 
     def template(self, vmid: int) -> Task:
         """``qm template``: it never runs again."""
-        with self._pve.clock.lock:
-            on, conf = self._on(vmid, None), self._pve.confs[vmid]
+        with self._on(vmid) as on:
+            conf = self._pve.confs[vmid]
             if conf.lock is not None:
                 raise Refused(500, f"VM is locked ({conf.lock})")
             if conf.snapshots:
                 raise Refused(500, "unable to create template, because VM contains snapshots")
             if on.kvm(vmid) is not None:
                 raise Refused(500, "you can't convert a VM to template if VM is running")
-            return self._task(on, "qmtemplate", vmid, ROOT, self._make_template(on, vmid))
+            return self._tasks.start(on, "qmtemplate", vmid, ROOT, self._make_template(on, vmid))
 
     def import_ovf(self, vmid: int, name: str, host: str) -> Conf:
         """``qm importovf``: no task; a UUID of its own, and nothing else that the exported guest had."""
-        with self._pve.clock.lock:
+        with self._pve.clock.held():
             if vmid in self._pve.confs:
                 raise Refused(500, f"VM {vmid} already exists on node '{self._pve.confs[vmid].host}'")
             made = Conf(vmid, name, host, str(uuid4()), str(uuid4()))
             self._pve.admit(made)
             return made
+
+    def destroy(self, vmid: int) -> Task:
+        """``qm destroy``."""
+        with self._on(vmid) as on:
+            if on.kvm(vmid) is not None:
+                raise Refused(500, f"VM {vmid} is running - destroy failed")
+            return self._tasks.start(on, "qmdestroy", vmid, ROOT, self._destroy(on, vmid))
+
+    # -- what the tasks do --------------------------------------------------------------------------------
 
     def _restore(self, host: Host, copy: Conf, said: str) -> Steps:
         there = self._pve.confs[copy.vmid]
@@ -103,14 +109,22 @@ class Copies(Chores):
         self._pve.admit(copy)
 
     def _make_template(self, host: Host, vmid: int) -> Steps:
-        conf = self._to_edit(host, vmid)
+        conf = self._conf_to_edit(host, vmid)
         conf.template = True
         yield 1.0
 
     def _unlock_later(self, host: Host, copy: Conf) -> Steps:
-        self._to_edit(host, copy.vmid)
+        self._conf_to_edit(host, copy.vmid)
         yield Phase("copying", 5.0)
         copy.lock = None
+
+    def _destroy(self, host: Host, vmid: int) -> Steps:
+        conf = self._conf_to_edit(host, vmid)
+        yield 0.5
+        if host.kvm(vmid) is not None:
+            raise TaskFailed(f"VM {vmid} is running - destroy failed")
+        self._pve.confs.pop(conf.vmid)
+        self._pve.ha.forget(vmid)
 
     def _copied(self, of: Conf, newid: int, name: str, lock: str) -> Conf:
         return replace(

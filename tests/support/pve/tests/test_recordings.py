@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
-from tests.hypervisors.proxmox_standin.situations import build, find
 from tests.support.pve import PveServers
-from tests.support.pve.data import recordings, usual_recordings
+from tests.support.pve.recordings import recordings, usual_recordings
+from tests.support.pve.tests.client import Client
+from tests.support.pve.tests.situations import build, find
 
 FOLDER = recordings()
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

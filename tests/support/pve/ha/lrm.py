@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.support.pve.model import Host, Pmxcfs
+from tests.support.pve.model import Host, Pmxcfs, vmid_of
 
 if TYPE_CHECKING:
     from tests.support.pve.cluster import PveCluster
@@ -83,7 +83,7 @@ class Agents:
             self.locks_s.pop(host.name, None)
 
     def _carry_out(self, host: Host, sid: str, service: dict[str, Any]) -> None:
-        vmid = int(sid.partition(":")[2])
+        vmid = vmid_of(sid)
         running = self._runs(host, vmid)
         if service["state"] == "started" and not running:
             self._pve.qm.start(vmid, host.name, by_ha=True)
@@ -98,7 +98,7 @@ class Agents:
         if not self._pve.quorate(host) or sid not in self._pve.files.resources:
             return
         exit_code = 0
-        if state == "started" and not self._runs(host, int(sid.partition(":")[2])):
+        if state == "started" and not self._runs(host, vmid_of(sid)):
             self._failed_starts[sid] = self._failed_starts.get(sid, 0) + 1
             if self._failed_starts[sid] <= self._pve.files.resources[sid]["max_restart"]:
                 return

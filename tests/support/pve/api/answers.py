@@ -14,8 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.support.pve import commands, ha_replies, replies, task_replies
-from tests.support.pve.call import Call
+from tests.support.pve.api import (
+    cluster as replies,
+)
+from tests.support.pve.api import (
+    ha as ha_replies,
+)
+from tests.support.pve.api import (
+    power as commands,
+)
+from tests.support.pve.api import (
+    tasks as task_replies,
+)
+from tests.support.pve.api.call import Call
 from tests.support.pve.model import Daemon, Host, Pmxcfs
 from tests.support.pve.refused import BAD_PARAMETER, Refused
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
 from tests.support.pve import Daemon, Pmxcfs, PveCluster
+from tests.support.pve.tests.client import Client
 
 MISSING = "Configuration file 'nodes/{}/qemu-server/{}.conf' does not exist"
 

@@ -14,26 +14,23 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.support.pve.copies import Copies
-from tests.support.pve.model import Conf, Host, Kvm, service_id
-from tests.support.pve.refused import BAD_PARAMETER, Refused
-from tests.support.pve.tasks import Aborted, Phase, Steps, Task, TaskFailed
+from tests.support.pve.model import Conf, Host, Kvm
+from tests.support.pve.qm.processes import Processes
+from tests.support.pve.refused import bad_parameter
+from tests.support.pve.tasks import ROOT, Aborted, Phase, Steps, Task, TaskFailed, nothing
 
 if TYPE_CHECKING:
     from tests.support.pve.cluster import PveCluster
 
-ROOT = "root@pam"
 
-
-class Qm(Copies):
-    """All that an operator can do with guests from a shell."""
+class Migrations(Processes):
+    """Into another host, and into another cluster."""
 
     def migrate(self, vmid: int, target: str, *, by_hand: bool = False) -> Task:
         """``qm migrate``: live where it runs, offline where it is stopped."""
-        with self._pve.clock.lock:
-            on = self._on(vmid, None)
+        with self._on(vmid) as on:
             steps = self._migrate(on, self._pve.hosts[target], vmid)
-            return self._task(on, "qmigrate", vmid, ROOT, steps, by_hand=by_hand)
+            return self._tasks.start(on, "qmigrate", vmid, ROOT, steps, by_hand=by_hand)
 
     def remote_migrate(
         self,
@@ -53,16 +50,14 @@ class Qm(Copies):
             delete: Destroy what is left here, in the same task.
             by_hand: Step by step.
         """
-        with self._pve.clock.lock:
-            on = self._on(vmid, None)
+        with self._on(vmid) as on:
             if self._pve.ha.managed(vmid):
-                reason = {"vmid": "cannot remote-migrate VM that is configured for HA"}
-                raise Refused(400, BAD_PARAMETER, reason)
+                bad_parameter("vmid", "cannot remote-migrate VM that is configured for HA")
             steps = self._migrate_away(on, vmid, to, node, delete=delete)
-            return self._task(on, "qmigrate", vmid, ROOT, steps, by_hand=by_hand)
+            return self._tasks.start(on, "qmigrate", vmid, ROOT, steps, by_hand=by_hand)
 
     def _migrate(self, source: Host, target: Host, vmid: int) -> Steps:
-        conf, kvm = self._to_edit(source, vmid), source.kvm(vmid)
+        conf, kvm = self._conf_to_edit(source, vmid), source.kvm(vmid)
         if conf.hookscript and target.lacks_hook and kvm is not None:
             raise TaskFailed("migration aborted")
         conf.lock = "migrate"
@@ -88,7 +83,7 @@ class Qm(Copies):
         try:
             yield Phase("locked", 1.0)
             copy = self.launch(target, conf.vmid, kvm.memory, "inmigrate")
-            self._task(target, "qmstart", conf.vmid, ROOT, _nothing())
+            self._tasks.start(target, "qmstart", conf.vmid, ROOT, nothing())
             yield Phase("copying", 3.0)
             kvm.qmp = "finish-migrate"
             yield Phase("switching", 0.1)
@@ -98,7 +93,7 @@ class Qm(Copies):
         except Aborted:
             if copy is not None:
                 self.end(copy)
-                self._task(target, "qmstop", conf.vmid, ROOT, _nothing())
+                self._tasks.start(target, "qmstop", conf.vmid, ROOT, nothing())
             conf.lock, kvm.qmp = None, "running"
             self._tell_ha(conf.vmid, kvm.host, "started")
             raise TaskFailed("migration problems") from None
@@ -107,7 +102,7 @@ class Qm(Copies):
     def _migrate_away(
         self, source: Host, vmid: int, to: PveCluster | None, node: str, *, delete: bool
     ) -> Steps:
-        conf, kvm = self._to_edit(source, vmid), source.kvm(vmid)
+        conf, kvm = self._conf_to_edit(source, vmid), source.kvm(vmid)
         yield from self._tunnel(vmid, node)
         conf.lock = "migrate"
         yield f"{self._dated()} starting migration of VM {vmid} to node '{node}' (198.51.100.7)"
@@ -139,7 +134,7 @@ class Qm(Copies):
             return
         to.admit(replace(conf, host=node, lock=None, pool=None, snapshots={}))
         there = to.hosts[node]
-        to.tasks.start(there, "qmtunnel", conf.vmid, f"{ROOT}!move", _nothing())
+        to.tasks.start(there, "qmtunnel", conf.vmid, f"{ROOT}!move", nothing())
         if memory is not None:
             to.qm.launch(there, conf.vmid, memory)
 
@@ -147,7 +142,7 @@ class Qm(Copies):
         return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self._pve.clock.unix_s()))
 
     def _tell_ha(self, vmid: int, target: str, state: str) -> None:
-        service = self._pve.files.manager.get("service_status", {}).get(service_id(vmid))
+        service = self._pve.files.service(vmid)
         if service is None:
             return
         service["state"] = state
@@ -156,8 +151,3 @@ class Qm(Copies):
         else:
             service["node"] = target
             service.pop("target", None)
-
-
-def _nothing() -> Steps:
-    """What a task does whose work is told elsewhere."""
-    yield from ()

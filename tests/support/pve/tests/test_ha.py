@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
-from tests.support.pve.data import recordings
+from tests.support.pve.recordings import recordings
+from tests.support.pve.tests.client import Client
 
 
 @pytest.fixture

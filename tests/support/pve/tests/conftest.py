@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
 from tests.support.pve import PveCluster, PveServers
+from tests.support.pve.tests.client import Client
 
 Serve = Callable[..., PveServers]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.pve.call import Call
+from tests.support.pve.api.call import Call
 from tests.support.pve.refused import bad_parameter
 from tests.support.pve.tasks import Task
 

@@ -19,10 +19,10 @@ from types import TracebackType
 from typing import Self
 
 from tests.controlplane.certificates import Authority, KeyPair
-from tests.support.pve.api import Api, Reply, Request
+from tests.support.pve.api.answers import Api, Reply, Request
 from tests.support.pve.cluster import PveCluster
+from tests.support.pve.https.connection import Talk
 from tests.support.pve.model import Host
-from tests.support.pve.wire import Talk
 
 LOOPBACK = "127.0.0.1"
 _TLS_HANDSHAKE = b"\x16"

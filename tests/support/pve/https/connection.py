@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.support.pve.api import Reply, Request, Silence
+from tests.support.pve.api.answers import Reply, Request, Silence
 from tests.support.pve.model import Pmxcfs
 
 if TYPE_CHECKING:
-    from tests.support.pve.server import Door
+    from tests.support.pve.https.server import Door
 
 PREFIX = "/api2/json"
 _LOOK_S = 0.02

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.pve.call import Call
+from tests.support.pve.api.call import Call
+from tests.support.pve.qm.processes import SHUTDOWN_S
 from tests.support.pve.refused import Refused, bad_parameter
-from tests.support.pve.steps import SHUTDOWN_S
 
 Json = Any
 ROOT_ONLY = ("skiplock", "keepActive", "migratedfrom")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.pve.call import Call
+from tests.support.pve.api.call import Call
 from tests.support.pve.model import Conf, Host, Pmxcfs, service_id
+from tests.support.pve.pvestatd import HOST_MEMORY
 from tests.support.pve.refused import BAD_PARAMETER, Refused, bad_parameter
-from tests.support.pve.stats import HOST_MEMORY
 
 Json = Any
 _QMP_GIVES_UP_S = 3.0

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
 from tests.support.pve import PveCluster, PveServers
-from tests.support.pve.api import ROUTES, Route
-from tests.support.pve.data import api_schema
+from tests.support.pve.api.answers import ROUTES, Route
+from tests.support.pve.recordings import api_schema
+from tests.support.pve.tests.client import Client
 
 FILE = api_schema()
 SCHEMA: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}

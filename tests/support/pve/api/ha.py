@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tests.support.pve.call import Call
+from tests.support.pve.api.call import Call
 from tests.support.pve.clock import EPOCH_S
 from tests.support.pve.refused import bad_parameter
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.hypervisors.proxmox_standin.client import Client
 from tests.support.pve import PveCluster, Refused
 from tests.support.pve.tasks import LOCK_WAIT_S
+from tests.support.pve.tests.client import Client
 
 
 @pytest.fixture

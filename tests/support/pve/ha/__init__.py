@@ -1,15 +1,15 @@
 """The HA stack as an operator has it: what is under HA, what is asked of it, whether it is armed.
 
 A manager (CRM) on one host and an agent (LRM) on each act in rounds of ten seconds, so that nothing is done
-when it is asked for; see `ha_manager` and `ha_agents`.
+when it is asked for; see `crm` and `lrm`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.support.pve.ha_agents import Agents
-from tests.support.pve.ha_manager import Manager, Uids
+from tests.support.pve.ha.crm import Manager, Uids
+from tests.support.pve.ha.lrm import Agents
 from tests.support.pve.model import Host, service_id
 from tests.support.pve.tasks import Steps, TaskFailed
 
@@ -53,8 +53,7 @@ class Ha:
 
     def add(self, vmid: int, state: str = "started", **options: Any) -> None:
         """``ha-manager add``; returns when HA has settled around what the guest does now."""
-        with self._pve.clock.lock:
-            self._pve.clock.now_s()
+        with self._pve.clock.held():
             files, conf, sid = self._pve.files, self._pve.confs[vmid], service_id(vmid)
             self._manager.begin()
             defaults = {"state": state, "max_restart": 1, "max_relocate": 1, "failback": 1}
@@ -67,12 +66,12 @@ class Ha:
 
     def remove(self, vmid: int) -> None:
         """``ha-manager remove``."""
-        with self._pve.clock.lock:
+        with self._pve.clock.held():
             self.forget(vmid)
 
     def set_service(self, vmid: int, **fields: Any) -> None:
         """Set fields of a service in manager_status: ``state="error"``, say."""
-        with self._pve.clock.lock:
+        with self._pve.clock.held():
             self._pve.files.manager["service_status"][service_id(vmid)].update(fields)
 
     def disarm(self) -> None:
