@@ -16,6 +16,9 @@ from tests.support.pve import PveServers
 LOOPBACK = "127.0.0.1"
 FORM = "application/x-www-form-urlencoded"
 
+Seen = tuple[str, str, str | None]
+"""Status, qmpstatus and lock of a guest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -91,6 +94,15 @@ class Client:
         """Return status/current of a guest."""
         data: dict[str, Any] = self.get(f"/nodes/{host or self.host}/qemu/{vmid}/status/current")
         return data
+
+    def seen(self, vmid: int) -> Seen | None:
+        """Return what its host says of a guest; None: it is not there."""
+        answer = self("GET", f"/nodes/{self.host}/qemu/{vmid}/status/current")
+        if answer.status == 500:
+            file = f"nodes/{self.host}/qemu-server/{vmid}.conf"
+            assert answer.reason == f"Configuration file '{file}' does not exist"
+            return None
+        return answer.data["status"], answer.data["qmpstatus"], answer.data.get("lock")
 
     def row(self, vmid: int) -> dict[str, Any]:
         """Return the row of a guest in cluster/resources."""

@@ -22,13 +22,19 @@ def pve() -> PveCluster:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Serves a cluster until the test is over; options go to `PveServers`."""
+    """Serves a cluster until the test is over."""
     with ExitStack() as ending:
 
-        def start(pve: PveCluster, **options: float) -> PveServers:
-            return ending.enter_context(PveServers(pve, tmp_path, **options))
+        def start(pve: PveCluster, keep_alive_s: float = 5.0) -> PveServers:
+            return ending.enter_context(PveServers(pve, tmp_path, keep_alive_s=keep_alive_s))
 
         yield start
+
+
+@pytest.fixture
+def vmid(pve: PveCluster) -> int:
+    """A running guest on pve1."""
+    return pve.add_guest("k8s-1").vmid
 
 
 @pytest.fixture

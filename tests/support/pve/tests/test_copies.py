@@ -1,23 +1,14 @@
-"""What makes guests of guests, or of files, and what migrations leave in logs, as qemu-server does it."""
+"""What makes guests of guests, or of files, and what ends them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.pve import PveCluster, Refused
+from tests.support.pve.tests.client import Client
 
 
-@pytest.fixture
-def vmid(pve):
-    """A running guest on pve1."""
-    return pve.add_guest("k8s-1").vmid
-
-
-def kinds(pve, host):
-    return [task.kind for task in pve.tasks.all if task.host.name == host]
-
-
-def test_a_clone_leaves_pool_template_and_uuid_behind_and_takes_the_rest(pve, vmid):
+def test_a_clone_leaves_pool_template_and_uuid_behind_and_takes_the_rest(pve: PveCluster, vmid: int) -> None:
     conf = pve.confs[vmid]
     conf.tags, conf.pool, conf.startup = ("fencer",), "k8s", "order=2"
     assert pve.qm.clone(vmid, 900).finish() == "OK"
@@ -32,7 +23,7 @@ def test_a_clone_leaves_pool_template_and_uuid_behind_and_takes_the_rest(pve, vm
         pve.qm.clone(vmid, 900)
 
 
-def test_a_restore_takes_another_number_or_by_force_one_that_does_not_run(pve, vmid):
+def test_a_restore_takes_another_number_or_by_force_one_that_does_not_run(pve: PveCluster, vmid: int) -> None:
     with pytest.raises(Refused, match=rf"unable to restore VM {vmid} - VM {vmid} already exists on node"):
         pve.qm.restore(vmid, vmid)
     assert pve.qm.restore(vmid, vmid, force=True).finish() == f"unable to restore VM {vmid} - vm is running"
@@ -46,14 +37,16 @@ def test_a_restore_takes_another_number_or_by_force_one_that_does_not_run(pve, v
     assert pve.confs[vmid].lock is None
 
 
-def test_only_a_unique_restore_has_another_uuid(pve, vmid):
+def test_only_a_unique_restore_has_another_uuid(pve: PveCluster, vmid: int) -> None:
     uuid = pve.confs[vmid].uuid
     pve.qm.restore(vmid, 900).finish()
     pve.qm.restore(vmid, 901, unique=True).finish()
     assert (pve.confs[900].uuid, pve.confs[901].uuid != uuid) == (uuid, True)
 
 
-def test_a_template_is_made_of_a_stopped_guest_without_snapshots_and_never_starts(pve, ask, vmid):
+def test_a_template_is_made_of_a_stopped_guest_without_snapshots_and_never_starts(
+    pve: PveCluster, ask: Client, vmid: int
+) -> None:
     with pytest.raises(Refused, match="if VM is running"):
         pve.qm.template(vmid)
     pve.crash(vmid)
@@ -66,48 +59,39 @@ def test_a_template_is_made_of_a_stopped_guest_without_snapshots_and_never_start
     assert "template" in pve.qm.start(vmid).finish()
 
 
-def test_an_import_leaves_no_task(pve, vmid):
+def test_an_import_leaves_no_task(pve: PveCluster, vmid: int) -> None:
     made = pve.qm.import_ovf(900, "web", "pve2")
-    assert (made.uuid != pve.confs[vmid].uuid, made.tags, kinds(pve, "pve2")) == (True, (), [])
+    assert (made.uuid != pve.confs[vmid].uuid, made.tags, pve.tasks.all) == (True, (), [])
     with pytest.raises(Refused, match="already exists"):
         pve.qm.import_ovf(900, "web", "pve2")
 
 
-def test_a_live_migration_starts_a_task_on_its_target_and_one_that_fails_stops_it_there(pve, vmid):
-    pve.qm.migrate(vmid, "pve2").finish()
-    assert (kinds(pve, "pve1"), kinds(pve, "pve2")) == (["qmigrate"], ["qmstart"])
-    task = pve.qm.migrate(vmid, "pve3", by_hand=True)
+def test_a_clone_has_its_own_uuid_and_the_same_hook(pve: PveCluster, ask: Client, vmid: int) -> None:
+    pve.confs[vmid].hookscript = "local:snippets/hook"
+    task = pve.qm.clone(vmid, 900, by_hand=True)
+    assert ask.seen(900) == ("stopped", "stopped", "clone")
     task.step()
-    task.abort()
-    assert kinds(pve, "pve3") == ["qmstart", "qmstop"]
+    old, new = (ask.get(f"/nodes/pve1/qemu/{it}/config") for it in (vmid, 900))
+    assert old["smbios1"] != new["smbios1"]
+    assert old["hookscript"] == new["hookscript"]
+    assert "lock" not in new
 
 
-def test_an_offline_migration_starts_nothing(pve, vmid):
+def test_a_restored_copy_has_the_same_uuid(pve: PveCluster, ask: Client, vmid: int) -> None:
+    pve.qm.restore(vmid, 900).finish()
+    old, new = (ask.get(f"/nodes/pve1/qemu/{it}/config") for it in (vmid, 900))
+    assert old["smbios1"] == new["smbios1"]
+    assert old["vmgenid"] != new["vmgenid"]
+
+
+def test_a_destroyed_guest_leaves_a_task_and_its_number_can_be_used_again(
+    pve: PveCluster, ask: Client, vmid: int
+) -> None:
+    assert ask("GET", f"/cluster/nextid?vmid={vmid}").status == 400
     pve.crash(vmid)
-    pve.qm.migrate(vmid, "pve2").finish()
-    assert kinds(pve, "pve2") == []
-
-
-def test_a_migration_into_another_cluster_says_so_before_it_names_a_host_and_leaves_a_tunnel_there(
-    pve, ask, vmid
-):
-    other = PveCluster("barn", clock=pve.clock)
-    memory = pve.memory_of(vmid)
-    task = pve.qm.remote_migrate(vmid, to=other, node="pve2")
-    assert task.finish() == "OK"
-    lines = [line["t"] for line in ask.get(f"/nodes/pve1/tasks/{task.upid}/log")]
-    assert "remote: started tunnel worker 'UPID:pve2:" in lines[0]
-    assert any(f"starting migration of VM {vmid} to node 'pve2'" in line for line in lines[5:])
-    assert (other.memory_of(vmid), other.confs[vmid].uuid) == (memory, pve.confs[vmid].uuid)
-    assert (pve.confs[vmid].lock, other.confs[vmid].lock, kinds(other, "pve2")) == (
-        "migrate",
-        None,
-        ["qmtunnel"],
-    )
-
-
-def test_what_ha_manages_goes_to_no_other_cluster(pve, vmid):
-    pve.ha.add(vmid)
-    with pytest.raises(Refused) as refused:
-        pve.qm.remote_migrate(vmid)
-    assert refused.value.errors == {"vmid": "cannot remote-migrate VM that is configured for HA"}
+    assert pve.qm.destroy(vmid).finish() == "OK"
+    assert ask.get("/cluster/nextid", vmid=vmid) == str(vmid)
+    assert ask.seen(vmid) is None
+    assert [row["type"] for row in ask.get("/nodes/pve1/tasks", vmid=vmid)] == ["qmdestroy"]
+    again = pve.add_guest("another", vmid=vmid)
+    assert again.uuid in ask.get(f"/nodes/pve1/qemu/{vmid}/config")["smbios1"]

@@ -1,27 +1,33 @@
 """HA: stops that are only queued, hosts that are fenced, and acknowledgements that prove nothing."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
 
+from tests.support.pve import PveCluster, PveServers
 from tests.support.pve.recordings import recordings
 from tests.support.pve.tests.client import Client
 
+States = tuple[str, str, str]
+"""Of a host, and of a guest with its host, as the manager has them."""
+
 
 @pytest.fixture
-def vmid(pve):
+def vmid(pve: PveCluster) -> int:
     """An HA-managed guest that runs on pve3."""
     return pve.add_guest("k8s-1", "pve3", ha="started").vmid
 
 
-def states(ask, vmid, host="pve3"):
+def states(ask: Client, vmid: int, host: str = "pve3") -> States:
     """Return what the manager says of the host and of the guest: state and host."""
     manager = ask.get("/cluster/ha/status/manager_status")["manager_status"]
     service = manager["service_status"][f"vm:{vmid}"]
     return manager["node_status"][host], service["state"], service["node"]
 
 
-def changes(pve, ask, vmid, seconds):
+def changes(pve: PveCluster, ask: Client, vmid: int, seconds: int) -> list[tuple[int, States]]:
     """Let time pass; return each change of `states` with the second at which it was seen."""
     found = [(0, states(ask, vmid))]
     for second in range(1, seconds + 1):
@@ -32,7 +38,7 @@ def changes(pve, ask, vmid, seconds):
     return found
 
 
-def test_a_stop_is_queued_and_says_ok_at_once(pve, ask, vmid):
+def test_a_stop_is_queued_and_says_ok_at_once(pve: PveCluster, ask: Client, vmid: int) -> None:
     upid = ask.post(f"/nodes/pve3/qemu/{vmid}/status/stop")
     pve.clock.advance(1)
     assert upid.split(":")[5] == "hastop"
@@ -45,7 +51,7 @@ def test_a_stop_is_queued_and_says_ok_at_once(pve, ask, vmid):
     assert [row["type"] for row in ask.get("/nodes/pve3/tasks", vmid=vmid)] == ["qmstop", "hastop"]
 
 
-def test_a_start_is_queued_and_undoes_the_lasting_stop(pve, ask, vmid):
+def test_a_start_is_queued_and_undoes_the_lasting_stop(pve: PveCluster, ask: Client, vmid: int) -> None:
     pve.qm.stop(vmid)
     pve.clock.advance(30)
     assert pve.qm.start(vmid).kind == "hastart"
@@ -54,7 +60,7 @@ def test_a_start_is_queued_and_undoes_the_lasting_stop(pve, ask, vmid):
     assert ask.service(vmid)["state"] == "started"
 
 
-def test_a_crashed_guest_is_started_again_by_itself(pve, ask, vmid):
+def test_a_crashed_guest_is_started_again_by_itself(pve: PveCluster, ask: Client, vmid: int) -> None:
     memory = pve.memory_of(vmid)
     pve.crash(vmid)
     assert ask.status(vmid, "pve3")["status"] == "stopped"
@@ -62,7 +68,7 @@ def test_a_crashed_guest_is_started_again_by_itself(pve, ask, vmid):
     assert pve.memory_of(vmid) not in {None, memory}
 
 
-def test_a_dead_host_is_fenced_and_its_guest_recovered(pve, ask, vmid):
+def test_a_dead_host_is_fenced_and_its_guest_recovered(pve: PveCluster, ask: Client, vmid: int) -> None:
     pve.host_dies("pve3")
     seen = changes(pve, ask, vmid, 160)
     assert [state for _, state in seen] == [
@@ -77,11 +83,11 @@ def test_a_dead_host_is_fenced_and_its_guest_recovered(pve, ask, vmid):
     assert ask.row(vmid)["node"] == "pve1"
 
 
-def test_a_dead_host_was_recorded_with_the_same_states(pve, ask, vmid):
+def test_a_dead_host_was_recorded_with_the_same_states(pve: PveCluster, ask: Client, vmid: int) -> None:
     file = recordings() / "08-dead-node-pve3.json"
     if not file.exists():
         pytest.skip(f"no recordings of the real API in {file.parent}")
-    recorded = []
+    recorded: list[tuple[float, States]] = []
     for row in json.loads(file.read_text())["series"]:
         manager = row["ha_manager"]["manager_status"]
         service = manager["service_status"]["vm:206"]
@@ -95,13 +101,15 @@ def test_a_dead_host_was_recorded_with_the_same_states(pve, ask, vmid):
         assert our_s == pytest.approx(their_s, abs=12)
 
 
-def test_recovery_can_be_made_visible(pve, ask, vmid):
+def test_recovery_can_be_made_visible(pve: PveCluster, ask: Client, vmid: int) -> None:
     pve.ha.linger_in_recovery = True
     pve.host_dies("pve3")
     assert ("unknown", "recovery", "pve3") in [state for _, state in changes(pve, ask, vmid, 160)]
 
 
-def test_an_agent_that_loses_quorum_is_reset_with_its_host_before_the_guest_starts_elsewhere(pve, ask, vmid):
+def test_an_agent_that_loses_quorum_is_reset_with_its_host_before_the_guest_starts_elsewhere(
+    pve: PveCluster, ask: Client, vmid: int
+) -> None:
     pve.partition({"pve3"})
     pve.clock.advance(100)
     assert not pve.hosts["pve3"].up
@@ -110,7 +118,7 @@ def test_an_agent_that_loses_quorum_is_reset_with_its_host_before_the_guest_star
     assert [kvm.host for kvm in pve.kvms(vmid)] == ["pve1"]
 
 
-def test_without_watchdogs_there_are_two(pve, vmid):
+def test_without_watchdogs_there_are_two(pve: PveCluster, vmid: int) -> None:
     """What HA rests on: with this broken the same guest runs twice."""
     pve.ha.watchdogs = False
     pve.partition({"pve3"})
@@ -118,7 +126,9 @@ def test_without_watchdogs_there_are_two(pve, vmid):
     assert [kvm.host for kvm in pve.kvms(vmid)] == ["pve1", "pve3"]
 
 
-def test_an_acknowledged_host_may_live_where_its_agent_was_idle(pve, ask, vmid):
+def test_an_acknowledged_host_may_live_where_its_agent_was_idle(
+    pve: PveCluster, ask: Client, vmid: int
+) -> None:
     """A service in error needs no lock: later its fencing is acknowledged at once, and the guest runs on."""
     other = pve.add_guest("k8s-2", "pve2", ha="started").vmid
     pve.ha.set_service(other, state="error")
@@ -131,7 +141,7 @@ def test_an_acknowledged_host_may_live_where_its_agent_was_idle(pve, ask, vmid):
     assert "pve2" in [kvm.host for kvm in pve.kvms(other)]
 
 
-def test_a_guest_that_starts_nowhere_ends_in_error(pve, ask, vmid):
+def test_a_guest_that_starts_nowhere_ends_in_error(pve: PveCluster, ask: Client, vmid: int) -> None:
     """Its hook is missing on the hosts that are left: two tries on one, two on the other."""
     pve.confs[vmid].hookscript = "local:snippets/hook"
     pve.hosts["pve1"].lacks_hook = pve.hosts["pve2"].lacks_hook = True
@@ -152,7 +162,7 @@ def test_a_guest_that_starts_nowhere_ends_in_error(pve, ask, vmid):
     ]
 
 
-def test_guests_that_ha_does_not_manage_stay_where_they_died(pve, ask, vmid):
+def test_guests_that_ha_does_not_manage_stay_where_they_died(pve: PveCluster, ask: Client, vmid: int) -> None:
     plain = pve.add_guest("plain", "pve3").vmid
     pve.host_dies("pve3")
     pve.clock.advance(200)
@@ -160,7 +170,7 @@ def test_guests_that_ha_does_not_manage_stay_where_they_died(pve, ask, vmid):
     assert pve.kvms(plain) == []
 
 
-def test_rows_for_people_tell_the_same(pve, ask, vmid):
+def test_rows_for_people_tell_the_same(pve: PveCluster, ask: Client, vmid: int) -> None:
     rows = {row["id"]: row for row in ask.get("/cluster/ha/status/current")}
     assert rows["fencing"]["armed-state"] == "armed"
     assert rows["lrm:pve3"]["status"].startswith("pve3 (active, watchdog active, ")
@@ -172,14 +182,16 @@ def test_rows_for_people_tell_the_same(pve, ask, vmid):
     assert rows["lrm:pve3"]["status"].startswith("pve3 (old timestamp - dead?, watchdog standby, ")
 
 
-def test_disarmed_means_disarmed(pve, ask, vmid):
+def test_disarmed_means_disarmed(pve: PveCluster, ask: Client, vmid: int) -> None:
     pve.ha.disarm()
     assert ask.get("/cluster/ha/status/manager_status")["manager_status"]["disarm"]["state"] == "disarmed"
     [row] = [row for row in ask.get("/cluster/ha/status/current") if row["type"] == "fencing"]
     assert row["armed-state"] == "disarmed"
 
 
-def test_the_manager_moves_to_another_host_when_its_own_dies(pve, api, vmid):
+def test_the_manager_moves_to_another_host_when_its_own_dies(
+    pve: PveCluster, api: PveServers, vmid: int
+) -> None:
     pve.host_dies("pve1")
     with Client(api, "pve2") as ask:
         pve.clock.advance(60)
@@ -188,7 +200,7 @@ def test_the_manager_moves_to_another_host_when_its_own_dies(pve, api, vmid):
         assert ask.get("/cluster/ha/status/manager_status")["manager_status"]["master_node"] == "pve2"
 
 
-def test_the_minority_sees_old_news_and_says_so(pve, api, vmid):
+def test_the_minority_sees_old_news_and_says_so(pve: PveCluster, api: PveServers, vmid: int) -> None:
     pve.partition({"pve1"})
     pve.clock.advance(40)
     with Client(api, "pve1") as ask:
@@ -198,7 +210,7 @@ def test_the_minority_sees_old_news_and_says_so(pve, api, vmid):
         assert "old timestamp - dead?" in rows["lrm:pve3"]["status"]
 
 
-def test_a_managed_guest_can_migrate(pve, ask, vmid):
+def test_a_managed_guest_can_migrate(pve: PveCluster, ask: Client, vmid: int) -> None:
     task = pve.qm.migrate(vmid, "pve2", by_hand=True)
     assert ask.service(vmid)["state"] == "migrate"
     while task.step() is not None:
@@ -206,7 +218,7 @@ def test_a_managed_guest_can_migrate(pve, ask, vmid):
     assert states(ask, vmid)[1:] == ("started", "pve2")
 
 
-def test_a_managed_guest_cannot_be_hibernated(pve, ask, vmid):
+def test_a_managed_guest_cannot_be_hibernated(pve: PveCluster, ask: Client, vmid: int) -> None:
     pve.access.grant(pve.token, "/", {"VM.PowerMgmt", "VM.Config.Disk"})
     answer = ask("POST", f"/nodes/pve3/qemu/{vmid}/status/suspend", "todisk=1")
     assert answer.reason == "Cannot suspend HA managed VM to disk"

@@ -1,5 +1,10 @@
 """When the stand-in runs a guest's hookscript: the table of facts about Proxmox's own, row by row."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from tests.support import wait_until
@@ -10,7 +15,7 @@ START = ["pre-start", "post-start"]
 
 
 @pytest.fixture
-def home(tmp_path):
+def home(tmp_path: Path) -> PveCluster:
     """A cluster of which time flows, and whose guests have a script."""
     script = tmp_path / "hook"
     script.write_text('#!/bin/sh\n[ "$FAIL" != "$2" ]\n')
@@ -21,11 +26,11 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def vmid(home):
+def vmid(home: PveCluster) -> int:
     return home.add_guest("k8s-1", hookscript="local:snippets/hook").vmid
 
 
-def ends(pve, vmid, phases):
+def ends(pve: PveCluster, vmid: int, phases: list[str]) -> None:
     wait_until(lambda: pve.clock.now_s() and pve.hooks.phases(vmid) == phases, f"{phases}", timeout_s=30)
 
 
@@ -43,12 +48,14 @@ def ends(pve, vmid, phases):
     ],
     ids=["stop", "shutdown", "crash", "reboot", "hibernate", "backup", "reset-pause-resume", "host-death"],
 )
-def test_which_phases_an_event_runs(home, vmid, event, phases):
+def test_which_phases_an_event_runs(
+    home: PveCluster, vmid: int, event: Callable[[PveCluster, int], object], phases: list[str]
+) -> None:
     event(home, vmid)
     ends(home, vmid, phases)
 
 
-def test_post_stop_is_run_once_for_a_process(home, vmid):
+def test_post_stop_is_run_once_for_a_process(home: PveCluster, vmid: int) -> None:
     """Whoever cleans up first: the task that stopped it, not the cleaner that comes later."""
     home.qm.stop(vmid)
     ends(home, vmid, STOP)
@@ -56,7 +63,9 @@ def test_post_stop_is_run_once_for_a_process(home, vmid):
     ends(home, vmid, STOP)
 
 
-def test_a_failing_script_keeps_a_guest_from_starting_and_from_nothing_else(home, vmid):
+def test_a_failing_script_keeps_a_guest_from_starting_and_from_nothing_else(
+    home: PveCluster, vmid: int
+) -> None:
     home.hooks.environment = {"FAIL": "pre-stop"}
     home.qm.stop(vmid)
     ends(home, vmid, STOP)

@@ -1,20 +1,23 @@
 """Hosts that die, are cut off, lose quorum or their daemons; what the others say, and how stale it is."""
 
+from __future__ import annotations
+
 import pytest
 
-from tests.support.pve import Daemon, Pmxcfs, PveCluster
+from tests.support.pve import Daemon, Pmxcfs, PveCluster, PveServers
 from tests.support.pve.tests.client import Client
+from tests.support.pve.tests.conftest import Serve
 
 MISSING = "Configuration file 'nodes/{}/qemu-server/{}.conf' does not exist"
 
 
-def quorate(ask):
+def quorate(ask: Client) -> int | None:
     """Return what cluster/status says of quorum; None: it does not even know a cluster."""
     rows = {row["type"]: row for row in ask.get("/cluster/status")}
     return rows["cluster"]["quorate"] if "cluster" in rows else None
 
 
-def online(ask):
+def online(ask: Client) -> set[str]:
     """Return who is online, by cluster/status."""
     return {row["name"] for row in ask.get("/cluster/status") if row["type"] == "node" and row["online"]}
 
@@ -22,7 +25,7 @@ def online(ask):
 # -- staleness --------------------------------------------------------------------------------------------
 
 
-def test_resources_says_stopped_of_a_guest_that_was_just_started(pve, ask):
+def test_resources_says_stopped_of_a_guest_that_was_just_started(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1", running=False).vmid
     pve.clock.advance(20)
     pve.qm.start(vmid)
@@ -33,7 +36,7 @@ def test_resources_says_stopped_of_a_guest_that_was_just_started(pve, ask):
     assert ask.row(vmid)["status"] == "running"
 
 
-def test_resources_says_running_of_a_guest_that_has_just_ended(pve, ask):
+def test_resources_says_running_of_a_guest_that_has_just_ended(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     pve.crash(vmid)
     assert ask.row(vmid)["status"] == "running"
@@ -41,7 +44,9 @@ def test_resources_says_running_of_a_guest_that_has_just_ended(pve, ask):
     assert ask.row(vmid)["status"] == "stopped"
 
 
-def test_resources_says_stopped_for_minutes_of_a_guest_that_runs_behind_a_partition(pve, ask):
+def test_resources_says_stopped_for_minutes_of_a_guest_that_runs_behind_a_partition(
+    pve: PveCluster, ask: Client
+) -> None:
     """Stopped, told, started, cut off: the worst that can be read there."""
     vmid = pve.add_guest("k8s-1", "pve3", running=False).vmid
     pve.clock.advance(10)
@@ -52,7 +57,7 @@ def test_resources_says_stopped_for_minutes_of_a_guest_that_runs_behind_a_partit
     assert ask.row(vmid)["status"] == "stopped"
 
 
-def test_a_guest_of_a_dead_host_reads_as_before_for_five_minutes(pve, ask):
+def test_a_guest_of_a_dead_host_reads_as_before_for_five_minutes(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1", "pve3").vmid
     pve.host_dies("pve3")
     pve.clock.advance(285)
@@ -67,14 +72,14 @@ def test_a_guest_of_a_dead_host_reads_as_before_for_five_minutes(pve, ask):
     }
 
 
-def test_lock_and_host_in_resources_are_current(pve, ask):
+def test_lock_and_host_in_resources_are_current(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     pve.set_lock(vmid, "backup")
     pve.move_conf(vmid, "pve2")
     assert (ask.row(vmid)["lock"], ask.row(vmid)["node"]) == ("backup", "pve2")
 
 
-def test_a_dead_pvestatd_freezes_what_is_told(pve, ask):
+def test_a_dead_pvestatd_freezes_what_is_told(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     pve.set_daemon("pve1", "pvestatd", Daemon.DEAD)
     pve.crash(vmid)
@@ -85,7 +90,7 @@ def test_a_dead_pvestatd_freezes_what_is_told(pve, ask):
 # -- rights -----------------------------------------------------------------------------------------------
 
 
-def test_guests_that_one_may_not_see_are_left_out_without_a_word(pve, ask):
+def test_guests_that_one_may_not_see_are_left_out_without_a_word(pve: PveCluster, ask: Client) -> None:
     seen, hidden = pve.add_guest("seen").vmid, pve.add_guest("hidden").vmid
     pve.access.revoke(pve.token, "/")
     pve.access.grant(pve.token, f"/vms/{seen}", {"VM.Audit"})
@@ -102,7 +107,7 @@ def test_guests_that_one_may_not_see_are_left_out_without_a_word(pve, ask):
 # -- dead hosts -------------------------------------------------------------------------------------------
 
 
-def test_a_dead_host_is_missed_after_eight_seconds(pve, ask):
+def test_a_dead_host_is_missed_after_eight_seconds(pve: PveCluster, ask: Client) -> None:
     pve.add_guest("k8s-1", "pve3")
     pve.host_dies("pve3")
     pve.clock.advance(7)
@@ -116,7 +121,7 @@ def test_a_dead_host_is_missed_after_eight_seconds(pve, ask):
 
 
 @pytest.mark.parametrize("path", ["qemu/101/status/current", "qemu/101/config", "qemu", "status", "tasks"])
-def test_nothing_is_learnt_of_a_dead_host(pve, api, ask, path):
+def test_nothing_is_learnt_of_a_dead_host(pve: PveCluster, api: PveServers, ask: Client, path: str) -> None:
     pve.add_guest("k8s-1", "pve3")
     pve.host_dies("pve3")
     answer = ask("GET", f"/nodes/pve3/{path}")
@@ -127,7 +132,7 @@ def test_nothing_is_learnt_of_a_dead_host(pve, api, ask, path):
     assert api.requests[-1].delay_s == 3.1
 
 
-def test_a_host_that_is_back_has_lost_its_guests_and_its_tasks(pve, ask):
+def test_a_host_that_is_back_has_lost_its_guests_and_its_tasks(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1", "pve3").vmid
     boots = pve.add_guest("k8s-2", "pve3", onboot=True).vmid
     task = pve.qm.shutdown(vmid)
@@ -150,7 +155,9 @@ def test_a_host_that_is_back_has_lost_its_guests_and_its_tasks(pve, ask):
         ("pvedaemon", Daemon.FROZEN, 596, 30.0),
     ],
 )
-def test_a_daemon_that_is_gone_is_no_news_of_the_guest(pve, api, ask, daemon, state, status, delay_s):
+def test_a_daemon_that_is_gone_is_no_news_of_the_guest(
+    pve: PveCluster, api: PveServers, ask: Client, daemon: str, state: Daemon, status: int, delay_s: float
+) -> None:
     vmid = pve.add_guest("k8s-1", "pve3").vmid
     pve.set_daemon("pve3", daemon, state)
     answer = ask("GET", f"/nodes/pve3/qemu/{vmid}/status/current")
@@ -159,7 +166,9 @@ def test_a_daemon_that_is_gone_is_no_news_of_the_guest(pve, api, ask, daemon, st
     assert config.status == (200 if daemon == "pvedaemon" else status)
 
 
-def test_a_dead_pvedaemon_of_the_asked_host_shows_in_protected_calls_only(pve, ask):
+def test_a_dead_pvedaemon_of_the_asked_host_shows_in_protected_calls_only(
+    pve: PveCluster, ask: Client
+) -> None:
     pve.set_daemon("pve1", "pvedaemon", Daemon.DEAD)
     assert ask("GET", "/cluster/status").status == 595
     assert ask.get("/cluster/resources") is not None
@@ -168,7 +177,7 @@ def test_a_dead_pvedaemon_of_the_asked_host_shows_in_protected_calls_only(pve, a
 # -- quorum -----------------------------------------------------------------------------------------------
 
 
-def test_without_quorum_one_reads_old_news_and_starts_nothing(pve, ask):
+def test_without_quorum_one_reads_old_news_and_starts_nothing(pve: PveCluster, ask: Client) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     off = pve.add_guest("k8s-2", running=False).vmid
     pve.lose_quorum()
@@ -185,7 +194,9 @@ def test_without_quorum_one_reads_old_news_and_starts_nothing(pve, ask):
     assert pve.qm.start(off).finish() == "OK"
 
 
-def test_a_configuration_that_is_moved_in_a_partition_hides_a_running_guest(pve, ask):
+def test_a_configuration_that_is_moved_in_a_partition_hides_a_running_guest(
+    pve: PveCluster, ask: Client
+) -> None:
     """The new host says stopped, unlocked and quorate, while the guest runs on the old one."""
     vmid = pve.add_guest("k8s-1", "pve3").vmid
     pve.partition({"pve3"})
@@ -205,7 +216,9 @@ def test_a_configuration_that_is_moved_in_a_partition_hides_a_running_guest(pve,
 # -- the file system --------------------------------------------------------------------------------------
 
 
-def test_without_its_file_system_a_host_refuses_everything(pve, api, ask):
+def test_without_its_file_system_a_host_refuses_everything(
+    pve: PveCluster, api: PveServers, ask: Client
+) -> None:
     pve.set_pmxcfs("pve1", Pmxcfs.STOPPED)
     for path in ("/version", "/cluster/status", "/cluster/resources"):
         answer = ask("GET", path)
@@ -214,7 +227,9 @@ def test_without_its_file_system_a_host_refuses_everything(pve, api, ask):
         assert api.requests[-1].delay_s == 3.0
 
 
-def test_a_file_system_that_dies_at_the_wrong_moment_looks_like_a_single_host(pve, api, ask):
+def test_a_file_system_that_dies_at_the_wrong_moment_looks_like_a_single_host(
+    pve: PveCluster, api: PveServers, ask: Client
+) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     pve.set_pmxcfs("pve1", Pmxcfs.ALONE)
     assert quorate(ask) is None
@@ -225,7 +240,7 @@ def test_a_file_system_that_dies_at_the_wrong_moment_looks_like_a_single_host(pv
         assert other.row(vmid)["status"] == "running"
 
 
-def test_a_standalone_host_has_no_cluster_and_always_quorum(serve):
+def test_a_standalone_host_has_no_cluster_and_always_quorum(serve: Serve) -> None:
     pve = PveCluster(None, ("pve1",))
     vmid = pve.add_guest("k8s-1", running=False).vmid
     with Client(serve(pve)) as ask:

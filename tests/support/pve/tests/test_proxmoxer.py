@@ -1,15 +1,19 @@
 """The real proxmoxer against the stand-in: what it makes of the answers is what it makes of the real ones."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import requests
 from proxmoxer import ProxmoxAPI, ResourceException
 
-from tests.support.pve import Pmxcfs
+from tests.support.pve import Pmxcfs, PveCluster, PveServers
 
 
-def connect(api, secret=None, **options):
+def connect(api: PveServers, secret: str | None = None, **options: Any) -> ProxmoxAPI:
     """Return proxmoxer's idea of the API of pve1."""
     user, _, name = api.pve.token.partition("!")
     return ProxmoxAPI(
@@ -23,12 +27,12 @@ def connect(api, secret=None, **options):
 
 
 @pytest.fixture
-def proxmox(api):
+def proxmox(api: PveServers) -> ProxmoxAPI:
     """Connected with the cluster's token."""
     return connect(api)
 
 
-def test_reading_and_powering_work(pve, proxmox):
+def test_reading_and_powering_work(pve: PveCluster, proxmox: ProxmoxAPI) -> None:
     vmid = pve.add_guest("k8s-1").vmid
     status = proxmox.nodes("pve1").qemu(vmid).status
     assert status.current.get()["status"] == "running"
@@ -62,7 +66,14 @@ def test_reading_and_powering_work(pve, proxmox):
     ],
     ids=["missing", "typo", "parameter"],
 )
-def test_a_refusal_reads_as_the_real_one(pve, proxmox, ask, status, content, errors):
+def test_a_refusal_reads_as_the_real_one(
+    pve: PveCluster,
+    proxmox: ProxmoxAPI,
+    ask: Callable[[ProxmoxAPI], object],
+    status: int,
+    content: str,
+    errors: dict[str, str] | None,
+) -> None:
     pve.add_guest("k8s-1", vmid=101)
     with pytest.raises(ResourceException) as raised:
         ask(proxmox)
@@ -79,7 +90,9 @@ def test_a_refusal_reads_as_the_real_one(pve, proxmox, ask, status, content, err
     ],
     ids=["595", "596", "401"],
 )
-def test_an_empty_body_leaves_its_mark_in_the_errors(pve, proxmox, trouble, status, content):
+def test_an_empty_body_leaves_its_mark_in_the_errors(
+    pve: PveCluster, proxmox: ProxmoxAPI, trouble: Callable[[PveCluster], object], status: int, content: str
+) -> None:
     trouble(pve)
     with pytest.raises(ResourceException) as raised:
         proxmox.nodes("pve3").qemu.get()
@@ -87,21 +100,21 @@ def test_an_empty_body_leaves_its_mark_in_the_errors(pve, proxmox, trouble, stat
     assert (error.status_code, error.content, error.errors) == (status, content, {"errors": b""})
 
 
-def test_a_host_that_is_gone_raises_a_foreign_error(pve, proxmox):
+def test_a_host_that_is_gone_raises_a_foreign_error(pve: PveCluster, proxmox: ProxmoxAPI) -> None:
     pve.host_dies("pve1")
     with pytest.raises(requests.ConnectionError):
         proxmox.version.get()
 
 
-def test_a_certificate_that_it_does_not_know_is_refused(api):
+def test_a_certificate_that_it_does_not_know_is_refused(api: PveServers) -> None:
     with pytest.raises(requests.exceptions.SSLError):
         connect(api, verify_ssl=True).version.get()
 
 
-def test_many_clients_at_once_get_their_own_answers(pve, api):
+def test_many_clients_at_once_get_their_own_answers(pve: PveCluster, api: PveServers) -> None:
     vmids = [pve.add_guest(f"k8s-{number}").vmid for number in range(12)]
 
-    def look(vmid):
+    def look(vmid: int) -> Any:
         return connect(api).nodes("pve1").qemu(vmid).status.current.get()["vmid"]
 
     with ThreadPoolExecutor(6) as pool:

@@ -6,6 +6,7 @@ The schema is no part of the project; without it this leaves out its tests and s
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def troubled_cluster() -> PveCluster:
 
 
 @pytest.mark.parametrize("standalone", [False, True], ids=["cluster", "standalone"])
-def test_everything_it_returns_is_valid(standalone: bool, tmp_path) -> None:
+def test_everything_it_returns_is_valid(standalone: bool, tmp_path: Path) -> None:
     pve = troubled_cluster()
     if standalone:
         pve = PveCluster(None, ("pve1",))
