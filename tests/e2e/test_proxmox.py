@@ -91,7 +91,7 @@ class Home:
         for host in self.pve.hosts.values():
             if not host.up:
                 self.pve.host_returns(host.name)
-        wait_until(lambda: all(self.pve.quorate(host) for host in self.pve.hosts.values()), "quorum")
+        wait_until(lambda: all(self.pve.corosync.quorate(host) for host in self.pve.hosts.values()), "quorum")
         for name in PLACES:
             guest = self.guest(name)
             if not self.pve.kvms(guest.vmid):
@@ -329,7 +329,7 @@ class TestHosts:
         name = home.lab.busiest()
         guest = home.guest(name)
         home.pve.lose_quorum()
-        wait_until(lambda: not home.pve.quorate(home.pve.hosts[HERE]), "loss of quorum")
+        wait_until(lambda: not home.pve.corosync.quorate(home.pve.hosts[HERE]), "loss of quorum")
         home.pve.crash(guest.vmid)
         home.wait_silent(name)
         home.stays_unfenced(name)

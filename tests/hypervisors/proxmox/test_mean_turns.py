@@ -156,7 +156,7 @@ def test_a_guest_that_nobody_ends_is_told_with_what_does(home: Home) -> None:
 def test_alone_with_a_quorum_device_the_other_server_is_asked(tmp_path) -> None:
     """pve1 hangs when pve2 is away; pve2 is back, goes on with the device's vote, and starts the guest."""
     pve = PveCluster(hosts=("pve1", "pve2"))
-    pve.device, pve.device_told = True, True
+    pve.corosync.device, pve.corosync.device_told = True, True
     for home in serve(pve, tmp_path):
         conf = stopped(home, "pve1")
         pve.host_dies("pve2")

@@ -20,7 +20,7 @@ CUT = [Daemon.DEAD, Daemon.FROZEN]
 def pair(tmp_path: Path) -> Iterator[Home]:
     """Two hosts, each of which has a quorum by itself (`two_node: 1`)."""
     pve = PveCluster(hosts=("pve1", "pve2"))
-    pve.enough = 1
+    pve.corosync.enough = 1
     yield from serve(pve, tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_but_not_of_a_guest_that_ha_may_have_started_on_the_other_half(pair):
 @pytest.mark.parametrize("told", [True, False], ids=["the API tells", "the configuration tells"])
 def test_with_a_quorum_device_half_is_a_majority(tmp_path, told):
     pve = PveCluster(hosts=("pve1", "pve2"))
-    pve.device, pve.device_told = True, told
+    pve.corosync.device, pve.corosync.device_told = True, told
     for home in serve(pve, tmp_path):
         agent = home.agent(servers=home.api.urls[:1], quorum_device=not told)
         conf = home.guest(host="pve2", ha="started")
@@ -219,7 +219,7 @@ def test_with_a_quorum_device_half_is_a_majority(tmp_path, told):
 def test_a_witness_tells_of_the_only_host_that_is_missing_and_of_none_of_two(tmp_path):
     """Of four hosts, the two that are missing may go on, and have recovered each other's guests."""
     pve = PveCluster(hosts=("pve1", "pve2", "pve3", "pve4"))
-    pve.enough = 2
+    pve.corosync.enough = 2
     for home in serve(pve, tmp_path):
         conf = home.guest(host="pve4")
         home.watch(10)

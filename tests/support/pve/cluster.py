@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from tests.support.pve.api.access import Access
 from tests.support.pve.clock import Clock
+from tests.support.pve.corosync import Corosync
 from tests.support.pve.ha import Ha
 from tests.support.pve.model import Conf, Daemon, Files, Host, Inside, Kvm, Pmxcfs
 from tests.support.pve.pvestatd import Stats
@@ -19,8 +20,6 @@ from tests.support.pve.tasks import Tasks
 
 LEAVE_S = 7.8
 JOIN_S = 5.0
-BELIEVED_S = 60.0
-"""Old workers of pvedaemon call a cluster quorate for so long after corosync ended."""
 TOKEN = "fencer@pve!agent"  # noqa: S105 - a name
 RIGHTS = ("Sys.Audit", "VM.Audit", "VM.PowerMgmt")
 
@@ -41,9 +40,6 @@ class PveCluster:
         fingerprints: Of the hosts' certificates, once they are served.
         token: Name of a token with the rights to look and to power.
         secret: Its secret.
-        enough: So many hosts have a quorum (`two_node: 1`, `pvecm expected`); None: more than half.
-        device: A quorum device votes with whoever is most, and with any half.
-        device_told: The API may ask it.
     """
 
     def __init__(
@@ -64,12 +60,10 @@ class PveCluster:
         self.elsewhere: dict[int, str] = {}
         self.fingerprints: dict[str, str] = {}
         self.watchers: list[Callable[[], None]] = []
-        self.tasks, self.access = Tasks(self.clock), Access()
+        self.tasks, self.access, self.corosync = Tasks(self.clock), Access(), Corosync(self)
         self.qm, self.ha, self.stats, self.hooks = Qm(self), Ha(self), Stats(self), Hooks()
         self.token, self.secret = TOKEN, str(uuid4())
         self.access.add_token(self.token, self.secret, {"/": RIGHTS})
-        self.enough: int | None = None
-        self.device, self.device_told = False, False
         self._vmids = itertools.count(101)
         for host in self.hosts.values():
             host.up_since_s = self.clock.now_s() - 5000
@@ -88,23 +82,6 @@ class PveCluster:
     def confs(self) -> dict[int, Conf]:
         """All configuration files, by VMID."""
         return self.files.confs
-
-    def quorate(self, host: Host) -> bool:
-        """Whether a host may write into the cluster file system. The truth."""
-        works = host.up and host.pmxcfs is Pmxcfs.OK and host.corosync is Daemon.OK
-        return works and self._enough(host.members)
-
-    def seems_quorate(self, host: Host, *, worker: bool = False) -> bool:
-        """Whether a host is called quorate by its cluster file system, or by a worker of pvedaemon."""
-        if host.corosync is Daemon.FROZEN:
-            return host.pmxcfs is Pmxcfs.OK and self._enough(host.members)
-        believed = worker and host.corosync is Daemon.DEAD and self.clock.now_s() < host.believed_until_s
-        return believed or self.quorate(host)
-
-    def hears(self, host: Host, other: Host) -> bool:
-        """Whether what a host says over corosync reaches another one."""
-        works = host.corosync is Daemon.OK and other.corosync is Daemon.OK
-        return host is other or (host.up and other.up and works and host.group == other.group)
 
     def files_of(self, host: Host) -> Files:
         """Return the files as a host has them: without quorum they are those of the time when it lost it."""
@@ -279,9 +256,7 @@ class PveCluster:
         """Kill or freeze corosync of a host, or start it again. Others notice; it keeps what it knew."""
         with self.clock.held():
             host = self.hosts[name]
-            host.believed_until_s = self.clock.now_s() + BELIEVED_S
-            host.stale = host.stale or (deepcopy(self.files) if state is not Daemon.OK else None)
-            host.corosync = state
+            self.corosync.set_daemon(host, state)
             self._change(JOIN_S if state is Daemon.OK else LEAVE_S)
 
     def set_pmxcfs(self, name: str, state: Pmxcfs) -> None:
@@ -292,35 +267,16 @@ class PveCluster:
     # -- helpers ------------------------------------------------------------------------------------------
 
     def _change(self, noticed_s: float) -> None:
-        self.clock.after(noticed_s, self._reform)
+        self.clock.after(noticed_s, self.corosync.reform)
         self._tell_watchers()
 
     def _tell_watchers(self) -> None:
         for watcher in self.watchers:
             watcher()
 
-    def _reform(self) -> None:
-        """Let every corosync see who is there; who loses quorum keeps the files as they are now."""
-        had = {host.name: self.quorate(host) for host in self.hosts.values()}
-        for host in self.hosts.values():
-            if host.up and host.corosync is not Daemon.OK:
-                continue
-            heard = {it.name for it in self.hosts.values() if self.hears(host, it)}
-            host.members = frozenset(heard if host.up else ())
-            if not self._enough(host.members):
-                host.stale = host.stale or (deepcopy(self.files) if had[host.name] else None)
-            else:
-                host.stale = None
-
-    def _enough(self, members: Iterable[str]) -> bool:
-        votes, hosts = len(list(members)), len(self.hosts)
-        if self.enough is not None:
-            return votes >= self.enough
-        return 2 * votes > hosts or (self.device and 2 * votes == hosts)
-
     def _start_all(self, host: Host) -> None:
         for conf in self.confs.values():
-            if conf.onboot and conf.host == host.name and self.quorate(host):
+            if conf.onboot and conf.host == host.name and self.corosync.quorate(host):
                 self.qm.start(conf.vmid)
 
     def _set_frozen(self, vmid: int, *, frozen: bool) -> None:

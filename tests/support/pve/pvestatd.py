@@ -42,7 +42,7 @@ class Stats:
                 said["vm", str(conf.vmid)] = self._guest_row(host, conf)
         now_s = self._pve.clock.now_s()
         for listener in self._pve.hosts.values():
-            if listener.up and self._pve.hears(host, listener) and listener.pmxcfs is Pmxcfs.OK:
+            if listener.up and self._pve.corosync.hears(host, listener) and listener.pmxcfs is Pmxcfs.OK:
                 listener.stats.update({key: (now_s, row) for key, row in said.items()})
 
     def known(self, host: Host, kind: str, name: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""One host's API: who asks, may they, which host answers for which, and what becomes of it. No sockets here.
+"""How a host comes to an answer: who asks, may they, which host answers for which, and what becomes of it.
 
 The order of checks is the real one's: file system, identity, path, rights, way to the host, its daemon,
 parameters. So a caller without rights cannot tell a guest that is missing from one that is hidden.
@@ -9,24 +9,11 @@ recorded.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.support.pve.api import (
-    cluster as replies,
-)
-from tests.support.pve.api import (
-    ha as ha_replies,
-)
-from tests.support.pve.api import (
-    power as commands,
-)
-from tests.support.pve.api import (
-    tasks as task_replies,
-)
 from tests.support.pve.api.call import Call
+from tests.support.pve.api.routes import AGENT, ROUTES, Route
 from tests.support.pve.model import Daemon, Host, Pmxcfs
 from tests.support.pve.refused import BAD_PARAMETER, Refused
 
@@ -58,104 +45,6 @@ class Reply:
     reason: str
     body: dict[str, Any] | None = None
     delay_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One method of one path.
-
-    Attributes:
-        path: With placeholders, as the API viewer writes it.
-        protected: pveproxy cannot do it by itself: pvedaemon must.
-        right: Path and privileges, one of which the caller needs; None: any caller.
-        params: Parameters that it knows besides those of the path.
-    """
-
-    method: str
-    path: str
-    handler: Callable[[Call], Any]
-    protected: bool = False
-    right: tuple[str, tuple[str, ...]] | None = None
-    params: tuple[str, ...] = ()
-
-    def match(self, method: str, path: str) -> dict[str, str] | None:
-        """Return what the placeholders stand for, if this is what was asked."""
-        found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path), path)
-        return found.groupdict() if found and method == self.method else None
-
-
-_AUDIT_ALL = ("/", ("Sys.Audit",))
-_AUDIT_VM = ("/vms/{vmid}", ("VM.Audit",))
-_POWER = ("/vms/{vmid}", ("VM.PowerMgmt",))
-_AGENT = ("/vms/{vmid}", ("VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted"))
-_VM = "/nodes/{node}/qemu/{vmid}"
-_TASK_FILTERS = (
-    *("vmid", "typefilter", "userfilter", "errors", "source"),
-    *("since", "until", "start", "limit"),
-)
-
-ROUTES = (
-    Route("GET", "/version", replies.version),
-    Route("GET", "/access/permissions", replies.permissions, params=("path",)),
-    Route("GET", "/cluster/status", replies.cluster_status, protected=True, right=_AUDIT_ALL),
-    Route("GET", "/cluster/config/qdevice", replies.quorum_device, right=_AUDIT_ALL),
-    Route("GET", "/cluster/resources", replies.resources, params=("type",)),
-    Route("GET", "/cluster/nextid", replies.nextid, params=("vmid",)),
-    Route("GET", "/cluster/tasks", task_replies.cluster_tasks),
-    Route("GET", "/cluster/ha/status/current", ha_replies.current, right=_AUDIT_ALL),
-    Route("GET", "/cluster/ha/status/manager_status", ha_replies.manager_status, right=_AUDIT_ALL),
-    Route("GET", "/cluster/ha/resources", ha_replies.resources, right=_AUDIT_ALL),
-    Route("GET", "/cluster/ha/resources/{sid}", ha_replies.resource, right=_AUDIT_ALL),
-    Route("GET", "/nodes", replies.nodes),
-    Route("GET", "/nodes/{node}/status", replies.node_status, right=("/nodes/{node}", ("Sys.Audit",))),
-    Route("GET", "/nodes/{node}/qemu", replies.guests, protected=True, params=("full",)),
-    Route("GET", f"{_VM}/config", replies.config, right=_AUDIT_VM, params=("current", "snapshot")),
-    Route("GET", f"{_VM}/status/current", replies.status_current, protected=True, right=_AUDIT_VM),
-    Route(
-        "POST", f"{_VM}/status/start", commands.start, True, _POWER, ("timeout", "skiplock", "migratedfrom")
-    ),
-    Route(
-        "POST",
-        f"{_VM}/status/stop",
-        commands.stop,
-        True,
-        _POWER,
-        ("timeout", "overrule-shutdown", *commands.ROOT_ONLY),
-    ),
-    Route(
-        "POST",
-        f"{_VM}/status/shutdown",
-        commands.shutdown,
-        True,
-        _POWER,
-        ("timeout", "forceStop", "skiplock", "keepActive"),
-    ),
-    Route("POST", f"{_VM}/status/reboot", commands.reboot, True, _POWER, ("timeout",)),
-    Route("POST", f"{_VM}/status/reset", commands.reset, True, _POWER, ("skiplock",)),
-    Route(
-        "POST",
-        f"{_VM}/status/suspend",
-        commands.suspend,
-        True,
-        _POWER,
-        ("todisk", "statestorage", "skiplock"),
-    ),
-    Route("POST", f"{_VM}/status/resume", commands.resume, True, _POWER, ("nocheck", "skiplock")),
-    Route("POST", f"{_VM}/agent/ping", commands.agent_ping, True, _AGENT),
-    Route("GET", f"{_VM}/agent/info", commands.agent_info, True, _AGENT),
-    Route("GET", f"{_VM}/agent/get-host-name", commands.agent_host_name, True, _AGENT),
-    Route("GET", f"{_VM}/agent/get-osinfo", commands.agent_os_info, True, _AGENT),
-    Route("GET", f"{_VM}/agent/network-get-interfaces", commands.agent_interfaces, True, _AGENT),
-    Route("GET", "/nodes/{node}/tasks", task_replies.tasks, params=_TASK_FILTERS),
-    Route("GET", "/nodes/{node}/tasks/{upid}/status", task_replies.task_status, protected=True),
-    Route(
-        "GET",
-        "/nodes/{node}/tasks/{upid}/log",
-        task_replies.task_log,
-        protected=True,
-        params=("start", "limit"),
-    ),
-)
 
 
 class Silence(Exception):
@@ -214,7 +103,7 @@ class Api:
         call = Call(self.pve, host, token, request.params, names)
         if route.right is not None:
             path, privileges = route.right
-            old_agent = route.right is _AGENT and self.pve.release < (9, 0)
+            old_agent = route.right is AGENT and self.pve.release < (9, 0)
             call.require(path.format(**names), *(("VM.Monitor",) if old_agent else privileges))
         elsewhere = names.get("node", "localhost")
         if elsewhere not in {"localhost", host.name}:

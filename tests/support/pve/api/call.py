@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support.pve.api.access import Token
-from tests.support.pve.model import Conf, Host
+from tests.support.pve.model import Conf, Files, Host
 from tests.support.pve.refused import Refused, bad_parameter
 
 if TYPE_CHECKING:
     from tests.support.pve.cluster import PveCluster
+
+Json = Any
+"""What a handler answers: it becomes JSON as it is."""
 
 _TRUE = {"1", "true", "yes", "on"}
 
@@ -34,13 +37,18 @@ class Call:
     delay_s: float = 0.0
 
     @property
+    def files(self) -> Files:
+        """The cluster's files as this host has them."""
+        return self.pve.files_of(self.host)
+
+    @property
     def vmid(self) -> int:
         """The guest that it is about."""
         return self.integer("vmid", self.names["vmid"])
 
     def conf(self) -> Conf:
         """Return that guest's configuration, if it is on this host."""
-        found = self.pve.files_of(self.host).confs.get(self.vmid)
+        found = self.files.confs.get(self.vmid)
         if found is None or found.host != self.host.name or found.kind != "qemu":
             path = f"nodes/{self.host.name}/qemu-server/{self.vmid}.conf"
             raise Refused(500, f"Configuration file '{path}' does not exist")
@@ -53,11 +61,7 @@ class Call:
     def _by_pool(self, path: str) -> frozenset[str]:
         """Source: pve-access-control, PVE/RPCEnvironment.pm, compile_acl_path: roles of both are joined."""
         kind, _, number = path.strip("/").partition("/")
-        conf = (
-            self.pve.files_of(self.host).confs.get(int(number))
-            if kind == "vms" and number.isdigit()
-            else None
-        )
+        conf = self.files.confs.get(int(number)) if kind == "vms" and number.isdigit() else None
         return self.token.on(f"/pool/{conf.pool}") if conf is not None and conf.pool else frozenset()
 
     def require(self, path: str, *privileges: str) -> None:
@@ -68,6 +72,13 @@ class Call:
     def flag(self, name: str) -> bool:
         """Return a boolean parameter."""
         return self.params.get(name, "0").lower() in _TRUE
+
+    def require_one_of(self, name: str, *allowed: str) -> None:
+        """Refuse a value that is not in a parameter's enumeration."""
+        if name in self.params and self.params[name] not in allowed:
+            value = self.params[name]
+            text = f"value '{value}' does not have a value in the enumeration '{', '.join(allowed)}'"
+            bad_parameter(name, text)
 
     def number(self, name: str, default: int) -> int:
         """Return an integer parameter."""

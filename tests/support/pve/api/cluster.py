@@ -1,20 +1,17 @@
-"""What GET says: cluster, hosts and guests, in the shapes of the real one.
+"""What GET says of the cluster and its hosts, and of guests where it speaks of all at once.
 
-Source: replies recorded from pve-manager 9.2 and qemu-server 9.2; older shapes as in public samples of 8.
+Source: replies recorded from pve-manager 9.2; older shapes as in public samples of 8.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from tests.support.pve.api.call import Call
-from tests.support.pve.model import Conf, Host, Pmxcfs, service_id
+from tests.support.pve.api.call import Call, Json
+from tests.support.pve.model import Conf, Host, Pmxcfs
 from tests.support.pve.pvestatd import HOST_MEMORY
-from tests.support.pve.refused import BAD_PARAMETER, Refused, bad_parameter
+from tests.support.pve.refused import bad_parameter
 
-Json = Any
-_QMP_GIVES_UP_S = 3.0
 _FIRST_VMID = 100
 
 
@@ -32,9 +29,6 @@ def permissions(call: Call) -> Json:
     return {path: dict.fromkeys(sorted(call.token.on(path)), 1)} if call.token.on(path) else {}
 
 
-# -- cluster and hosts ------------------------------------------------------------------------------------
-
-
 def cluster_status(call: Call) -> Json:
     """``GET /cluster/status``."""
     alone = call.pve.name is None or call.host.pmxcfs is Pmxcfs.ALONE
@@ -46,7 +40,7 @@ def cluster_status(call: Call) -> Json:
         "name": call.pve.name,
         "version": 3,
         "nodes": len(call.pve.hosts),
-        "quorate": int(call.pve.seems_quorate(call.host, worker=True)),
+        "quorate": int(call.pve.corosync.seems_quorate(call.host, worker=True)),
     }
     return [whole, *(_member(call, host, host.number) for host in call.pve.hosts.values())]
 
@@ -116,18 +110,20 @@ def node_status(call: Call) -> Json:
 
 def quorum_device(call: Call) -> Json:
     """``GET /cluster/config/qdevice``: empty where there is none, or where only root may ask it."""
-    return {"Model": "Net", "State": "Connected"} if call.pve.device and call.pve.device_told else {}
+    return (
+        {"Model": "Net", "State": "Connected"}
+        if call.pve.corosync.device and call.pve.corosync.device_told
+        else {}
+    )
 
 
 def resources(call: Call) -> Json:
     """``GET /cluster/resources``: stale, and silent about what the caller may not see."""
     kind = call.params.get("type")
-    if kind not in {None, "vm", "storage", "node", "sdn"}:
-        allowed = "'vm, storage, node, sdn'"
-        bad_parameter("type", f"value '{kind}' does not have a value in the enumeration {allowed}")
+    call.require_one_of("type", "vm", "storage", "node", "sdn")
     rows: list[Json] = []
     if kind in {None, "vm"}:
-        confs = call.pve.files_of(call.host).confs
+        confs = call.files.confs
         rows += [_vm_row(call, confs[it]) for it in sorted(confs) if call.may(f"/vms/{it}", "VM.Audit")]
     if kind in {None, "node"}:
         for name in call.pve.hosts:
@@ -137,7 +133,6 @@ def resources(call: Call) -> Json:
 
 
 def _vm_row(call: Call, conf: Conf) -> Json:
-    files = call.pve.files_of(call.host)
     row: dict[str, Any] = {
         "id": f"{conf.kind}/{conf.vmid}",
         "vmid": conf.vmid,
@@ -152,7 +147,7 @@ def _vm_row(call: Call, conf: Conf) -> Json:
         row["tags"] = ";".join(conf.tags)
     if conf.pool is not None and call.may(f"/pool/{conf.pool}", "Pool.Audit"):
         row["pool"] = conf.pool
-    service = files.manager.get("service_status", {}).get(service_id(conf.vmid))
+    service = call.files.service(conf.vmid)
     if service is not None:
         row["hastate"] = service["state"]
     return row
@@ -160,85 +155,10 @@ def _vm_row(call: Call, conf: Conf) -> Json:
 
 def nextid(call: Call) -> Json:
     """``GET /cluster/nextid``: tells anybody whether a number is taken."""
-    taken = call.pve.files_of(call.host).confs
+    taken = call.files.confs
     if "vmid" not in call.params:
         return str(next(it for it in range(_FIRST_VMID, len(taken) + 1000) if it not in taken))
     wanted = call.number("vmid", 0)
     if wanted in taken:
         bad_parameter("vmid", f"VM {wanted} already exists")
     return str(wanted)
-
-
-# -- guests -----------------------------------------------------------------------------------------------
-
-
-def guests(call: Call) -> Json:
-    """``GET /nodes/{node}/qemu``."""
-    here = [it for it in call.pve.files_of(call.host).confs.values() if it.host == call.host.name]
-    shown = [it for it in here if it.kind == "qemu" and call.may(f"/vms/{it.vmid}", "VM.Audit")]
-    return [_guest_row(call, conf, full=call.flag("full")) for conf in shown]
-
-
-def status_current(call: Call) -> Json:
-    """``GET /nodes/{node}/qemu/{vmid}/status/current``."""
-    conf = call.conf()
-    row = _guest_row(call, conf, full=True)
-    service = call.pve.files_of(call.host).manager.get("service_status", {}).get(service_id(conf.vmid))
-    row["ha"] = {"managed": 0} if service is None else {"managed": 1, "state": service["state"]}
-    if conf.agent:
-        row["agent"] = 1
-    return row
-
-
-def _guest_row(call: Call, conf: Conf, *, full: bool) -> dict[str, Any]:
-    kvm = call.host.kvm(conf.vmid)
-    row: dict[str, Any] = {
-        "vmid": conf.vmid,
-        "name": conf.name,
-        "status": "stopped" if kvm is None else "running",
-        "uptime": 0 if kvm is None else int(call.pve.clock.now_s() - kvm.started_s),
-        "cpus": conf.cores,
-        "maxmem": conf.memory_mib << 20,
-        "maxdisk": 1 << 20,
-        **dict.fromkeys(("mem", "disk", "cpu", "netin", "netout"), 0),
-    }
-    modern = call.pve.release >= (9, 0)
-    if modern:
-        row["memhost"] = 0
-    if kvm is not None:
-        row["pid"] = kvm.pid
-        if modern:
-            row.update(
-                {f"pressure{what}{how}": 0 for what in ("cpu", "io", "memory") for how in ("some", "full")}
-            )
-        if full and kvm.frozen:
-            call.delay_s = _QMP_GIVES_UP_S
-    if full:
-        row["qmpstatus"] = "stopped" if kvm is None else kvm.qmpstatus
-    if conf.lock is not None:
-        row["lock"] = conf.lock
-    if conf.tags:
-        row["tags"] = ";".join(conf.tags)
-    if conf.template:
-        row["template"] = 1
-    return row
-
-
-def config(call: Call) -> Json:
-    """``GET /nodes/{node}/qemu/{vmid}/config``: as it will be after a start, or with ``current`` as it is.
-
-    Source: qemu-server's PVE/API2/Qemu.pm, vm_config; pve-guest-common's PVE/AbstractConfig.pm,
-    load_current_config.
-    """
-    conf, name = call.conf(), call.params.get("snapshot")
-    if name is not None and call.flag("current"):
-        both = "cannot use 'snapshot' parameter with 'current'"
-        raise Refused(400, BAD_PARAMETER, {"snapshot": both, "current": both})
-    if name is None:
-        return conf.listing() if call.flag("current") else {**conf.listing(), **conf.pending}
-    if name not in conf.snapshots:
-        raise Refused(500, f"snapshot '{name}' does not exist")
-    then = replace(conf, lock=None, vmstate=None, parent=None, pending={})
-    if conf.snapshots[name] is not None:
-        then.vmstate = f"local:{conf.vmid}/vm-{conf.vmid}-state-{name}.raw"
-    return {**then.listing(), "snaptime": call.pve.clock.unix_s() - 60}

@@ -6,45 +6,43 @@ Source: pve-ha-manager's PVE/API2/HA/Status.pm and Resources.pm; replies recorde
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from tests.support.pve.api.call import Call
+from tests.support.pve.api.call import Call, Json
 from tests.support.pve.clock import EPOCH_S
 from tests.support.pve.refused import bad_parameter
 
-Json = Any
 _OLD_S = 30
 
 
 def manager_status(call: Call) -> Json:
     """``GET /cluster/ha/status/manager_status``."""
-    files = call.pve.files_of(call.host)
-    quorate = "1" if call.pve.seems_quorate(call.host) else ""
+    files = call.files
+    quorate = "1" if call.pve.corosync.seems_quorate(call.host) else ""
     told = {"manager_status": files.manager, "quorum": {"node": call.host.name, "quorate": quorate}}
     return {**told, "lrm_status": files.lrm} if files.lrm else told
 
 
 def resources(call: Call) -> Json:
     """``GET /cluster/ha/resources``."""
-    return [_resource(call, sid) for sid in call.pve.files_of(call.host).resources]
+    return [_resource(call, sid) for sid in call.files.resources]
 
 
 def resource(call: Call) -> Json:
     """``GET /cluster/ha/resources/{sid}``."""
     sid = call.names["sid"]
     sid = f"vm:{sid}" if sid.isdigit() else sid
-    if sid not in call.pve.files_of(call.host).resources:
+    if sid not in call.files.resources:
         bad_parameter("sid", f"no such resource '{sid}'")
     return _resource(call, sid)
 
 
 def _resource(call: Call, sid: str) -> Json:
-    return {"sid": sid, "type": "vm", "digest": "0" * 40, **call.pve.files_of(call.host).resources[sid]}
+    return {"sid": sid, "type": "vm", "digest": "0" * 40, **call.files.resources[sid]}
 
 
 def current(call: Call) -> Json:
     """``GET /cluster/ha/status/current``."""
-    files, quorate = call.pve.files_of(call.host), call.pve.seems_quorate(call.host)
+    files, quorate = call.files, call.pve.corosync.seems_quorate(call.host)
     text = "OK" if quorate else f"No quorum on node '{call.host.name}'!"
     rows: list[Json] = [
         {"id": "quorum", "type": "quorum", "node": call.host.name, "status": text, "quorate": int(quorate)}
@@ -84,7 +82,7 @@ def _fencing(call: Call, node: str, *, armed: bool) -> Json:
 
 
 def _agent(call: Call, name: str) -> Json:
-    files = call.pve.files_of(call.host)
+    files = call.files
     status = files.lrm[name]
     word = status["state"]
     if _age_s(call, status["timestamp"]) > _OLD_S:
@@ -109,7 +107,7 @@ def _agent(call: Call, name: str) -> Json:
 
 
 def _service(call: Call, sid: str) -> Json:
-    files = call.pve.files_of(call.host)
+    files = call.files
     service, wanted = files.manager["service_status"][sid], files.resources[sid]
     state = service["state"]
     if state == "started" and "running" not in service:

@@ -5,23 +5,19 @@ Source: pve-manager's PVE/API2/Tasks.pm; how a running task reads in a list was 
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.support.pve.api.call import Call
+from tests.support.pve.api.call import Call, Json
 from tests.support.pve.refused import bad_parameter
 from tests.support.pve.tasks import Task
 
-Json = Any
 _TOLD_PER_HOST = 25
+_SOURCES = {"archive": (False,), "active": (True,), "all": (True, False)}
+"""Whether a task runs that is told."""
 
 
 def tasks(call: Call) -> Json:
     """``GET /nodes/{node}/tasks``: what ended, newest first; with ``source`` also what runs."""
-    source = call.params.get("source", "archive")
-    kinds = {"archive": (False,), "active": (True,), "all": (True, False)}.get(source)
-    if kinds is None:
-        allowed = "'archive, active, all'"
-        bad_parameter("source", f"value '{source}' does not have a value in the enumeration {allowed}")
+    call.require_one_of("source", *_SOURCES)
+    kinds = _SOURCES[call.params.get("source", "archive")]
     since, until = call.number("since", 0), call.number("until", 1 << 40)
     found = [
         _archived(task)

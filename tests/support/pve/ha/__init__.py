@@ -93,7 +93,7 @@ class Ha:
     def request_stop(self, host: Host, vmid: int, timeout_s: int) -> Steps:
         """Queue a stop: the task ends well at once, the guest runs on for some ten seconds."""
         yield 0.3
-        if not self._pve.quorate(host):
+        if not self._pve.corosync.quorate(host):
             raise TaskFailed("cluster not ready - no quorum?")
         self._manager.commands.append((service_id(vmid), timeout_s))
 

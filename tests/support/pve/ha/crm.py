@@ -14,7 +14,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from tests.support.pve.ha.lrm import ROUND_S, Agents
-from tests.support.pve.model import Host, Pmxcfs, vmid_of
+from tests.support.pve.model import Host, vmid_of
 
 if TYPE_CHECKING:
     from tests.support.pve.cluster import PveCluster
@@ -184,5 +184,4 @@ class Manager:
         service.update(state=state, uid=self._uids.fresh(), **more)
 
     def _able(self, name: str) -> bool:
-        host = self._pve.hosts[name]
-        return host.up and host.pmxcfs is Pmxcfs.OK and self._pve.quorate(host)
+        return self._pve.corosync.quorate(self._pve.hosts[name])

@@ -48,7 +48,7 @@ class Agents:
         if service["state"] == "started":
             self.locks_s[name] = self._pve.clock.now_s()
         for host in self._pve.hosts.values():
-            if host.up and self._pve.quorate(host):
+            if self._pve.corosync.quorate(host):
                 old = self._pve.files.lrm.get(host.name, {}).get("results", {})
                 new = {service["uid"]: _result(sid, service["state"])} if host.name == name else {}
                 self._write(host, {**old, **new})
@@ -58,7 +58,7 @@ class Agents:
         if not host.up or not self._pve.files.resources or host.pmxcfs is not Pmxcfs.OK:
             return
         now_s, held_s = self._pve.clock.now_s(), self.locks_s.get(host.name)
-        if not self._pve.quorate(host):
+        if not self._pve.corosync.quorate(host):
             if held_s is not None and now_s - held_s >= WATCHDOG_S and self.watchdogs:
                 self._pve.host_dies(host.name)
             return
@@ -95,7 +95,7 @@ class Agents:
 
     def _report(self, host: Host, sid: str, uid: str, state: str) -> None:
         """Say what became of it; a start that failed is tried again, as often as the service allows."""
-        if not self._pve.quorate(host) or sid not in self._pve.files.resources:
+        if not self._pve.corosync.quorate(host) or sid not in self._pve.files.resources:
             return
         exit_code = 0
         if state == "started" and not self._runs(host, vmid_of(sid)):

@@ -28,7 +28,7 @@ class Power(Processes):
     def start(self, vmid: int, host: str | None = None, user: str = ROOT, *, by_ha: bool = False) -> Task:
         """``qm start``: from saved memory, where there is any."""
         with self._on(vmid, host) as on:
-            if not self._pve.quorate(on):
+            if not self._pve.corosync.quorate(on):
                 raise Refused(500, "cluster not ready - no quorum?")
             if self._pve.ha.managed(vmid) and not by_ha:
                 return self._tasks.start(on, "hastart", vmid, user, self._pve.ha.request_start(vmid))

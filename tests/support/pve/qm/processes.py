@@ -72,7 +72,7 @@ class Processes:
             yield from self._hook(host, vmid, "post-stop")
         if vmid in host.starts_again and host.kvm(vmid) is None:
             host.starts_again.discard(vmid)
-            if self._pve.quorate(host):
+            if self._pve.corosync.quorate(host):
                 yield from self._hook(host, vmid, "pre-start")
                 self.launch(host, vmid)
                 yield from self._hook(host, vmid, "post-start")
@@ -113,7 +113,7 @@ class Processes:
     def _conf_to_edit(self, host: Host, vmid: int) -> Conf:
         """Return a configuration that may be written now."""
         conf = self._conf(host, vmid)
-        if not self._pve.quorate(host):
+        if not self._pve.corosync.quorate(host):
             path = f"/etc/pve/nodes/{host.name}/qemu-server/{vmid}.conf.tmp.881"
             raise TaskFailed(f"unable to open file '{path}' - Permission denied")
         check_lock(conf, "create", "clone")

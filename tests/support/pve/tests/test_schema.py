@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.pve import PveCluster, PveServers
-from tests.support.pve.api.answers import ROUTES, Route
+from tests.support.pve.api.routes import ROUTES, Route
 from tests.support.pve.recordings import api_schema
 from tests.support.pve.tests.client import Client
 

@@ -1,0 +1,1 @@
+"""The sockets: one HTTPS server a host, and the certificates they show."""
