@@ -52,7 +52,7 @@ class PveBackstage:
         assert self._pve.qm.stop(int(guest.id)).finish() == "OK"
 
     def power_off_inside(self, guest):
-        self._pve.power_off_inside(int(guest.id))
+        self._pve.crash(int(guest.id))
 
     def crash(self, guest):
         self._pve.crash(int(guest.id))

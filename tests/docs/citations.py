@@ -13,6 +13,7 @@ from fencer.simulation.scenarios import SCENARIOS
 ROOT = Path(__file__).parents[2]
 PAGES = (
     *sorted(ROOT.glob("docs/*.md")),
+    ROOT / "tests/support/pve/README.md",
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
 )
 DESIGN = ROOT / "docs" / "design.md"

@@ -468,7 +468,7 @@ def test_a_host_that_is_back_says_so_itself(home):
 def test_a_recovery_by_ha_is_proof_while_it_lasts(home):
     """No host can take the guest: its service stays in recovery, its configuration on the dead host."""
     conf = home.guest(host="pve3", ha="started")
-    home.pve.ha.linger_in_recovery = True
+    home.pve.ha.crm.linger_in_recovery = True
     home.watch(30)
     home.pve.host_dies("pve3")
     proven = []
@@ -485,7 +485,7 @@ def test_a_recovery_by_ha_is_proof_while_it_lasts(home):
 
 def test_a_sweep_tells_of_such_a_recovery_so_that_the_guest_is_looked_at(home):
     conf = home.guest(host="pve3", ha="started")
-    home.pve.ha.linger_in_recovery = True
+    home.pve.ha.crm.linger_in_recovery = True
     home.watch(30)
     home.pve.host_dies("pve3")
     swept = []
@@ -556,7 +556,7 @@ def test_a_recovery_by_ha_explains_the_move(home):
 def test_a_recovery_without_a_watchdog_proves_nothing(home, how):
     """HA was disarmed; or the agent of the host never had started it; or nobody says which guest it is."""
     conf = home.guest(host="pve3", ha="stopped" if how == "never guarded" else "started")
-    home.pve.ha.linger_in_recovery = True
+    home.pve.ha.crm.linger_in_recovery = True
     if how != "forgotten":
         home.watch(30)
     if how == "disarmed":

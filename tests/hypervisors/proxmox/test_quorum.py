@@ -62,7 +62,7 @@ def test_one_server_alone_is_not_believed_once_its_corosync_is_gone(home, how, a
 @pytest.mark.parametrize("how", CUT)
 def test_a_guest_that_ha_runs_elsewhere_is_not_proven_off_by_the_host_it_was_on(home, how):
     """The other two have fenced pve1, whose watchdog did not fire, and its server still lists the guest."""
-    home.pve.ha.watchdogs = False
+    home.pve.ha.lrm.watchdogs = False
     conf = home.guest(host="pve1", ha="started")
     alone = home.agent(servers=home.api.urls[:1])
     home.watch(30)
@@ -159,7 +159,7 @@ def test_half_of_two_hosts_proves_nothing_about_the_other_half(pair):
 
     The two look the same from here; the stand-in, whose hosts share one file system, can only show a death.
     """
-    pair.pve.ha.linger_in_recovery = True
+    pair.pve.ha.crm.linger_in_recovery = True
     managed = pair.guest(host="pve2", ha="started")
     pair.watch(30)
     pair.pve.host_dies("pve2")
@@ -205,7 +205,7 @@ def test_with_a_quorum_device_half_is_a_majority(tmp_path, told):
         for _ in range(15):
             pve.clock.advance(2)
             agent.sweep()
-        pve.ha.linger_in_recovery = True
+        pve.ha.crm.linger_in_recovery = True
         pve.host_dies("pve2")
         seen = set()
         for _ in range(100):

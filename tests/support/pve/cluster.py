@@ -13,7 +13,7 @@ from tests.support.pve.clock import Clock
 from tests.support.pve.corosync import Corosync
 from tests.support.pve.ha import Ha
 from tests.support.pve.model import Conf, Daemon, Files, Host, Inside, Kvm, Pmxcfs
-from tests.support.pve.pvestatd import Stats
+from tests.support.pve.pvestatd import Pvestatd
 from tests.support.pve.qm import Qm
 from tests.support.pve.qm.hooks import Hooks
 from tests.support.pve.tasks import Tasks
@@ -61,13 +61,13 @@ class PveCluster:
         self.fingerprints: dict[str, str] = {}
         self.watchers: list[Callable[[], None]] = []
         self.tasks, self.access, self.corosync = Tasks(self.clock), Access(), Corosync(self)
-        self.qm, self.ha, self.stats, self.hooks = Qm(self), Ha(self), Stats(self), Hooks()
+        self.qm, self.ha, self.pvestatd, self.hooks = Qm(self), Ha(self), Pvestatd(self), Hooks()
         self.token, self.secret = TOKEN, str(uuid4())
         self.access.add_token(self.token, self.secret, {"/": RIGHTS})
         self._vmids = itertools.count(101)
         for host in self.hosts.values():
             host.up_since_s = self.clock.now_s() - 5000
-        self.stats.begin_rounds()
+        self.pvestatd.begin_rounds()
         self.ha.begin_rounds()
 
     # -- looks --------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class PveCluster:
                 self.qm.launch(self.hosts[host], number).started_s -= 100
             if ha is not None:
                 self.ha.add(number, ha)
-            self.stats.broadcast(self.hosts[host])
+            self.pvestatd.broadcast(self.hosts[host])
             return made
 
     def admit(self, conf: Conf, inside: Inside | None = None) -> None:
@@ -139,17 +139,13 @@ class PveCluster:
         self.inside[conf.vmid] = inside or Inside()
 
     def crash(self, vmid: int, *, lingers: bool = False) -> None:
-        """Kill the process of a guest; `lingers`: it does not go, though nobody sees it any more."""
+        """End a guest's process, from outside or inside; `lingers`: it stays, though nobody sees it."""
         with self.clock.held():
             for kvm in self.kvms(vmid):
                 if lingers:
                     kvm.lingers = True
                 else:
                     self.qm.end(kvm)
-
-    def power_off_inside(self, vmid: int) -> None:
-        """Have a guest shut itself down."""
-        self.crash(vmid)
 
     def reset_inside(self, vmid: int) -> None:
         """Have a guest reboot itself, in the same process."""

@@ -22,7 +22,7 @@ HOST_MEMORY = 24 << 30
 _DISK = 1 << 20
 
 
-class Stats:
+class Pvestatd:
     """The statistics daemons of all hosts, and the store each host keeps of them."""
 
     def __init__(self, pve: PveCluster) -> None:

@@ -69,7 +69,7 @@ def nodes(call: Call) -> Json:
 def _node_row(call: Call, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {"id": f"node/{name}", "type": "node", "node": name, "status": "unknown"}
     online, hidden = name in call.host.members, not call.may(f"/nodes/{name}", "Sys.Audit")
-    said = call.pve.stats.known(call.host, "node", name)
+    said = call.pve.pvestatd.known(call.host, "node", name)
     if said is not None:
         row["level"] = said.pop("level")
         gone = () if online else ("uptime", "cpu", "mem", "disk")
@@ -140,7 +140,7 @@ def _vm_row(call: Call, conf: Conf) -> Json:
         "type": conf.kind,
         "status": "unknown",
     }
-    row.update(call.pve.stats.known(call.host, "vm", str(conf.vmid)) or {})
+    row.update(call.pve.pvestatd.known(call.host, "vm", str(conf.vmid)) or {})
     if conf.lock is not None:
         row["lock"] = conf.lock
     if conf.tags:

@@ -21,6 +21,8 @@ class Ha:
     """HA of a whole cluster.
 
     Attributes:
+        crm: The manager.
+        lrm: The agents of all hosts.
         armed_state: What the row `fencing` says, instead of what follows from the manager.
     """
 
@@ -28,41 +30,23 @@ class Ha:
         self.armed_state: str | None = None
         self._pve = pve
         self._uids = Uids()
-        self._agents = Agents(pve)
-        self._manager = Manager(pve, self._agents, self._uids)
+        self.lrm = Agents(pve)
+        self.crm = Manager(pve, self.lrm, self._uids)
 
     # -- an operator's hands ------------------------------------------------------------------------------
-
-    @property
-    def watchdogs(self) -> bool:
-        """An agent that loses quorum is reset with its host after a minute, as it must be."""
-        return self._agents.watchdogs
-
-    @watchdogs.setter
-    def watchdogs(self, work: bool) -> None:
-        self._agents.watchdogs = work
-
-    @property
-    def linger_in_recovery(self) -> bool:
-        """Services stay in the state `recovery` for a round; otherwise nobody sees it."""
-        return self._manager.linger_in_recovery
-
-    @linger_in_recovery.setter
-    def linger_in_recovery(self, linger: bool) -> None:
-        self._manager.linger_in_recovery = linger
 
     def add(self, vmid: int, state: str = "started", **options: Any) -> None:
         """``ha-manager add``; returns when HA has settled around what the guest does now."""
         with self._pve.clock.held():
             files, conf, sid = self._pve.files, self._pve.confs[vmid], service_id(vmid)
-            self._manager.begin()
+            self.crm.begin()
             defaults = {"state": state, "max_restart": 1, "max_relocate": 1, "failback": 1}
             files.resources[sid] = {**defaults, **options}
             service: dict[str, Any] = {"node": conf.host, "state": state, "uid": self._uids.fresh()}
             if state == "started":
                 service["running"] = 1
             files.manager["service_status"][sid] = service
-            self._agents.settle(conf.host, sid, service)
+            self.lrm.settle(conf.host, sid, service)
 
     def remove(self, vmid: int) -> None:
         """``ha-manager remove``."""
@@ -76,7 +60,7 @@ class Ha:
 
     def disarm(self) -> None:
         """``ha-manager crm-command disarm-ha``: no watchdogs any more."""
-        self.armed_state, self.watchdogs = "disarmed", False
+        self.armed_state, self.lrm.watchdogs = "disarmed", False
         self._pve.files.manager["disarm"] = {"mode": "freeze", "state": "disarmed"}
 
     # -- for the others -----------------------------------------------------------------------------------
@@ -95,7 +79,7 @@ class Ha:
         yield 0.3
         if not self._pve.corosync.quorate(host):
             raise TaskFailed("cluster not ready - no quorum?")
-        self._manager.commands.append((service_id(vmid), timeout_s))
+        self.crm.commands.append((service_id(vmid), timeout_s))
 
     def request_start(self, vmid: int) -> Steps:
         """Ask for the state `started`."""
@@ -104,5 +88,5 @@ class Ha:
 
     def begin_rounds(self) -> None:
         """Start the daemons of all hosts."""
-        self._manager.begin_rounds()
-        self._agents.begin_rounds()
+        self.crm.begin_rounds()
+        self.lrm.begin_rounds()

@@ -12,8 +12,8 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from tests.support.pve import PveServers
+from tests.support.pve.https.server import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 FORM = "application/x-www-form-urlencoded"
 
 Seen = tuple[str, str, str | None]

@@ -102,7 +102,7 @@ def test_a_dead_host_was_recorded_with_the_same_states(pve: PveCluster, ask: Cli
 
 
 def test_recovery_can_be_made_visible(pve: PveCluster, ask: Client, vmid: int) -> None:
-    pve.ha.linger_in_recovery = True
+    pve.ha.crm.linger_in_recovery = True
     pve.host_dies("pve3")
     assert ("unknown", "recovery", "pve3") in [state for _, state in changes(pve, ask, vmid, 160)]
 
@@ -120,7 +120,7 @@ def test_an_agent_that_loses_quorum_is_reset_with_its_host_before_the_guest_star
 
 def test_without_watchdogs_there_are_two(pve: PveCluster, vmid: int) -> None:
     """What HA rests on: with this broken the same guest runs twice."""
-    pve.ha.watchdogs = False
+    pve.ha.lrm.watchdogs = False
     pve.partition({"pve3"})
     pve.clock.advance(170)
     assert [kvm.host for kvm in pve.kvms(vmid)] == ["pve1", "pve3"]

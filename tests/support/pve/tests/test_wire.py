@@ -11,7 +11,8 @@ import pytest
 from tests.support import wait_until
 from tests.support.pve import Daemon, Pmxcfs, PveCluster, PveServers
 from tests.support.pve.api.answers import PROXY_TIMEOUT_S
-from tests.support.pve.tests.client import LOOPBACK, Client
+from tests.support.pve.https.server import LOOPBACK
+from tests.support.pve.tests.client import Client
 from tests.support.pve.tests.conftest import Serve
 
 TIMES_OUT_S = 0.3
