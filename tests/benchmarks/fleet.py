@@ -14,7 +14,7 @@ from typing import Any
 
 from fencer.core import annotations as keys
 from fencer.core.done import Done
-from fencer.core.model import Action, Binding, Decision, Evidence, GuestRef, NodeView, PowerState
+from fencer.core.model import Binding, Decision, Deed, Evidence, GuestRef, NodeView, PowerState
 from fencer.errors import FencerError
 from fencer.ports import Fact, Roster
 
@@ -90,7 +90,7 @@ def node_json(number: int) -> dict[str, Any]:
         }
         for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
     ]
-    fields = {f"f:example.com/key-{n}": {"f:value": {}, ".": {}} for n in range(40)}
+    fields: dict[str, Any] = {f"f:example.com/key-{n}": {"f:value": {}, ".": {}} for n in range(40)}
     return {
         "metadata": {
             "name": view.name,
@@ -228,13 +228,13 @@ class Silent:
     def __init__(self) -> None:
         self.told = 0
 
-    def decided(self, _node: NodeView, _decision: Decision) -> None:
+    def decided(self, node: NodeView, decision: Decision) -> None:  # noqa: ARG002 - as a Reporter is called
         self.told += 1
 
-    def acted(self, _node: NodeView, _action: Action, _done: Done) -> None:
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:  # noqa: ARG002 - as a Reporter is called
         self.told += 1
 
-    def said(self, _text: str, *, warning: bool) -> None:  # noqa: ARG002
+    def said(self, text: str, *, warning: bool) -> None:  # noqa: ARG002 - as a Reporter is called
         self.told += 1
 
 

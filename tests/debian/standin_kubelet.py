@@ -4,21 +4,27 @@ Inside a guest it is started by `k3s.service` as root, with nothing but Python a
 `fencer-guest`, whose client it borrows; in the tests' own process it plays the other nodes.
 """
 
+from __future__ import annotations
+
 import json
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from fencer.guest import kubeconfig
 from fencer.guest.api import Answer, Api
 from fencer.guest.errors import GuestError, Unreachable
+from fencer.guest.kubeconfig import Access
 from fencer.guest.system import boot_id, run
 
+Json = dict[str, Any]
 VOLUME = "tests/volume"
 """Annotation of a pod: the volume that it uses."""
 STOPS_AFTER = "tests/stops-after"
@@ -45,18 +51,18 @@ class StandInKubelet:
         uuid: What it reports as its machine's UUID.
     """
 
-    def __init__(self, api, node, boot, uuid="stand-in"):
+    def __init__(self, api: Api, node: str, boot: str, uuid: str = "stand-in") -> None:
         self._api = api
         self._node = node
         self._boot = boot
         self._uuid = uuid
         self._renewed_s = 0.0
-        self._deleted = {}
-        self._mounted = {}
-        self._reported = None
+        self._deleted: dict[str, float] = {}
+        self._mounted: dict[str, float | None] = {}
+        self._reported: list[str] | None = None
         self._reported_s = 0.0
 
-    def tick(self):
+    def tick(self) -> None:
         """Report, and run or end the pods that are bound here."""
         pods = self._ask("GET", f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self._node)}")["items"]
         for pod in pods:
@@ -68,7 +74,7 @@ class StandInKubelet:
         if time.monotonic() > self._renewed_s + _RENEW_EVERY_S:
             self._renew()
 
-    def _handle(self, pod, pods):
+    def _handle(self, pod: Json, pods: list[Json]) -> None:
         meta, status = pod["metadata"], pod.get("status", {})
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         if "deletionTimestamp" in meta:
@@ -88,7 +94,7 @@ class StandInKubelet:
             if _volume(pod):
                 self._mounted[_volume(pod)] = None
 
-    def _unmount(self, used):
+    def _unmount(self, used: set[str]) -> None:
         for volume, gone_s in list(self._mounted.items()):
             if volume in used:
                 self._mounted[volume] = None
@@ -97,7 +103,7 @@ class StandInKubelet:
             elif time.monotonic() > gone_s + _UNMOUNT_S:
                 del self._mounted[volume]
 
-    def _report(self, volumes):
+    def _report(self, volumes: list[str]) -> None:
         path = f"/api/v1/nodes/{self._node}"
         if self._reported is None:
             labels = {"kubernetes.io/hostname": self._node}
@@ -121,7 +127,7 @@ class StandInKubelet:
         self._ask("PATCH", f"{path}/status", {"status": status})
         self._reported, self._reported_s = volumes, time.monotonic()
 
-    def _renew(self):
+    def _renew(self) -> None:
         """Renew the node's lease, or create it; none is counted that the API server did not take."""
         spec = {"holderIdentity": self._node, "leaseDurationSeconds": 40, "renewTime": _now("%f")}
         lease = {"metadata": {"name": self._node}, "spec": spec}
@@ -129,7 +135,7 @@ class StandInKubelet:
             self._ask("POST", _LEASES, lease)
         self._renewed_s = time.monotonic()
 
-    def _ask(self, method, path, body=None, also_fine=()):
+    def _ask(self, method: str, path: str, body: Json | None = None, also_fine: tuple[int, ...] = ()) -> Json:
         answer = self._api.ask(method, path, body, within_s=_WITHIN_S)
         if answer.status >= 300 and answer.status not in also_fine:
             raise GuestError(f"{method} {path}: {answer.status} {answer.message}")
@@ -139,9 +145,17 @@ class StandInKubelet:
 class KeptApi(Api):
     """Keeps its connection open, as kubelets do: an emulated processor takes long to shake hands."""
 
-    _kept = None
+    _kept: HTTPSConnection | None = None
 
-    def ask(self, method, path, body=None, *, within_s):
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        within_s: float,
+        at: Access | None = None,  # noqa: ARG002 - there is one server
+    ) -> Answer:
         """Ask one thing; where the connection was closed meanwhile, once more over a new one."""
         content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         sent = None if body is None else json.dumps(body)
@@ -157,11 +171,13 @@ class KeptApi(Api):
                 trouble = error
         raise Unreachable(str(trouble))
 
-    def _connect(self, within_s):
+    def _connect(self, within_s: float) -> HTTPSConnection:
         return HTTPSConnection(self.access.host, self.access.port, timeout=within_s, context=self._tls)
 
 
-def tick_until(over, kubelet, say, every_s=_TICK_S):
+def tick_until(
+    over: threading.Event, kubelet: StandInKubelet, say: Callable[[str], object], every_s: float = _TICK_S
+) -> None:
     """Let a kubelet live until an event is set; trouble with the API server passes."""
     while not over.wait(every_s):
         try:
@@ -170,36 +186,38 @@ def tick_until(over, kubelet, say, every_s=_TICK_S):
             say(str(error))
 
 
-def _may_end(pod, pods):
+def _may_end(pod: Json, pods: list[Json]) -> bool:
     return STOPS_ONCE_REPLACED not in pod["metadata"].get("annotations", {}) or any(
         _controllers(other) == _controllers(pod) and "deletionTimestamp" not in other["metadata"]
         for other in pods
     )
 
 
-def _controllers(pod):
+def _controllers(pod: Json) -> list[str]:
     return [owner["uid"] for owner in pod["metadata"].get("ownerReferences", [])]
 
 
-def _volume(pod):
-    return pod["metadata"].get("annotations", {}).get(VOLUME, "")
+def _volume(pod: Json) -> str:
+    return str(pod["metadata"].get("annotations", {}).get(VOLUME, ""))
 
 
-def _say(text):
+def _say(text: str) -> None:
     sys.stdout.write(f"k3s: {text}\n")
     sys.stdout.flush()
 
 
-def _now(fraction=""):
+def _now(fraction: str = "") -> str:
     return datetime.now(UTC).strftime(f"%Y-%m-%dT%H:%M:%S{'.' if fraction else ''}{fraction}Z")
 
 
-def main():
+def main() -> None:
     """Run as this machine's kubelet until systemd stops it."""
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     access = kubeconfig.read(Path("/var/lib/rancher/k3s/agent/kubelet.kubeconfig"), run)
     node = kubeconfig.node_name(access.certificate)
+    if node is None:
+        sys.exit("no node's name in the kubelet's certificate")
     uuid = Path("/sys/class/dmi/id/product_uuid").read_text(encoding="ascii").strip()
     _say(f"stand-in for {node} begins")
     tick_until(over, StandInKubelet(KeptApi(access), node, boot_id(), uuid), _say, _TICK_IN_GUEST_S)

@@ -155,7 +155,7 @@ class DrainCluster:
 
         def everywhere() -> bool:
             status = self._ask("GET", f"{path}/{name}").get("status", {})
-            return 0 < status.get("desiredNumberScheduled", 0) == status.get("numberReady")
+            return bool(0 < status.get("desiredNumberScheduled", 0) == status.get("numberReady"))
 
         wait_until(everywhere, f"DaemonSet {name}")
 

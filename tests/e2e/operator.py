@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
 from tests.e2e.gate import Gate, through
-from tests.e2e.lab import Lab
+from tests.e2e.rest import RestClient
 from tests.support import LateError, wait_until
+from tests.support.controlplane import ControlPlane
+from tests.support.guests import GuestHost
 
 ACCOUNT = "system:serviceaccount:fencer:fencer"
 _COLLECTIONS = {
@@ -98,6 +100,29 @@ class Watch:
             self.kill()
 
 
+class Surroundings(Protocol):
+    """What an operator needs of a lab.
+
+    Attributes:
+        cluster: The control plane.
+        client: The administrator's.
+        host: Of the guests.
+    """
+
+    cluster: ControlPlane
+    client: RestClient
+    host: GuestHost
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """Nodes by name, each with its `guest`."""
+        ...
+
+    def annotations(self, name: str) -> dict[str, str]:
+        """Return a Node's annotations."""
+        ...
+
+
 class Operator:
     """Installs fencer beside a lab, and uses it.
 
@@ -114,7 +139,12 @@ class Operator:
     program: tuple[str, ...] = (str(Path(sys.executable).with_name("fencer")),)
 
     def __init__(
-        self, lab: Lab, folder: Path, policy: Mapping[str, Any] = DEFAULT_POLICY, *, speed: float = SPEED
+        self,
+        lab: Surroundings,
+        folder: Path,
+        policy: Mapping[str, Any] = DEFAULT_POLICY,
+        *,
+        speed: float = SPEED,
     ) -> None:
         self.lab = lab
         if speed != 1.0:

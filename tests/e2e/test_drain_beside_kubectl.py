@@ -70,11 +70,12 @@ def pods(doubles: Doubles, guest_cluster: ControlPlane) -> Iterator[DrainCluster
         path = f"/apis/{what.format(f'namespaces/{cluster.namespace}')}"
         guest_cluster.request("DELETE", path)
     everything = f"/api/v1/namespaces/{cluster.namespace}/pods?gracePeriodSeconds=0"
-    wait_until(
-        lambda: guest_cluster.request("DELETE", everything) and not cluster.pods(),
-        "end of the pods",
-        every_s=0.3,
-    )
+
+    def none_left() -> bool:
+        guest_cluster.request("DELETE", everything)
+        return not cluster.pods()
+
+    wait_until(none_left, "end of the pods", every_s=0.3)
     cluster.remove()
 
 

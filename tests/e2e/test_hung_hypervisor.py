@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_power_off_during_which_libvirtd_dies_proves_nothing(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
     """The agent has asked for it, and libvirtd is gone: the guest may run, or be off, or end in a minute."""
-    policy = {"unresponsive_guest": "stop", "unresponsive_after_s": 60.0}
+    policy: dict[str, Any] = {"unresponsive_guest": "stop", "unresponsive_after_s": 60.0}
     with operator.watching(operator.configure(**policy)):
         name = lab.busiest()
         guest, began = lab.nodes[name].guest, len(operator.journal(name))

@@ -5,9 +5,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.e2e.lab import NAMESPACE, Lab
+from tests.e2e.lab import Lab
 from tests.e2e.operator import Operator
 from tests.e2e.storage import STORAGE_CLASS, create_volumes, volume_name
+from tests.e2e.workloads import NAMESPACE
 from tests.support import wait_until
 
 pytestmark = pytest.mark.usefixtures("sound")

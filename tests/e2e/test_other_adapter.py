@@ -4,13 +4,14 @@ All but the hypervisor is real: control plane, ``fencer watch`` as a process wit
 account's rights. The guests are the example's cells.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import cast
 
 import pytest
 
-from tests.e2e.farm import FarmOperator, running_farm
+from fencer.core.model import GuestRef
+from tests.e2e.farm import Farm, FarmOperator, running_farm
 from tests.e2e.lab import Lab, Speed, stays
 from tests.support import LateError, wait_until
 from tests.support.adapters import install_example, on_path
@@ -28,16 +29,16 @@ WATCHED_S = 4.0
 class Watched:
     """A lab on a farm, and fencer beside it."""
 
-    def __init__(self, lab, farm, operator):
+    def __init__(self, lab: Lab, farm: Farm, operator: FarmOperator) -> None:
         self.lab, self.farm, self.operator = lab, farm, operator
 
-    def ref(self, name):
+    def ref(self, name: str) -> GuestRef:
         return self.farm.cells[name].ref
 
-    def wait_for(self, name, what, began):
+    def wait_for(self, name: str, what: list[str], began: int) -> None:
         """Wait until all this was decided and done about a node, in this order."""
 
-        def told():
+        def told() -> bool:
             story = iter(self.operator.story(name)[began:])
             return all(one in story for one in what)
 
@@ -46,7 +47,7 @@ class Watched:
         except LateError as late:
             raise LateError("\n".join([str(late), *map(str, self.operator.journal(name)[-20:])])) from late
 
-    def lose(self, name, end, what):
+    def lose(self, name: str, end: Callable[[GuestRef], None], what: list[str]) -> None:
         """End a node's cell; see it fenced as is told, and its pods Ready elsewhere."""
         self.lab.wait_whole()
         began = len(self.operator.story(name))
@@ -56,7 +57,7 @@ class Watched:
         assert not self.farm.lab.lives(self.ref(name))
         self.lab.wait_elsewhere(name)
 
-    def come_back(self, name):
+    def come_back(self, name: str) -> None:
         """Start the cell; see the fence lifted by itself."""
         began = len(self.operator.story(name))
         self.farm.cells[name].start()
@@ -86,24 +87,24 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         assert lab.ledger.writes_count
 
 
-def test_check_finds_everything_in_its_place(watched):
+def test_check_finds_everything_in_its_place(watched: Watched) -> None:
     done = watched.operator.run("check", "-c", str(watched.operator.configure()))
     assert done.returncode == 0, done.stdout
     assert "cells: " in done.stdout
 
 
-def test_a_guest_that_is_killed(watched):
+def test_a_guest_that_is_killed(watched: Watched) -> None:
     watched.lab.spread_out()
     watched.lose("k8s-2", watched.farm.lab.destroy, FENCE)
     watched.come_back("k8s-2")
 
 
-def test_a_guest_that_is_paused_is_stopped_first(watched):
+def test_a_guest_that_is_paused_is_stopped_first(watched: Watched) -> None:
     watched.lose("k8s-3", watched.farm.lab.pause, ["stop_first/guest_paused", "StopGuest", *FENCE])
     watched.come_back("k8s-3")
 
 
-def test_a_farm_that_is_not_there_fences_nothing(watched):
+def test_a_farm_that_is_not_there_fences_nothing(watched: Watched) -> None:
     """The disk is gone from fencer's sight, and the network card is off: all the signs of a death."""
     name = "k8s-1"
     node, began = watched.lab.nodes[name], len(watched.operator.story(name))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -161,11 +162,11 @@ def hooked(operator: ProxmoxOperator, *names: str) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def home(operator: ProxmoxOperator) -> Iterator[Home]:
+def home(standing: Lab, operator: ProxmoxOperator) -> Iterator[Home]:
     """A whole cluster, before and after."""
-    operator.lab.wait_whole()
-    operator.lab.spread_out()  # a node without pods would not be fenced
-    home = Home(operator.lab, operator.pve, operator, len(operator.journal()))
+    standing.wait_whole()
+    standing.spread_out()  # a node without pods would not be fenced
+    home = Home(standing, operator.pve, operator, len(operator.journal()))
     yield home
     home.mend()
 
@@ -237,7 +238,7 @@ class TestAHook:
         for name, limit_s in (("k8s-1", LAZY_S / 2), ("k8s-2", 3 * LAZY_S)):
             began_s = time.monotonic()
             home.pve.qm.stop(home.guest(name).vmid)
-            wait_until(lambda it=name: home.lab.is_fenced(it), "fence", timeout_s=limit_s, every_s=0.02)
+            wait_until(partial(home.lab.is_fenced, name), "fence", timeout_s=limit_s, every_s=0.02)
             taken_s[name] = time.monotonic() - began_s
         by_hook_s, by_look_s = taken_s.values()
         with capsys.disabled():

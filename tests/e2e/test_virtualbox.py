@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -91,10 +92,10 @@ class Box:
                 guest.control("resume")
             else:
                 guest.start()
-            wait_until(
-                lambda it=name: not self.lab.is_fenced(it) and not self.lab.is_cordoned(it),
-                f"return of {name}",
-            )
+            wait_until(partial(self._is_back, name), f"return of {name}")
+
+    def _is_back(self, name: str) -> bool:
+        return not self.lab.is_fenced(name) and not self.lab.is_cordoned(name)
 
 
 def lab_on(host: VBoxGuestHost, folder: Path) -> Iterator[Box]:
@@ -135,7 +136,7 @@ def mended(box: Box) -> None:
 fake_only = pytest.mark.parametrize("box", ["fake"], indirect=True)
 
 
-def test_a_paused_machine_and_then_another(box):
+def test_a_paused_machine_and_then_another(box: Box) -> None:
     """The report, word for word: k8s-2 is paused with VBoxManage, then k8s-3."""
     box.lab.spread_out()
     for name in ("k8s-2", "k8s-3"):
@@ -144,7 +145,7 @@ def test_a_paused_machine_and_then_another(box):
         box.come_back(name)
 
 
-def test_a_machine_that_is_switched_off(box):
+def test_a_machine_that_is_switched_off(box: Box) -> None:
     """Off is off: fencer powers nothing."""
     began = len(box.operator.story("k8s-1"))
     box.lose("k8s-1", lambda guest: guest.control("poweroff"), FENCE)
@@ -152,7 +153,7 @@ def test_a_machine_that_is_switched_off(box):
     box.come_back("k8s-1")
 
 
-def test_a_machine_whose_process_is_killed(box):
+def test_a_machine_whose_process_is_killed(box: Box) -> None:
     """As the out-of-memory killer does it: `aborted`, with nothing that would say so beforehand."""
     box.lose("k8s-2", lambda guest: box.host.vbox.kill(guest.machine), FENCE)
     box.come_back("k8s-2")
@@ -164,7 +165,9 @@ def test_a_machine_whose_process_is_killed(box):
     [(LabNode.nic_off, LabNode.nic_on), (LabNode.stop_kubelet, LabNode.start_kubelet)],
     ids=["network-card-off", "kubelet-stopped"],
 )
-def test_a_silent_node_whose_machine_runs_is_not_fenced(box, cut_off, mend):
+def test_a_silent_node_whose_machine_runs_is_not_fenced(
+    box: Box, cut_off: Callable[[LabNode], None], mend: Callable[[LabNode], None]
+) -> None:
     """The report's other two ways to fake a failure."""
     name = "k8s-1"
     began = len(box.operator.story(name))
@@ -179,7 +182,7 @@ def test_a_silent_node_whose_machine_runs_is_not_fenced(box, cut_off, mend):
 
 
 @fake_only
-def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box):
+def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box: Box) -> None:
     """A second VBoxSVC calls it off, and the network card is off too: all the signs of a death."""
     name = "k8s-1"
     node, machine = box.lab.nodes[name], box.guest(name).machine
@@ -208,7 +211,7 @@ def test_a_server_that_does_not_know_that_the_machine_runs_fences_nothing(box):
 
 
 @fake_only
-def test_check_finds_everything_in_its_place(box):
+def test_check_finds_everything_in_its_place(box: Box) -> None:
     """The account's rights, VBoxManage, and every node its machine."""
     done = box.operator.run("check", "-c", str(box.operator.configure()))
     assert done.returncode == 0, done.stdout
@@ -216,7 +219,7 @@ def test_check_finds_everything_in_its_place(box):
 
 
 @fake_only
-def test_a_machine_that_is_destroyed(box):
+def test_a_machine_that_is_destroyed(box: Box) -> None:
     """``vagrant destroy``: its end was read, then it is gone before it could be held."""
     name = "k8s-3"
     machine, vbox = box.guest(name).machine, cast("FakeBootable", box.host.vbox)

@@ -22,7 +22,11 @@ class LateError(AssertionError):
 
 
 def wait_until(
-    condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S, every_s: float | None = None
+    condition: Callable[[], T | None],
+    what: str,
+    *,
+    timeout_s: float = PATIENCE_S,
+    every_s: float | None = None,
 ) -> T:
     """Ask a condition again and again until it is true, and return what it gave.
 

@@ -55,7 +55,7 @@ class ApiBackstage:
         self.send("PATCH", f"{NODES}/{name}", {"metadata": {"annotations": {key: value}}})
 
     def node_annotations(self, name: str) -> Mapping[str, str]:
-        return self.send("GET", f"{NODES}/{name}")["metadata"].get("annotations", {})
+        return dict(self.send("GET", f"{NODES}/{name}")["metadata"].get("annotations", {}))
 
     def renew_lease(self, name: str) -> None:
         spec = {"holderIdentity": name, "renewTime": f"2026-11-20T10:00:00.{next(_ticks):06}Z"}
@@ -111,7 +111,7 @@ class ApiBackstage:
     def disruption_of(self, name: str) -> str | None:
         for condition in self.send("GET", f"{PODS}/{name}")["status"].get("conditions", []):
             if (condition["type"], condition["status"]) == ("DisruptionTarget", "True"):
-                return condition["message"]
+                return str(condition["message"])
         return None
 
     def make_attachment(self, node: str, name: str, volume: str, *, attached: bool) -> None:

@@ -6,7 +6,7 @@ also where tests run beside each other, and where time says little.
 
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,9 @@ class Costs:
     """
 
     def __init__(self) -> None:
-        self.tests_count: Counter[str] = Counter()
-        self.time_s: Counter[str] = Counter()
-        self.cpu_s: Counter[str] = Counter()
+        self.tests_count: dict[str, float] = defaultdict(int)
+        self.time_s: dict[str, float] = defaultdict(float)
+        self.cpu_s: dict[str, float] = defaultdict(float)
         self._part = ""
         self._cpu_before_s = 0.0
 
@@ -62,20 +62,21 @@ class Costs:
             getattr(node, "workeroutput", {}).get(_UNDER, ()),
             strict=False,
         ):
-            mine.update(theirs)
+            for part, amount in theirs.items():
+                mine[part] += amount
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print a line for each part, the most expensive first."""
         if len(self.tests_count) < 2:
             return
         terminalreporter.section("what each part costs: time, CPU seconds with all that it started")
-        rows = [
-            (part, self.tests_count[part], self.time_s[part], cpu_s)
-            for part, cpu_s in self.cpu_s.most_common()
-        ]
-        rows.append(("all", self.tests_count.total(), self.time_s.total(), self.cpu_s.total()))
-        for part, tests_count, time_s, cpu_s in rows:
-            told = f"{part:<32} {tests_count:>5} tests {time_s:>7.0f} s {cpu_s:>7.0f} CPU s"
+        by_cost = sorted(self.cpu_s, key=self.cpu_s.__getitem__, reverse=True)
+        for name, parts in [*((part, [part]) for part in by_cost), ("all", by_cost)]:
+            tests_count, time_s, cpu_s = (
+                sum(amounts[part] for part in parts)
+                for amounts in (self.tests_count, self.time_s, self.cpu_s)
+            )
+            told = f"{name:<32} {tests_count:>5} tests {time_s:>7.0f} s {cpu_s:>7.0f} CPU s"
             terminalreporter.write_line(told)
 
     def _turn_to(self, part: str) -> None:

@@ -70,7 +70,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return len(asked_for) + any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
 
 
-class Lanes(LoadScopeScheduling):
+class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist publishes no types
     """Gives a worker a whole lane at a time, and then a file at a time."""
 
     def remove_node(self, node: WorkerController) -> str | None:
@@ -79,7 +79,7 @@ class Lanes(LoadScopeScheduling):
         That test has failed, and is not among the rest: the next worker would die with it, and the one after
         that, which for a test that hangs takes hours.
         """
-        work = self.assigned_work[node]
+        work: dict[str, dict[str, bool]] = self.assigned_work[node]
         crashed = next((test for unit in work.values() for test, done in unit.items() if not done), None)
         if crashed is None:
             super().remove_node(node)

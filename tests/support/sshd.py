@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -129,7 +130,7 @@ class SshServer:
             for pid in gone:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            wait_until(lambda pids=gone: not any(map(alive, pids)), "end of sshd and its sessions")
+            wait_until(partial(_over, gone), "end of sshd and its sessions")
 
     def make_key(self, name: str) -> None:
         """Make a key anew: ``host`` or ``user``; sshd takes it when it starts."""
@@ -174,6 +175,10 @@ def _free_port() -> int:
     with socket.socket() as line:
         line.bind(("127.0.0.1", 0))
         return int(line.getsockname()[1])
+
+
+def _over(pids: set[int]) -> bool:
+    return not any(map(alive, pids))
 
 
 def _descendants(root: int) -> set[int]:

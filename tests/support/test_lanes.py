@@ -5,15 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.support.lanes import LANES, pytest_xdist_auto_num_workers
 
 TESTS = Path(__file__).parents[1]
+TWO_A_PROCESSOR = 2 * (os.cpu_count() or 1)
 
 
-def test_every_end_to_end_file_is_in_one_lane():
+def test_every_end_to_end_file_is_in_one_lane() -> None:
     """A file without a lane would begin a control plane wherever it falls."""
     assert sorted(name for lane in LANES for name in lane) == sorted(
         file.stem for file in (TESTS / "e2e").glob("test_*.py")
@@ -26,7 +28,7 @@ def test_every_end_to_end_file_is_in_one_lane():
         (["."], len(LANES) + 1),
         (["e2e"], len(LANES)),
         (["e2e", "core"], len(LANES) + 1),
-        (["core", "cli"], 2 * os.cpu_count()),
+        (["core", "cli"], TWO_A_PROCESSOR),
         (["core/test_decide.py"], 0),
         (["e2e/test_lab.py"], 0),
         (["e2e/test_lab.py", "e2e/test_plan.py"], 1),
@@ -34,16 +36,18 @@ def test_every_end_to_end_file_is_in_one_lane():
         (["core", "crore"], 0),
     ],
 )
-def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(paths, workers):
+def test_there_are_as_many_workers_as_lanes_asked_for_and_one_for_the_rest(
+    paths: list[str], workers: int
+) -> None:
     assert pytest_xdist_auto_num_workers(asked("auto", *paths)) == workers
 
 
-def test_without_lanes_there_are_two_a_processor():
-    assert pytest_xdist_auto_num_workers(asked("logical", ".")) == 2 * os.cpu_count()
+def test_without_lanes_there_are_two_a_processor() -> None:
+    assert pytest_xdist_auto_num_workers(asked("logical", ".")) == TWO_A_PROCESSOR
     assert pytest_xdist_auto_num_workers(asked("logical", "core/test_decide.py")) == 0
 
 
-def asked(number, *paths):
+def asked(number: str, *paths: str) -> Any:
     """What pytest was asked for, from the folder of the tests."""
     return SimpleNamespace(
         args=paths, invocation_params=SimpleNamespace(dir=TESTS), option=SimpleNamespace(numprocesses=number)
@@ -64,7 +68,7 @@ def test_after():
 """
 
 
-def test_a_test_that_ends_its_worker_fails_once_and_those_after_it_are_run(tmp_path):
+def test_a_test_that_ends_its_worker_fails_once_and_those_after_it_are_run(tmp_path: Path) -> None:
     """Else every worker that takes its place dies with it, a test that hangs each time for 15 minutes."""
     (tmp_path / "test_one.py").write_text(ONE_DIES)
     plugins = (

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
@@ -74,7 +74,7 @@ class FakeVBox:
             fcntl.flock(lock, fcntl.LOCK_EX)
             content = json.loads(self._path.read_text())
             yield content
-            save(self._path, content)
+            save(str(self._path), content)
 
     def add(self, name: str, state: str = "running", endpoint: str = "lab", **more: Any) -> GuestRef:
         """Register a machine; its log was opened long ago, and its state is of a moment later."""
@@ -170,10 +170,10 @@ class FakeBackstage:
         self._clock = clock
         self._made = 0
 
-    def now_s(self):
+    def now_s(self) -> float:
         return self._clock.now_s()
 
-    def eventually(self, condition, what):
+    def eventually(self, condition: Callable[[], object], what: str) -> None:
         pause = threading.Event()
         for _ in range(60):
             if condition():
@@ -182,42 +182,42 @@ class FakeBackstage:
             pause.wait(0.01)
         raise AssertionError(f"{what}: not after a minute")
 
-    def make_guest(self):
+    def make_guest(self) -> GuestRef:
         self._made += 1
         guest = self._vbox.add(f"guest-{self._made}", "poweroff")
         self.start(guest)
         return guest
 
-    def start(self, guest):
+    def start(self, guest: GuestRef) -> None:
         self._vbox.run("startvm", guest.id, "--type", "headless")
 
-    def wait_until_up(self, guest):
+    def wait_until_up(self, guest: GuestRef) -> None:
         with self._vbox.world() as world:
             assert world["machines"][guest.id]["state"] == "running"
 
-    def pause(self, guest):
+    def pause(self, guest: GuestRef) -> None:
         self._vbox.run("controlvm", guest.id, "pause")
 
-    def resume(self, guest):
+    def resume(self, guest: GuestRef) -> None:
         self._vbox.run("controlvm", guest.id, "resume")
 
-    def destroy(self, guest):
+    def destroy(self, guest: GuestRef) -> None:
         self._vbox.run("controlvm", guest.id, "poweroff")
 
-    def power_off_inside(self, guest):
+    def power_off_inside(self, guest: GuestRef) -> None:
         self._vbox.run("controlvm", guest.id, "poweroff")
 
-    def crash(self, guest):
+    def crash(self, guest: GuestRef) -> None:
         self._vbox.run("startvm", guest.id, "--type", "emergencystop")
 
-    def remove(self, guest):
+    def remove(self, guest: GuestRef) -> None:
         self._vbox.run("unregistervm", guest.id)
 
-    def save(self, guest):
+    def save(self, guest: GuestRef) -> None:
         self._vbox.run("controlvm", guest.id, "savestate")
 
-    def cut(self):
+    def cut(self) -> None:
         self._vbox.trouble("", stderr=NO_SERVER, code=1)
 
-    def mend(self):
+    def mend(self) -> None:
         self._vbox.recover()

@@ -7,7 +7,9 @@ start: standard library only, and of that not even pathlib. It may be killed at 
 the same.
 """
 
-# ruff: noqa: PTH105, PTH123
+# ruff: noqa: PTH105, PTH123 - not even pathlib
+
+from __future__ import annotations
 
 import fcntl
 import json
@@ -16,6 +18,13 @@ import sys
 import time
 from datetime import UTC, datetime
 from uuid import UUID
+
+TYPE_CHECKING = False  # typing's own would take longer to import than a command takes
+if TYPE_CHECKING:
+    from typing import Any
+
+    Machine = dict[str, Any]
+    World = dict[str, Any]
 
 NOT_FOUND = "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001), component VirtualBoxWrap, interface IVirtualBox"
 LOCKED = "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007), component MachineWrap, interface IMachine"
@@ -32,14 +41,14 @@ HOST = ("ps", "cat", "find")
 class Refusal(Exception):
     """What goes to stderr, with exit code 1."""
 
-    def __init__(self, sentence, details=None):
+    def __init__(self, sentence: str, details: str | None = None) -> None:
         super().__init__(sentence)
         self.lines = [sentence]
         if details:
             self.lines.append(f"Details: code {details}, callee nsISupports")
 
 
-def main(path, words):
+def main(path: str, words: list[str]) -> int:
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(path, encoding="utf-8") as file:
@@ -68,15 +77,15 @@ def main(path, words):
     return suffer(trouble) if trouble else 0
 
 
-def save(path, world):
-    """Write the file anew, in one step: who is killed in the midst leaves the old one."""
+def save(path: str, world: World) -> None:
+    """Write the file in one step: who is killed in the midst leaves the old one."""
     new = f"{path}.new"
     with open(new, "w", encoding="utf-8") as file:
         file.write(json.dumps(world))
     os.replace(new, path)
 
 
-def suffer(trouble):
+def suffer(trouble: dict[str, Any]) -> int:
     """Go wrong in the way that was asked for.
 
     Before that, `also` are commands that are obeyed, and `then` is further trouble from then on.
@@ -94,10 +103,10 @@ def suffer(trouble):
             time.sleep(3600)
     if trouble.get("signal"):
         os.kill(os.getpid(), trouble["signal"])
-    return trouble.get("code", 0)
+    return int(trouble.get("code", 0))
 
 
-def tell(world, words):
+def tell(world: World, words: list[str]) -> str:
     """Answer as the host does."""
     if words[0] == "ps":
         return processes(world)
@@ -107,7 +116,7 @@ def tell(world, words):
     return "".join(place(world, path) for path in paths)
 
 
-def place(world, path):
+def place(world: World, path: str) -> str:
     """Say where a file lies, and when it was written."""
     machine = next(machine for uuid, machine in world["machines"].items() if f"/{uuid}/" in path)
     recorded = datetime.fromisoformat(f"{machine['changed'][:26]}+00:00")
@@ -116,7 +125,7 @@ def place(world, path):
     return f"{kind},{written_s:.10f},"
 
 
-def processes(world):
+def processes(world: World) -> str:
     """List processes: of the host, of each machine that runs, whatever is said of it, and who lists them."""
     found = [(1, "-", "Ss", "/sbin/init"), (2, world["pidns"], "S", "[kthreadd]")]
     for number, (uuid, machine) in enumerate(world["machines"].items(), 100):
@@ -129,7 +138,7 @@ def processes(world):
     return "".join(["    PID      PIDNS STAT COMMAND\n", *listed])
 
 
-def obey(world, words):
+def obey(world: World, words: list[str]) -> str:
     if words[0] in HOST:
         return tell(world, words)
     machines = world["machines"]
@@ -148,14 +157,14 @@ def obey(world, words):
     return VERBS[verb](uuid, machine, rest)
 
 
-def unregister(machines, uuid):
+def unregister(machines: dict[str, Machine], uuid: str) -> str:
     if machines[uuid]["state"] in ALIVE:
         raise Refusal(f"Cannot unregister the machine '{machines[uuid]['name']}' while it is locked", LOCKED)
     del machines[uuid]
     return ""
 
 
-def discard(_uuid, machine, _rest):
+def discard(_uuid: str, machine: Machine, _rest: list[str]) -> str:
     if machine["state"] in ALIVE:
         raise Refusal("Cannot discard the machine state as the machine is not saved", WRONG_STATE)
     if "saved" in machine["state"]:
@@ -163,11 +172,11 @@ def discard(_uuid, machine, _rest):
     return ""
 
 
-def name_of(machine):
+def name_of(machine: Machine) -> str:
     return "<inaccessible>" if machine.get("inaccessible") else machine["name"]
 
 
-def show(uuid, machine, rest):
+def show(uuid: str, machine: Machine, rest: list[str]) -> str:
     if rest == ["--log", "0"]:
         return show_log(machine)
     escaped = machine["name"].replace("\\", "\\\\").replace('"', '\\"')
@@ -193,7 +202,7 @@ def show(uuid, machine, rest):
     return "\n".join([*lines, "GuestMemoryBalloon=0", ""])
 
 
-def show_log(machine):
+def show_log(machine: Machine) -> str:
     if not machine.get("log_opened"):
         raise Refusal("Could not open log file '/vms/Logs/VBox.log' (VERR_FILE_NOT_FOUND)", NO_LOG)
     head = "00:00:00.021348 VirtualBox VM 7.2.22_Debian r175245 linux.amd64 release log\n"
@@ -207,7 +216,7 @@ def show_log(machine):
     return head + opened + began + configured + rest + (end if machine["log_ended"] else "")
 
 
-def control(_uuid, machine, rest):
+def control(_uuid: str, machine: Machine, rest: list[str]) -> str:
     (action,) = rest
     state = machine["state"]
     if state not in ALIVE:
@@ -230,7 +239,7 @@ def control(_uuid, machine, rest):
     return ""
 
 
-def start(_uuid, machine, rest):
+def start(_uuid: str, machine: Machine, rest: list[str]) -> str:
     way = rest[1]
     if way == "emergencystop":
         if machine["state"] not in ALIVE:
@@ -246,7 +255,7 @@ def start(_uuid, machine, rest):
     return f'Waiting for VM "{machine["name"]}" to power on...\nVM "{machine["name"]}" has been started.\n'
 
 
-def become(machine, state):
+def become(machine: Machine, state: str) -> None:
     """Go into another state; what VBoxSVC would know of it, were it killed, is the end before this run."""
     if state in ALIVE and machine["state"] not in ALIVE:
         machine["recorded"] = {"state": machine["state"], "changed": machine["changed"]}
@@ -255,7 +264,7 @@ def become(machine, state):
     machine["changed"] = f"{now()}000000"
 
 
-def now():
+def now() -> str:
     """Return the time in milliseconds: later than all that were returned before, and never a full second."""
     while True:
         time.sleep(0.001)

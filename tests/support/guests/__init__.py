@@ -37,7 +37,7 @@ __all__ = [
     "running_guest_host",
 ]
 
-_SOURCES = Path(__file__).parent / "guests"
+_SOURCES = Path(__file__).parent
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 _PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "qemu-img", "as", "ld")
 _HOW_TO_GET = (
@@ -227,12 +227,14 @@ class GuestHost:
         if self.daemon_lives:
             thaw(self.daemon_pid)
             wait_until(lambda: self._answers() or not self.daemon_lives, "answer of libvirtd")
-            if not self.daemon_lives:
-                self.start_libvirtd()
+            self._start_where_it_is_gone()
 
     def restore_libvirtd(self) -> None:
         """See that the daemon answers, whatever a test did to it."""
         self.thaw_libvirtd()
+        self._start_where_it_is_gone()
+
+    def _start_where_it_is_gone(self) -> None:
         if not self.daemon_lives:
             self.start_libvirtd()
 
