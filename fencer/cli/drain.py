@@ -104,10 +104,10 @@ def drain(  # noqa: PLR0913 - one for each option
 
 def drain_options(
     force: bool,  # noqa: FBT001 - as the options come
-    delete_emptydir_data: bool,  # noqa: FBT001
+    delete_emptydir_data: bool,  # noqa: FBT001 - as the options come
     grace_s: int,
     timeout_s: float,
-    keep_cordon: bool,  # noqa: FBT001
+    keep_cordon: bool,  # noqa: FBT001 - as the options come
 ) -> DrainOptions:
     """Put the options together as the drain takes them; kubectl's -1 and 0 mean none."""
     return DrainOptions(

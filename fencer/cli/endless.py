@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from fencer.cli.options import Decorator
@@ -63,7 +65,7 @@ def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
     here = {
         pod.uid: Tenant(pod, name)
         for name in tools.names
-        for pod in ask(lambda name=name: tools.parts.cluster.pods(name))  # type: ignore[misc]
+        for pod in ask(partial(tools.parts.cluster.pods, name))
     }
     held = {
         budget.namespace
@@ -73,7 +75,7 @@ def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
     elsewhere = {
         pod.uid: Tenant(pod, "")
         for namespace in sorted(held)
-        for pod in ask(lambda namespace=namespace: evictor.pods_in(namespace))  # type: ignore[misc]
+        for pod in ask(partial(evictor.pods_in, namespace))
     }
     return tuple({**elsewhere, **here}.values())
 

@@ -129,7 +129,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     --kubeconfig, or else that of the configuration.
     """
     from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
-    from fencer.setup.kubernetes import (  # noqa: PLC0415
+    from fencer.setup.kubernetes import (  # noqa: PLC0415 - only where it runs
         Wanted,
         manifest,
         policy_removal,
@@ -183,9 +183,9 @@ def _make(
     output: Path, admin: Path, context: str | None, namespace: str, server: str | None, hours: int
 ) -> None:
     from fencer.cluster.account import issue_token, leads_here, revoke  # noqa: PLC0415 - the client is heavy
-    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
-    from fencer.setup.files import write_private  # noqa: PLC0415
-    from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs
+    from fencer.setup.files import write_private  # noqa: PLC0415 - only where it runs
+    from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415 - only where it runs
 
     settings = ClusterSettings(str(admin), context, (server,) if server else (), borrowed=True)
     made_for = f"{socket.gethostname()}:{output.absolute()}"
@@ -219,7 +219,7 @@ def _make(
 def _bound_before(output: Path) -> str:
     """Return the Secret that the token of a file which is replaced is bound to; empty: there is none."""
     from fencer.cluster.own import bound_to  # noqa: PLC0415 - the client is heavy
-    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs
 
     try:
         return bound_to(ClusterSettings(str(output)))
@@ -234,8 +234,8 @@ def _tried(text: str) -> tuple[str, ...]:
         ClusterError: it does not lead in.
     """
     from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
-    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
-    from fencer.setup.files import write_private  # noqa: PLC0415
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs
+    from fencer.setup.files import write_private  # noqa: PLC0415 - only where it runs
 
     with TemporaryDirectory(prefix="fencer-") as folder:
         path = Path(folder) / "kubeconfig"

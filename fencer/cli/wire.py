@@ -142,18 +142,18 @@ class Wiring:
         """
         match endpoint:
             case LibvirtEndpoint(name, uri):
-                from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings  # noqa: PLC0415
+                from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings  # noqa: PLC0415 - only its own type's
 
                 return LibvirtHypervisor(LibvirtSettings(name, uri), clock.now_s)
             case VirtualBoxEndpoint(name, command):
-                from fencer.hypervisors.virtualbox import (  # noqa: PLC0415
+                from fencer.hypervisors.virtualbox import (  # noqa: PLC0415 - only its own type's
                     VirtualBoxHypervisor,
                     VirtualBoxSettings,
                 )
 
                 return VirtualBoxHypervisor(VirtualBoxSettings(name, command), clock.now_s)
             case ProxmoxEndpoint():
-                from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings  # noqa: PLC0415
+                from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings  # noqa: PLC0415 - only its own type's
 
                 settings = ProxmoxSettings(
                     endpoint.name,
@@ -169,7 +169,7 @@ class Wiring:
                 )
                 return ProxmoxHypervisor(settings, clock.now_s)
             case AdapterEndpoint():
-                from fencer.hypervisors.adapters import AdapterSettings, connect  # noqa: PLC0415
+                from fencer.hypervisors.adapters import AdapterSettings, connect  # noqa: PLC0415 - only its own type's
 
                 told = AdapterSettings(
                     endpoint.name, endpoint.settings, endpoint.secret_files, now_s=clock.now_s
@@ -184,7 +184,7 @@ class Wiring:
         Raises:
             ConfigError: what is written could be read wrongly.
         """
-        from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness  # noqa: PLC0415
+        from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness  # noqa: PLC0415 - only where one is named
 
         return FenceAgentWitness(
             FenceAgentSettings(

@@ -237,7 +237,7 @@ class Connection:
         self, place: int, what: str, pick: Pick, arguments: dict[str, Any], within_s: float
     ) -> Answer | Refused:
         from kubernetes.client.exceptions import OpenApiException  # noqa: PLC0415 - see build_apis
-        from kubernetes.config import ConfigException  # noqa: PLC0415
+        from kubernetes.config import ConfigException  # noqa: PLC0415 - see build_apis
 
         apis = self._apis[place]
         where = f"{apis.url}: {what}"
@@ -286,7 +286,7 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
     Raises:
         ConfigError: the settings or the kubeconfig cannot be used.
     """
-    from kubernetes import client  # noqa: PLC0415
+    from kubernetes import client  # noqa: PLC0415 - heavy
 
     configuration = client.Configuration()
     load_credentials(settings, configuration)

@@ -23,7 +23,7 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
         ConfigError: it cannot be read, or used.
     """
     from kubernetes import config  # noqa: PLC0415 - heavy, see build_apis
-    from kubernetes.config import kube_config  # noqa: PLC0415
+    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_apis
 
     path = settings.kubeconfig
     if settings.in_cluster == (path is not None):

@@ -266,14 +266,14 @@ class Evidence:
     @classmethod
     def unknown(cls, guest: GuestRef, raw: str, source: str, observed_at_s: float) -> Evidence:
         """Return what is said where nothing can be told of a guest; nothing about it is settled."""
-        return cls(guest, PowerState.UNKNOWN, False, None, None, raw, source, observed_at_s)  # noqa: FBT003
+        return cls(guest, PowerState.UNKNOWN, False, None, None, raw, source, observed_at_s)  # noqa: FBT003 - not settled
 
     @classmethod
     def absent(
         cls, guest: GuestRef, raw: str, source: str, observed_at_s: float, incarnation: str | None = None
     ) -> Evidence:
         """Return what is said where a guest is not found; of its end nothing is on record by that alone."""
-        return cls(guest, PowerState.ABSENT, True, incarnation, None, raw, source, observed_at_s)  # noqa: FBT003
+        return cls(guest, PowerState.ABSENT, True, incarnation, None, raw, source, observed_at_s)  # noqa: FBT003 - settled
 
     @property
     def gone(self) -> bool:

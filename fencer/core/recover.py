@@ -205,7 +205,7 @@ def pods_gone(subject: Subject, policy: Policy) -> Answer:
     left = older_than_fence(subject.seen.pods or (), subject.mark.fenced_at_utc)
     held = [pod for pod in left if not (pod.terminating and pod.finalizers)]
     if held:
-        names = ", ".join(str(pod) for pod in held[:3]) + (", …" if len(held) > 3 else "")  # noqa: PLR2004
+        names = ", ".join(str(pod) for pod in held[:3]) + (", …" if len(held) > 3 else "")  # noqa: PLR2004 - as many as are named
         return Objection(
             Verdict.RECOVERING,
             Reason.PODS_REMAIN,

@@ -34,9 +34,9 @@ def age(seconds: float) -> str:
     if isinf(seconds):
         return "an unknown time"
     whole = round(seconds)
-    if whole < 60:  # noqa: PLR2004
-        return f"{round(seconds, 1):g} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004
-    if whole < 3600:  # noqa: PLR2004
+    if whole < 60:  # noqa: PLR2004 - seconds of a minute
+        return f"{round(seconds, 1):g} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004 - below it tenths count
+    if whole < 3600:  # noqa: PLR2004 - seconds of an hour
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 

@@ -161,9 +161,13 @@ class Api:
         """
         deadline_s = time.monotonic() + within_s
         answers: SimpleQueue[Any] = SimpleQueue()
+
+        def arrived(access: Access, answer: Answer | GuestError) -> None:
+            answers.put((access, answer))
+
         for access in asked:
             ask = partial(self.ask, "POST" if body else "GET", path, body, within_s=within_s, at=access)
-            in_background(ask, lambda answer, access=access: answers.put((access, answer)))  # type: ignore[misc]
+            in_background(ask, partial(arrived, access))
         late = {access.url for access in asked}
         while late:
             try:
@@ -235,7 +239,7 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
     Raises:
         Unreachable: it took longer; and whatever the call raises.
     """
-    answers: SimpleQueue[Any] = SimpleQueue()
+    answers: SimpleQueue[T | GuestError] = SimpleQueue()
     in_background(call, answers.put)
     try:
         answer = answers.get(timeout=max(seconds, 0))
@@ -243,7 +247,7 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
         raise Unreachable(f"{what}: no answer within {seconds:.3g} s") from None
     if isinstance(answer, GuestError):
         raise answer
-    return answer  # type: ignore[no-any-return]
+    return answer
 
 
 def in_background(call: Callable[[], T], done: Callable[[T | GuestError], None]) -> None:
@@ -276,7 +280,7 @@ def _answer(response: HTTPResponse, what: str) -> Answer:
     return Answer(
         response.status,
         body if isinstance(body, dict) else {},
-        float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004
+        float(asked) if asked.isdecimal() and asked.isascii() and len(asked) < 6 else None,  # noqa: PLR2004 - a day or so
         utc_of(response.getheader("Date"), _DATE),
     )
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Callable
 
@@ -228,8 +229,8 @@ class _Drain:
             self._asking += 1
             self.pods.evictions.asked(pod)
             self._in_background(
-                lambda pod=pod: self._client.evict(pod),  # type: ignore[misc]
-                lambda reply, pod=pod: self._answered(pod, reply),  # type: ignore[misc]
+                partial(self._client.evict, pod),
+                partial(self._answered, pod),
             )
 
     def _in_background(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:

@@ -145,7 +145,7 @@ def _signals(command: Sequence[str], within_s: float | None) -> Iterator[bool | 
     with subprocess.Popen(  # noqa: S603 - a fixed command, no shell
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process, selectors.DefaultSelector() as waited:
-        out = process.stdout.fileno()  # type: ignore[union-attr]
+        out = process.stdout.fileno()  # type: ignore[union-attr]  # it is a pipe
         waited.register(out, selectors.EVENT_READ)
         try:
             while time.monotonic() < end_s:

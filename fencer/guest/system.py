@@ -72,7 +72,7 @@ def _said(process: subprocess.Popen[bytes], deadline_s: float) -> list[bytearray
     texts = [bytearray(), bytearray()]
     with selectors.DefaultSelector() as waited:
         for stream, text in zip((process.stdout, process.stderr), texts):
-            waited.register(stream, selectors.EVENT_READ, text)  # type: ignore[arg-type]
+            waited.register(stream, selectors.EVENT_READ, text)  # type: ignore[arg-type]  # both are pipes
         while waited.get_map():
             ready = waited.select(max(deadline_s - time.monotonic(), 0))
             if not ready:
@@ -139,4 +139,4 @@ def going_down(run: Run) -> bool | None:
     if jobs.code != 0:
         return None
     words = (line.split() for line in jobs.text.splitlines())
-    return any(len(job) >= 3 and job[1] in _ENDS and job[2] == "start" for job in words)  # noqa: PLR2004
+    return any(len(job) >= 3 and job[1] in _ENDS and job[2] == "start" for job in words)  # noqa: PLR2004 - JOB UNIT TYPE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from fencer.core.model import PodView
 from fencer.core.text import age
@@ -68,7 +69,7 @@ class Replacements:
         assert evictor is not None  # noqa: S101 - whoever drains has one
         found: Counter[tuple[str, str]] = Counter()
         for namespace in sorted(namespaces):
-            for pod in self._agent.shared.api(lambda space=namespace: evictor.pods_in(space)):  # type: ignore[misc]
+            for pod in self._agent.shared.api(partial(evictor.pods_in, namespace)):
                 key = _controller(pod)
                 if key is not None and pod.ready and not pod.terminating:
                     found[key] += 1

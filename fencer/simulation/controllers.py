@@ -104,7 +104,7 @@ class NodeLifecycle:
         for node in nodes:
             if node.tainted(UNREACHABLE, "NoExecute") and (node.ready is True or len(silent) == len(nodes)):
                 self._untaint(node, "NoExecute")
-        disrupted = len(silent) == len(nodes) or (len(silent) > 2 and len(silent) >= 0.55 * len(nodes))  # noqa: PLR2004
+        disrupted = len(silent) == len(nodes) or (len(silent) > 2 and len(silent) >= 0.55 * len(nodes))  # noqa: PLR2004 - the controller's defaults
         for node in silent:
             if disrupted or node.tainted(UNREACHABLE, "NoExecute") or now_s < self._next_taint_s:
                 continue

@@ -76,7 +76,7 @@ def _host_dies(chance: Random, shape: Shape, victim: str, began_s: float, back_s
     if shape.watches(host) and chance.random() < 0.5:  # noqa: PLR2004 - half of them
         wrong = chance.choice((What.WITNESS_SILENT, What.WITNESS_SAYS_ON))
         wrong_s = chance.uniform(began_s - 10.0, began_s + 60.0)
-        right_s = wrong_s + chance.uniform(*BLIP_S) if chance.random() < 0.5 else back_s  # noqa: PLR2004
+        right_s = wrong_s + chance.uniform(*BLIP_S) if chance.random() < 0.5 else back_s  # noqa: PLR2004 - half of them
         dead += [Fault(wrong_s, wrong, host), Fault(right_s, What.WITNESS_TRUTHFUL, host)]
     return [*dead, Fault(back_s + chance.uniform(0.0, 60.0), What.START, victim)]
 

@@ -155,7 +155,7 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
     """Draw who watches. The first knows every endpoint; another may know one only, or come later."""
     others = []
     for _ in range(chance.choice(AGENTS) - 1):
-        knows = (chance.choice((shape.endpoint, *shape.further)),) if chance.random() < 0.15 else None  # noqa: PLR2004
+        knows = (chance.choice((shape.endpoint, *shape.further)),) if chance.random() < 0.15 else None  # noqa: PLR2004 - so many
         late = not needs_witness and chance.random() < 0.3  # noqa: PLR2004 - so many
         others.append(Watcher(knows, from_s=chance.uniform(1.0, 150.0) if late else 0.0))
     return (Watcher(), *others)

@@ -29,7 +29,7 @@ def everything() -> list[Row]:
     """Measure all, and say on stderr what is being measured."""
     rows: list[Row] = []
     for name, measure in ALL.items():
-        print(f"{name} …", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{name} …", file=sys.stderr, flush=True)  # noqa: T201 - this is a command
         rows.extend(measure())
     return rows
 

@@ -104,7 +104,7 @@ def program(doc: str | None, run: Callable[[], Sequence[Row]]) -> None:
     ).parse_args()
     rows = run()
     print(table(rows))  # noqa: T201 - it is what the program is for
-    print(f"\n{machine()}")  # noqa: T201
+    print(f"\n{machine()}")  # noqa: T201 - this is a command
 
 
 def _cpuinfo() -> list[str]:

@@ -60,7 +60,7 @@ def agent(cluster: Any, guests: int, passes: int) -> Told:
     clock = fleet.Time()
     hypervisor = fleet.RecordHypervisor(guests, clock)
     hypervisor.sweep()
-    world = World(cluster, {fleet.ENDPOINT: hypervisor}, fleet.Direct(), clock, fleet.Silent())  # type: ignore[dict-item]
+    world = World(cluster, {fleet.ENDPOINT: hypervisor}, fleet.Direct(), clock, fleet.Silent())  # type: ignore[dict-item]  # as far as it is needed
     watching = Agent(world, Policy(mode=Mode.ARMED))
     settle()
     costs, healthy = [], 0
@@ -82,7 +82,7 @@ def agent_over_records(nodes: int, guests: int, passes: int) -> Told:
 def agent_over_http(url: str, guests: int, passes: int) -> Told:
     """Measure with the Kubernetes adapter."""
     from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - heavy; not for the other process
-    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - heavy; not for the other process
 
     content = {
         "clusters": [{"name": "c", "cluster": {"server": url}}],
@@ -235,8 +235,8 @@ def run(nodes: int = NODES, guests: int = GUESTS, passes: int = PASSES) -> list[
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--records", nodes, guests, passes]:
-            print(json.dumps(asdict(agent_over_records(int(nodes), int(guests), int(passes)))))  # noqa: T201
+            print(json.dumps(asdict(agent_over_records(int(nodes), int(guests), int(passes)))))  # noqa: T201 - this is a command
         case ["--http", url, guests, passes]:
-            print(json.dumps(asdict(agent_over_http(url, int(guests), int(passes)))))  # noqa: T201
+            print(json.dumps(asdict(agent_over_http(url, int(guests), int(passes)))))  # noqa: T201 - this is a command
         case _:
             program(__doc__, run)

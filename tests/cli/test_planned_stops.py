@@ -8,6 +8,7 @@ import re
 import signal
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -288,7 +289,7 @@ def test_a_session_that_is_lost_ends_it_as_ctrl_c_does(number):
 def test_who_ignores_the_end_of_a_session_is_not_ended_by_it():
     """`nohup`."""
     lab = running(DB)
-    ends = lambda: signal.raise_signal(signal.SIGHUP)  # noqa: E731
+    ends = partial(signal.raise_signal, signal.SIGHUP)
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4, press=ends)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

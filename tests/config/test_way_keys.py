@@ -1,6 +1,5 @@
 """Files with credentials that the way to a hypervisor names: for fencer alone, as all others."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from fencer.config.way_keys import of_command, of_uri
 from tests.config.samples import VALID
 
 BOX = VALID.replace("libvirt\n    uri: qemu:///system\n", "virtualbox\n    command: {}\n")
-HOME = os.path.expanduser("~")  # noqa: PTH111
+HOME = str(Path.home())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ class GatedCalls:
     def well(self, endpoint):  # noqa: ARG002 - threads are all alike
         return lambda: "well"
 
-    def hanging(self, endpoint):  # noqa: ARG002
+    def hanging(self, endpoint):  # noqa: ARG002 - threads are all alike
         def hang():
             self.gate.wait()
             return "too late"

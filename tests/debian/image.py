@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.debian.cpio import archive
 from tests.support.caches import cache_folder, locked
@@ -131,9 +132,9 @@ def _build(image: Image) -> None:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _run(log: object, *command: str) -> None:
+def _run(log: BinaryIO, *command: str) -> None:
     environment = {**os.environ, "PATH": _PATH, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)  # type: ignore[call-overload]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
 
 def _initrd(root: Path, modules: Sequence[str]) -> bytes:

@@ -242,7 +242,7 @@ class TestAHook:
             taken_s[name] = time.monotonic() - began_s
         by_hook_s, by_look_s = taken_s.values()
         with capsys.disabled():
-            print(f"\nfenced {by_hook_s:.1f} s after `qm stop` by its hook, {by_look_s:.1f} s without")  # noqa: T201
+            print(f"\nfenced {by_hook_s:.1f} s after `qm stop` by its hook, {by_look_s:.1f} s without")  # noqa: T201 - what was measured
         assert home.pve.hooks.phases(home.guest("k8s-1").vmid)[-2:] == ["pre-stop", "post-stop"]
 
     def test_a_shutdown_waits_until_its_node_is_drained(self, home: Home, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,8 +26,8 @@ def created(after_s: int) -> str:
     return f"2026-11-20T{'09' if minutes < 10 else '10'}:{(minutes + 50) % 60:02}:{seconds:02}Z"
 
 
-def pod(name: str, controller: str = "ReplicaSet/web", created_utc: str = "", **facts: bool) -> GuestPod:
-    return GuestPod(f"uid-{name}", "shop", name, controller, created_utc, **facts)  # type: ignore[arg-type]
+def pod(name: str, controller: str = "ReplicaSet/web", created_utc: str = "", **facts: Any) -> GuestPod:
+    return GuestPod(f"uid-{name}", "shop", name, controller, created_utc, **facts)
 
 
 def drain(*there: Pod, since_utc: str = "", filters: Filters = HERE) -> Evacuation[Pod]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -263,6 +264,6 @@ def test_the_name_in_the_certificate_counts(authority: Authority) -> None:
 @pytest.mark.parametrize(
     "broken", [{"authority": "x"}, {"certificate": "x", "key": "y"}], ids=["authority", "client certificate"]
 )
-def test_broken_certificates_are_said_before_anything_is_asked(broken: dict[str, str]) -> None:
+def test_broken_certificates_are_said_before_anything_is_asked(broken: dict[str, Any]) -> None:
     with pytest.raises(Unusable, match=r"kubelet\.conf: its certificates"):
-        Api(Access("kubelet.conf", "127.0.0.1", 1, **broken))  # type: ignore[arg-type]
+        Api(Access("kubelet.conf", "127.0.0.1", 1, **broken))

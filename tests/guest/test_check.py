@@ -4,7 +4,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -599,27 +599,28 @@ def test_programs_get_all_of_it() -> None:
 # -- other API servers ------------------------------------------------------------------------------------
 
 
-Start = Callable[..., str]
+@dataclass
+class Start:
+    """Starts API servers that know k8s-1, or say no; gives where each is."""
+
+    authority: Authority
+    _ending: ExitStack
+
+    def __call__(self, status: int = 200, boot: str = BOOT) -> str:
+        body = {
+            "metadata": {"name": "k8s-1"},
+            "status": {"nodeInfo": {"bootID": boot}},
+            "message": "so it is",
+        }
+        names = ("127.0.0.1", "kubernetes")
+        answer = partial(send, status=status, body=json.dumps(body).encode())
+        return f"https://127.0.0.1:{self._ending.enter_context(serving(self.authority, answer, names))}"
 
 
 @pytest.fixture
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts API servers that know k8s-1, or say no; gives where each is."""
-    authority = Authority(tmp_path_factory.mktemp("pki"))
-    with ExitStack() as stack:
-
-        def one(status: int = 200, boot: str = BOOT) -> str:
-            body = {
-                "metadata": {"name": "k8s-1"},
-                "status": {"nodeInfo": {"bootID": boot}},
-                "message": "so it is",
-            }
-            names = ("127.0.0.1", "kubernetes")
-            answer = partial(send, status=status, body=json.dumps(body).encode())
-            return f"https://127.0.0.1:{stack.enter_context(serving(authority, answer, names))}"
-
-        one.authority = authority  # type: ignore[attr-defined]
-        yield one
+    with ExitStack() as ending:
+        yield Start(Authority(tmp_path_factory.mktemp("pki")), ending)
 
 
 @pytest.fixture
@@ -632,15 +633,14 @@ def closed() -> Iterator[str]:
 
 def _k3s(machine: Machine, start: Start, server: str) -> str:
     """Lay out a k3s node whose kubeconfig names a server."""
-    authority: Authority = start.authority  # type: ignore[attr-defined]
-    pair = authority.client("system:node:k8s-1", ["system:nodes"])
+    pair = start.authority.client("system:node:k8s-1", ["system:nodes"])
     content = {
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": "ca"}}],
         "users": [{"name": "u", "user": {"client-certificate": "crt", "client-key": "key"}}],
     }
     agent = "var/lib/rancher/k3s/agent"
-    for name, path in (("ca", authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
+    for name, path in (("ca", start.authority.ca_file), ("crt", pair.cert_file), ("key", pair.key_file)):
         machine.write(f"{agent}/{name}", path.read_text())
     machine.write(f"{agent}/kubelet.kubeconfig", json.dumps(content))
     return server

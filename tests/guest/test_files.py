@@ -15,7 +15,7 @@ from tests.support import missing_real_part
 
 NOBODY = 65534
 CONFIG = "etc/kubernetes/kubelet.conf"
-TOKEN = "var/lib/kubelet/token"  # noqa: S105 - its place
+TOKEN = "var/lib/kubelet/token"  # noqa: S105 - it opens nothing - its place
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_what_a_person_names_is_read_as_it_is(machine: Machine) -> None:
     token = machine.write("opt/token", "secret-3")
     _open(machine, "opt", 0o002)
     _names(machine, str(token))
-    assert kubeconfig.read(machine.root / CONFIG, lambda _: Ran(None)).token == "secret-3"  # noqa: S105
+    assert kubeconfig.read(machine.root / CONFIG, lambda _: Ran(None)).token == "secret-3"  # noqa: S105 - it opens nothing
 
 
 @pytest.mark.parametrize(

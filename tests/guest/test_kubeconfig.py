@@ -2,9 +2,10 @@
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -78,10 +79,10 @@ def _no_kubectl(_: object) -> Ran:
     return Ran(None)
 
 
-def _content(**changes: object) -> dict[str, object]:
+def _content(**changes: Any) -> dict[str, object]:
     """Return a kubeconfig with a token; `cluster` and `user` add to it."""
-    cluster = {"server": "https://api:6443", **(changes.get("cluster") or {})}  # type: ignore[dict-item]
-    user = {"token": "abc", **(changes.get("user") or {})}  # type: ignore[dict-item]
+    cluster = {"server": "https://api:6443", **(changes.get("cluster") or {})}
+    user = {"token": "abc", **(changes.get("user") or {})}
     return {
         "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "u", "user": user}],
@@ -261,8 +262,8 @@ def test_kubectl_reads_what_we_cannot(tmp_path: Path) -> None:
     path = _write(tmp_path / "k", "a: &anchor b\n")
     asked: list[list[str]] = []
 
-    def run(command: object) -> Ran:
-        asked.append(list(command))  # type: ignore[call-overload]
+    def run(command: Sequence[str]) -> Ran:
+        asked.append(list(command))
         return Ran(0, json.dumps(_content())) if asked[-1][0] == "k3s" else Ran(None, error="not found")
 
     assert kubeconfig.read(path, run).host == "api"

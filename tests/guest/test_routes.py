@@ -102,8 +102,8 @@ class _Installing:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def __call__(self, command: object) -> Ran:
-        words = list(command)  # type: ignore[call-overload]
+    def __call__(self, command: Sequence[str]) -> Ran:
+        words = list(command)
         if words[:2] in (["systemctl", it] for it in ("daemon-reload", "enable", "start", "restart")):
             self._machine.after = " ".join([*SHIPPED, *orders.named(self._machine.root)])
             return Ran(0)

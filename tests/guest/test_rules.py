@@ -1,5 +1,7 @@
 """Whose cordon it is, and who takes it off after a boot."""
 
+from typing import Any
+
 import pytest
 
 from fencer.guest.notes import CORDON, MARK, OUT_OF_SERVICE, own_node
@@ -13,7 +15,7 @@ SHUTDOWN = STARTED.replace('"schema"', '"shutdown":true,"schema"')
 SAME_BOOT = {"boot": LAST_BOOT}
 
 
-def _node(**changes: object) -> dict[str, object]:
+def _node(**changes: object) -> dict[str, Any]:
     said = {
         "note": OURS,
         "unschedulable": True,
@@ -153,7 +155,7 @@ def test_a_cordon_taken_over_from_the_agent_is_ours(note: str) -> None:
 def test_a_cordon_that_is_not_ours_alone_stays() -> None:
     """The record is sorted by time: whoever is first in it is not the last who set the field."""
     body = _node()
-    record = body["metadata"]["managedFields"]  # type: ignore[index]
+    record = body["metadata"]["managedFields"]
     record.append({"manager": "kubectl-cordon", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}})
     found, text = after_boot(own_node(body), NOW_BOOT, "fencer-guest")
     assert found is Step.LEAVE

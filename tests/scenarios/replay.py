@@ -30,7 +30,7 @@ def main(words: list[str]) -> int:
         verdict = shrink(asked.seed, recipe)
         if not verdict.wrong:
             told = f"./dev world {asked.seed} {recipe}"
-            print(f"nothing is wrong with it, so that nothing is left out; to see all of it: {told}")  # noqa: T201
+            print(f"nothing is wrong with it, so that nothing is left out; to see all of it: {told}")  # noqa: T201 - this is a command
             return 0
     elif asked.faults is None and asked.agents is None:
         verdict = judge(asked.seed, recipe)

@@ -183,8 +183,8 @@ def host_uuid(capabilities: str, sysinfo: str) -> str | None:
     libvirtd.conf. That it changes with every start was seen with 9.0.0, unprivileged.
     """
     try:
-        of_firmware = ET.fromstring(sysinfo).findtext("system/entry[@name='uuid']") or ""  # noqa: S314
-        told = ET.fromstring(capabilities).findtext("host/uuid") or ""  # noqa: S314
+        of_firmware = ET.fromstring(sysinfo).findtext("system/entry[@name='uuid']") or ""  # noqa: S314 - libvirtd wrote it
+        told = ET.fromstring(capabilities).findtext("host/uuid") or ""  # noqa: S314 - libvirtd wrote it
         found = UUID(told.strip())
         return str(found) if found == UUID(of_firmware.strip()) and str(found) not in MEANINGLESS else None
     except (ET.ParseError, ValueError):

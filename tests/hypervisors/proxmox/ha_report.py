@@ -114,7 +114,7 @@ def _told(found: Report) -> Iterator[str]:
 def main() -> int:
     """Print the report. Exit code 1: a guest was called off too early, or nobody knows why it was not."""
     if not NAMES:
-        print(f"no traces of HA's simulator in {FOLDER}: name a folder in FENCER_HA_TRACES", file=sys.stderr)  # noqa: T201
+        print(f"no traces of HA's simulator in {FOLDER}: name a folder in FENCER_HA_TRACES", file=sys.stderr)  # noqa: T201 - this is a command
         return 1
     found = report()
     for line in _told(found):

@@ -144,7 +144,7 @@ class Watch:
         self.pve, self.notes = pve, Notes()
         self.nodes = Nodes(pve, confs)
         world = World(
-            cluster=self.nodes,  # type: ignore[arg-type] - as far as it is needed
+            cluster=self.nodes,  # type: ignore[arg-type]  # as far as it is needed
             hypervisors={"home": hypervisor},
             asker=AtOnce(),
             clock=pve.clock,

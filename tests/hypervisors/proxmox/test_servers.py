@@ -239,9 +239,11 @@ def test_a_host_that_hangs_is_not_asked_again_meanwhile():
         with calls.to(status, "home"):
             pass  # a call that has just begun is no hanging one
         now_s[0] += 6
-        with pytest.raises(HostSilent, match="pve3 has not answered an earlier call for 6 s"):  # noqa: SIM117
-            with calls.to(status, "home"):
-                pass
+        with (
+            pytest.raises(HostSilent, match="pve3 has not answered an earlier call for 6 s"),
+            calls.to(status, "home"),
+        ):
+            pass
         with calls.to(("nodes", "pve2", "status"), "home"), calls.to(("cluster", "status"), "home"):
             pass
     with calls.to(status, "home"):

@@ -271,8 +271,8 @@ class Finder(ast.NodeVisitor):
     # --- notes
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
-        start = self._line_starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-        return start, self._line_starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+        start = self._line_starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]  # what was parsed has a place
+        return start, self._line_starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]  # what was parsed has a place
 
     def _text(self, node: ast.AST) -> str:
         start, end = self._span(node)

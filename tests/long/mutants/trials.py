@@ -290,7 +290,7 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the changed text."""
-        exec(compile(self._source, str(self._path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        exec(compile(self._source, str(self._path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - a mutant is there to be run
 
 
 def _without_chance() -> None:
