@@ -18,7 +18,7 @@ TARGETS = (
     *("tests/fuzz", "tests/config/test_config_bad_input.py", "tests/guest/test_little_yaml.py"),
     *("tests/guest/test_kubeconfig.py", "tests/hypervisors/proxmox/test_fuzzed_answers.py"),
     *(
-        "tests/hypervisors/test_virtualbox_parse.py",
+        "tests/hypervisors/virtualbox/test_parse.py",
         "tests/cluster/test_parse.py",
         "tests/core/test_values.py",
     ),

@@ -13,7 +13,7 @@ TIMES = 30
 RACES = (
     *("tests/contract/test_asker_threads.py", "tests/runtime/test_workers.py", "tests/hook/test_hook.py"),
     *("tests/contract/test_cluster_real.py", "tests/cluster/test_real_api.py"),
-    *("tests/hypervisors/test_libvirt_real.py", "tests/hypervisors/test_virtualbox_run.py"),
+    *("tests/hypervisors/libvirt/test_real.py", "tests/hypervisors/virtualbox/test_run.py"),
 )
 """Threads, sockets and processes of others: workers that are given up, nudges, writes by version of two
 agents, calls of libvirt that hang, programs that do not end."""

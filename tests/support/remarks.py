@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.hypervisors.proxmox.ha_trace import traces
-from tests.hypervisors.vbox_recordings import FOLDER
+from tests.hypervisors.virtualbox.recordings import FOLDER
 from tests.support.pve.recordings import recordings
 
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 from fencer.core.model import Evidence, GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
-from tests.hypervisors.virtualbox_rows import GROUPS, ORDERS, Situation
+from tests.hypervisors.virtualbox.rows import GROUPS, ORDERS, Situation
 from tests.support.vbox import REPLAY
 
-RECORDINGS: Final = Path(__file__).parent / "recordings" / "virtualbox-7.2.22.jsonl"
+RECORDINGS: Final = Path(__file__).parents[1] / "recordings" / "virtualbox-7.2.22.jsonl"
 HEADER: Final = (
     "| situation | what VirtualBox and its host say | fencer reads | so |",
     "| --- | --- | --- | --- |",

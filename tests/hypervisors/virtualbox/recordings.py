@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-BESIDE = Path(__file__).parents[3] / "shared" / "data" / "virtualbox"
+BESIDE = Path(__file__).parents[4] / "shared" / "data" / "virtualbox"
 FOLDER = Path(os.environ.get("FENCER_VBOX_RECORDINGS") or BESIDE)
 MISSING = f"no recordings of VBoxManage in {FOLDER}: name their folder in FENCER_VBOX_RECORDINGS"
 _ANSWERED = re.compile(r"rc=(\d+)(?: time=\S+)?")

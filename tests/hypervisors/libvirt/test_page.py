@@ -15,8 +15,8 @@ from fencer.core.model import GuestRef
 from fencer.errors import GuestNotFound
 from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
 from fencer.hypervisors.libvirt.connection import Connector
-from tests.hypervisors.libvirt_page import Watcher, numbers, recordings, situations
-from tests.hypervisors.libvirt_rows import GROUPS
+from tests.hypervisors.libvirt.page import Watcher, numbers, recordings, situations
+from tests.hypervisors.libvirt.rows import GROUPS
 from tests.support import LateError, wait_until
 from tests.support.guests import libvirt_binding, running_guest_host
 from tests.support.pages import DOCS, hold

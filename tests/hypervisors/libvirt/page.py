@@ -19,9 +19,9 @@ from fencer.hypervisors.libvirt.errors import kind_of
 from fencer.hypervisors.libvirt.events import Chronicle, Left
 from fencer.hypervisors.libvirt.parse import TABLE, Saved, read_power
 from tests.core.build import UUID, evidence, node, observation
-from tests.hypervisors.libvirt_rows import GROUPS, Situation
+from tests.hypervisors.libvirt.rows import GROUPS, Situation
 
-RECORDINGS: Final = Path(__file__).parent / "recordings" / "libvirt-9.0.jsonl"
+RECORDINGS: Final = Path(__file__).parents[1] / "recordings" / "libvirt-9.0.jsonl"
 HEADER: Final = ("| situation | what libvirt says | fencer reads | so |", "| --- | --- | --- | --- |")
 
 _BY_FENCER = "discarded by fencer"

@@ -9,23 +9,13 @@ from fencer.hypervisors.virtualbox.ended import Place, Scene
 from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import Machine
 from fencer.hypervisors.virtualbox.processes import COMMAND
-from tests.support.vbox import BOOTED_S, FakeVBox, QuickClock
+from tests.support.vbox import BOOTED_S
 
 pytestmark = pytest.mark.slow  # each question is a process
 
 REST_S = 30.0
 WRITTEN_S = 1_795_000_123.25
 FIND = ["find", "-L", "-maxdepth", "0", "-printf", "%F,%T@,"]
-
-
-@pytest.fixture
-def vbox(tmp_path):
-    return FakeVBox(tmp_path)
-
-
-@pytest.fixture
-def clock():
-    return QuickClock()
 
 
 @pytest.fixture

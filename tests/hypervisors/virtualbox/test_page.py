@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hypervisors.virtualbox_page import orders, reads, recorded, situations
-from tests.hypervisors.virtualbox_rows import GROUPS, Situation
+from tests.hypervisors.virtualbox.page import orders, reads, recorded, situations
+from tests.hypervisors.virtualbox.rows import GROUPS, Situation
 from tests.support.pages import DOCS, hold
 
 PAGE = DOCS / "virtualbox.md"

@@ -505,7 +505,7 @@ def test_stop_right_after_a_restart_of_libvirtd_kills_even_where_it_raises(
 def test_no_connection_is_closed_under_a_call(guest_host, guest):
     """Libvirt would touch freed memory, which it tells on stderr where it does not crash."""
     command = [sys.executable, "-c", CLOSE_UNDER_CALLS, guest_host.uri]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
 
@@ -513,7 +513,7 @@ def test_no_connection_is_closed_under_a_call(guest_host, guest):
 def test_no_thread_is_in_libvirt_any_more_when_the_interpreter_goes(guest_host, guest):
     """What calls back into it then, crashes it: seen as a SIGSEGV after `fencer watch` was told to stop."""
     command = [sys.executable, "-c", LEFT_AT_EXIT, guest_host.uri]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
@@ -533,7 +533,7 @@ def test_a_call_ends_by_keepalive_when_libvirtd_hangs(hypervisor, guest_host, gu
 def test_calls_that_hang_together_do_not_crash_when_libvirtd_goes_on(guest_host, guest):
     """Seen as a SIGSEGV of `fencer watch`: keepalive had ended one call, the others waited on."""
     command = [sys.executable, "-c", HANG_TOGETHER, guest_host.uri, str(guest_host.daemon_pid)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     guest_host.restore_libvirtd()
     assert (done.returncode, done.stdout, done.stderr) == (0, "lives\n", "")

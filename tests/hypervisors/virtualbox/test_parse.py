@@ -34,7 +34,7 @@ from fencer.hypervisors.virtualbox.parse import (
     same_moment,
 )
 from fencer.hypervisors.virtualbox.run import Output
-from tests.hypervisors.vbox_recordings import BESIDE, FOLDER, MISSING, recorded, recorded_text
+from tests.hypervisors.virtualbox.recordings import BESIDE, FOLDER, MISSING, recorded, recorded_text
 from tests.support.vbox import NO_SERVER
 
 ME = "47cafe86-104b-457a-b097-1defd7f3d598"
