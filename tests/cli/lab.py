@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 
 from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
+from fencer.cluster.settings import ClusterSettings
 from fencer.config import secret_files
-from fencer.config.settings import Config, HookSettings, KubernetesSettings, LibvirtEndpoint
+from fencer.config.settings import Config, HookSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, ConfigError
@@ -157,10 +158,10 @@ class Lab(Wiring):
             raise ConfigError(f"{path}: cannot be read: No such file or directory")
         admitted = self.rules.admitted
         endpoints = tuple(
-            LibvirtEndpoint(name, self.uri, admitted.get(name, Admission()))
+            LibvirtEndpoint(name, self.uri, power=admitted.get(name, Admission()))
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
-        kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
+        kubernetes = ClusterSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
         return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
 
     def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:

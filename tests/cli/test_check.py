@@ -12,7 +12,7 @@ from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.cli.trials import binding_findings
 from fencer.config import secret_files
-from fencer.config.settings import AdapterEndpoint, HookSettings, PowerWitness, PreStop
+from fencer.config.settings import AdapterEndpoint, HookSettings, PreStop
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, PowerState, Taint
 from fencer.core.policy import Mode, Policy
@@ -26,6 +26,7 @@ from fencer.errors import (
     HypervisorDenied,
     HypervisorUnreachable,
 )
+from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.guarded import Guarded
 from fencer.ports import ClusterInfo, Credential, EndpointInfo, Roster, StopSettings
 from fencer.simulation.cluster import KEY
@@ -526,7 +527,7 @@ class WitnessedLab(Lab):
     def load(self, path):
         config = super().load(path)
         (endpoint,) = config.endpoints
-        witness = PowerWitness(self.board.host, "fence_ipmilan")
+        witness = FenceAgentSettings(self.board.host, "fence_ipmilan")
         return replace(config, endpoints=(replace(endpoint, host_power=(witness,)),))
 
     def witness(self, _written):

@@ -31,7 +31,8 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.core.build import ARMED, BOOT, NOW_S, in_state, node
 from tests.support import wait_until
 from tests.support.vbox import NO_SERVER, FakeVBox, QuickClock
