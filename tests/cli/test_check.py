@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from fencer.cli.findings import Level, cluster_finding, granting
 from fencer.cli.stops import DRAIN_INSIDE_S, unread_finding
 from fencer.cli.trials import binding_findings
+
 from fencer.config import secret_files
 from fencer.config.settings import AdapterEndpoint, HookSettings, PowerWitness, PreStop
 from fencer.core import annotations as keys

@@ -9,8 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-
 from fencer.cli.account import CredentialReminder
+
 from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Finding
 from fencer.config.settings import HookSettings, PreStop

@@ -1,0 +1,115 @@
+"""What `fencer check` knows before it judges: what came back of all that was asked, or why nothing did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeAlias
+
+from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config
+from fencer.core.identity import subject_of
+from fencer.core.model import Evidence, Observation
+from fencer.core.rung import Subject
+from fencer.errors import ClusterError, FencerError
+from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
+from fencer.runtime.reconcile import Pass
+
+Answer: TypeAlias = bool | FencerError | None
+"""Yes, no, neither; or why nobody answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What the API server tells of itself and of our account.
+
+    Attributes:
+        info: Which cluster, and who we are there.
+        missing: Rights that we do not have, and that fencing needs.
+        missing_for_volumes: Those that telling a pod's volumes needs.
+        missing_for_drains: Those that drains need.
+        missing_for_attachments: Those that deleting attachments needs.
+        credentials: What lets us in.
+    """
+
+    info: ClusterInfo
+    missing: Sequence[str]
+    missing_for_volumes: Sequence[str]
+    missing_for_drains: Sequence[str] | FencerError
+    missing_for_attachments: Sequence[str] | FencerError
+    credentials: Sequence[Credential] | FencerError
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One look at all nodes, and what was asked of their guests and hosts after it.
+
+    Attributes:
+        seen: The look.
+        answering: Endpoints that are in order, and told of their guests.
+        confined: Whether the admission policy holds for our account; None: it was not tried.
+        readings: Live readings of guests, by node. No other guest of an endpoint that did not answer is read.
+        stop_settings: What is set for stops of guests, by node; None: nothing of that kind is kept there.
+        hosts_off: What each power witness says of its host, by ``ENDPOINT/HOST``: off, on, or neither (None).
+    """
+
+    seen: Pass
+    answering: frozenset[str]
+    confined: Answer = None
+    readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)
+    stop_settings: Mapping[str, StopSettings | FencerError | None] = field(default_factory=dict)
+    hosts_off: Mapping[str, Answer] = field(default_factory=dict)
+
+    @property
+    def observations(self) -> list[Observation]:
+        """All nodes, by name."""
+        return [self.seen.judged[name].observation for name in sorted(self.seen.judged)]
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The nodes that are one guest each, by name."""
+        return [subject for one in self.observations if (subject := subject_of(one)) is not None]
+
+    @property
+    def reachable(self) -> list[Subject]:
+        """Those of them whose guest's endpoint is in order."""
+        return [subject for subject in self.subjects if subject.guest.endpoint in self.answering]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that is judged.
+
+    Attributes:
+        path: Of the configuration.
+        config: The configuration.
+        wall: The time of day here.
+        now_s: The monotonic clock at that moment.
+        secrets: What is wrong with each file that holds credentials; empty: nothing.
+        journal_writable: The journal can be written; also where none is wanted.
+        cluster: What the API server told.
+        endpoints: How each endpoint describes itself, by name.
+        nodes: What was seen of the nodes; None: there is no way to the cluster.
+    """
+
+    path: Path
+    config: Config
+    wall: datetime
+    now_s: float
+    secrets: Mapping[Path, Sequence[Trouble]]
+    journal_writable: bool
+    cluster: ClusterFacts | FencerError
+    endpoints: Mapping[str, EndpointInfo | FencerError]
+    nodes: NodeFacts | ClusterError | None
+
+    def wall_at(self, now_s: float) -> datetime:
+        """Return the time of day here at a moment of the monotonic clock, in seconds."""
+        return self.wall + timedelta(seconds=now_s - self.now_s)
+
+    @property
+    def described(self) -> dict[str, EndpointInfo]:
+        """The endpoints that described themselves, in the order of the configuration."""
+        infos = {one.name: self.endpoints[one.name] for one in self.config.endpoints}
+        return {name: info for name, info in infos.items() if isinstance(info, EndpointInfo)}
