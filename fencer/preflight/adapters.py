@@ -24,8 +24,8 @@ TRIES = {
 
 
 def judge(endpoints: Sequence[Endpoint], nodes: NodeFacts) -> Iterator[Finding]:
-    """Name what is missing in what adapters of others say of nodes' guests that run: off, it would be no proof."""
-    keys, evidence = {one.guest.key for one in nodes.subjects}, nodes.seen.scene.evidence.values()
+    """Name what is missing in what adapters of others say of guests that run: off, it would be no proof."""
+    keys, evidence = {one.guest.key for one in nodes.subjects}, nodes.scene.evidence.values()
     run = [one for one in evidence if one.guest.key in keys and one.power_state is PowerState.RUNNING]
     for endpoint in endpoints:
         if isinstance(endpoint, AdapterEndpoint):  # fencer's own are held to that by their tests

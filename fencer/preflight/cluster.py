@@ -50,12 +50,7 @@ def judge(cluster: ClusterFacts, *, hook_drains: bool) -> Iterator[Finding]:
 
 
 def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
-    """Judge the version, and the rights without which nothing can be fenced.
-
-    Args:
-        info: Which Kubernetes, and who we are.
-        missing: Rights that we do not have.
-    """
+    """Judge the version, and the rights without which nothing can be fenced."""
     about, note = f"{info.server}, {info.version}", f"as {info.user}"
     version = version_of(info.version)
     if version is not None and version < TAINT_CLEARS_GATED:

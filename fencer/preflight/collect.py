@@ -185,7 +185,9 @@ class _Collector:
             return error
         sound = {name for name, it in endpoints.items() if isinstance(it, EndpointInfo) and not it.problems}
         # One that tells only who it is counts as silent.
-        facts = NodeFacts(seen, frozenset(sound - seen.scene.errors.keys()))
+        answering = frozenset(sound - seen.scene.errors.keys())
+        observations = [seen.judged[name].observation for name in sorted(seen.judged)]
+        facts = NodeFacts(seen.scene, observations, answering)
         return replace(
             facts,
             confined=self._confined(info, min(seen.scene.nodes, default=None)),

@@ -15,7 +15,7 @@ from fencer.core.model import Evidence, Observation
 from fencer.core.rung import Subject
 from fencer.errors import ClusterError, FencerError
 from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
-from fencer.runtime.reconcile import Pass
+from fencer.runtime.memory import Scene
 
 Answer: TypeAlias = bool | FencerError | None
 """Yes, no, neither; or why nobody answered."""
@@ -47,7 +47,8 @@ class NodeFacts:
     """One look at all nodes, and what was asked of their guests and hosts after it.
 
     Attributes:
-        seen: The look.
+        scene: What the look saw from afar.
+        observations: Of all nodes, by name.
         answering: Endpoints that are in order, and told of their guests.
         confined: Whether the admission policy holds for our account; None: it was not tried.
         readings: Live readings of guests, by node. No other guest of an endpoint that did not answer is read.
@@ -55,17 +56,13 @@ class NodeFacts:
         hosts_off: What each power witness says of its host, by ``ENDPOINT/HOST``: off, on, or neither (None).
     """
 
-    seen: Pass
+    scene: Scene
+    observations: Sequence[Observation]
     answering: frozenset[str]
     confined: Answer = None
     readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)
     stop_settings: Mapping[str, StopSettings | FencerError | None] = field(default_factory=dict)
     hosts_off: Mapping[str, Answer] = field(default_factory=dict)
-
-    @property
-    def observations(self) -> list[Observation]:
-        """All nodes, by name."""
-        return [self.seen.judged[name].observation for name in sorted(self.seen.judged)]
 
     @property
     def subjects(self) -> list[Subject]:

@@ -18,12 +18,7 @@ def refuse_config(path: Path, why: str) -> Finding:
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:
-    """Name files with credentials that we cannot read, or that others can.
-
-    Args:
-        config: For what makes them.
-        secrets: What is wrong with each.
-    """
+    """Name files with credentials that we cannot read, or that others can, with what mends it."""
     wrong = [(path, one) for path, found in secrets.items() for one in found]
     for path, one in wrong:
         level = Level.FAIL if one.serious else Level.WARN

@@ -12,12 +12,7 @@ from fencer.preflight.finding import Finding, Level
 
 
 def judge(witnesses: Mapping[str, PowerWitness], nodes: NodeFacts) -> Iterator[Finding]:
-    """Judge what power witnesses say of hosts that run, and name the nodes whose host has none.
-
-    Args:
-        witnesses: As they are configured, by ``ENDPOINT/HOST``.
-        nodes: What was seen of the nodes, and what the witnesses say.
-    """
+    """Judge what power witnesses say of hosts that run, and name the nodes whose host has none."""
     subjects = nodes.subjects
     if not subjects:  # then nobody was asked
         return

@@ -44,14 +44,14 @@ def judge(facts: Facts) -> Iterator[Finding]:
 
 
 def _endpoints(facts: Facts) -> Iterator[Finding]:
-    unheard = facts.nodes.seen.scene.errors if isinstance(facts.nodes, NodeFacts) else {}
+    unheard = facts.nodes.scene.errors if isinstance(facts.nodes, NodeFacts) else {}
     for endpoint in facts.config.endpoints:
         yield endpoints.judge(endpoint, facts.endpoints[endpoint.name], unheard.get(endpoint.name, ""))
     yield from guest_stops.judge_unread({name: info.kind for name, info in facts.described.items()})
 
 
 def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
-    config, scene = facts.config, seen.seen.scene
+    config, scene = facts.config, seen.scene
     if scene.nodes and isinstance(facts.cluster, ClusterFacts):
         yield admission.judge(facts.cluster.info, seen.confined)
     silent = [endpoint.name for endpoint in config.endpoints if endpoint.name not in seen.answering]

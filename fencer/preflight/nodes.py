@@ -22,13 +22,8 @@ def judge_silence(error: ClusterError) -> Finding:
 
 
 def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
-    """Judge what could not be read, and what keeps fencer from acting.
-
-    Args:
-        policy: For the brake.
-        nodes: What was seen of them.
-    """
-    observations, scene = nodes.observations, nodes.seen.scene
+    """Judge what could not be read, and what keeps fencer from acting."""
+    observations, scene = nodes.observations, nodes.scene
     if scene.malformed:
         about = count(len(scene.malformed), "node")
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))

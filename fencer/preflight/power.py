@@ -22,7 +22,7 @@ def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -
         nodes: What was seen of the nodes.
         infos: What the endpoints that answer say of our rights there.
     """
-    subjects, scene = nodes.subjects, nodes.seen.scene
+    subjects, scene = nodes.subjects, nodes.scene
     if subjects:
         yield _powered(config, subjects, infos)
     for endpoint in config.endpoints:
