@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
-from fencer.config import secret_files
+from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, HookSettings, KubernetesSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
@@ -109,7 +109,7 @@ class Lab(Wiring):
         """Of every endpoint, by the configuration."""
         self.trusting = False
         """Whether the configuration takes a kubeconfig that does not verify its server."""
-        self.exposed: dict[Path, Sequence[secret_files.Finding]] = {}
+        self.exposed: dict[Path, Sequence[Trouble]] = {}
         """File with credentials → what is wrong with it."""
         self.own = OwnAccount()
         self.hook = HookSettings()
@@ -163,7 +163,7 @@ class Lab(Wiring):
         kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
         return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
 
-    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+    def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         return self.exposed.get(path, ())
 
     def secrets(self, config: Config) -> tuple[Path, ...]:

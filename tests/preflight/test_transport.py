@@ -1,0 +1,22 @@
+"""Ways to servers on which anybody may answer."""
+
+from tests.cli.lab import Lab
+from tests.preflight.lab import findings
+
+
+def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
+    lab = Lab()
+    lab.uri, lab.trusting = "qemu+tcp://lab1/system", True
+    _, told = findings(lab)
+    rows = [row for row in told["findings"] if row["what"] == "transport"]
+    assert [(row["about"], row["level"]) for row in rows] == [("kubernetes", "fail"), ("lab", "fail")]
+    assert rows[0]["try"] == [
+        "take `unauthenticated: true` out of kubernetes, and do what `fencer check` says then"
+    ]
+    assert rows[1]["note"].startswith(
+        "qemu+tcp:// is neither encrypted nor authenticated: whoever is in between"
+    )
+    assert rows[1]["try"] == [
+        "take `unauthenticated: true` out of lab, and do what `fencer config check` says then"
+    ]
+    assert (told["ready"], "transport" in told["verdict"]) == (False, True)
