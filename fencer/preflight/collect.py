@@ -128,10 +128,10 @@ class _Collector:
 
     def collect(self, path: Path) -> Facts:
         config, builder = self.config, self.builder
-        wall, now_s = builder.wall(), self.clock.now_s()
         secrets, writable = look_at_secrets(builder, config), self._journal_writable()
         port = _or_why(partial(builder.cluster, config))
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
+        wall, now_s = builder.wall(), self.clock.now_s()
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster.info, endpoints)
