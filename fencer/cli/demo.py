@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
-from fencer.cli.tale import board, ending, ending_alone, is_aside, line
+from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
-from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,

@@ -8,28 +8,18 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.judged import as_data
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
-from fencer.cli.telling import as_data, disbelieved, fenced_age, guest_of, ready, state_of, why
-from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.foresight import NEVER_WRITTEN
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
-from fencer.core.reasons import TEXTS
 from fencer.runtime.onlooker import Onlooker
-
-HEADLINES: dict[Verdict, str] = {
-    Verdict.HEALTHY: "{node} is not fenced, and need not be: it is healthy.",
-    Verdict.WAIT: "{node} is not fenced yet: {says}.",
-    Verdict.REFUSE: "{node} is not fenced: {says}.",
-    Verdict.STOP_FIRST: "{node} is not fenced yet: {says}, so its power has to be cut first.",
-    Verdict.DISCARD_FIRST: "{node} is not fenced yet: {says}, so that has to be thrown away first.",
-    Verdict.FENCE: "{node} is not fenced yet, and is about to be: {says}.",
-    Verdict.FENCED: "{node} is fenced: {says}.",
-    Verdict.RECOVERING: "{node} is coming back: {says}.",
-    Verdict.UNFENCE: "{node} is fenced, and the fence is about to come off: {says}.",
-}
+from fencer.wording.foresight import NEVER_WRITTEN
+from fencer.wording.headlines import HEADLINES
+from fencer.wording.nodes import disbelieved, fenced_age, guest_of, ready, state_of, why
+from fencer.wording.reasons import TEXTS
+from fencer.wording.ways_out import ways_out
 
 FENCED_WAY = (
     "What would change this: the guest to boot anew. An armed `fencer watch` then lifts the fence by itself, "
@@ -84,7 +74,6 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence of what would follow
     says = why(judged) if whole else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
-    held = fenced and decision.reason is Reason.NOT_HELD
     kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
     headline = HEADLINES[Verdict.FENCED if kept else decision.verdict].format(
         node=clean(node.name), says=says
@@ -98,21 +87,28 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error), indent=2))
     yield ""
     yield from table(_ladder(judged), indent=2, gap=2)
-    if held:
+    sentences = list(_what_helps(parts, judged))
+    if sentences:
         yield ""
-        yield from paragraph(FENCED_WAY)
+    for sentence in sentences:
+        yield from paragraph(sentence)
+
+
+def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
+    """Say what would change the answer, a sentence each; nothing where none is wanted."""
+    decision, name = judged.decision, clean(judged.observation.node.name)
+    fenced = fenced_age(judged.observation) is not None
+    if fenced and decision.reason is Reason.NOT_HELD:
+        yield FENCED_WAY
+    elif judged.untold and decision.reason in NEVER_WRITTEN:
+        yield IN_MIND_WAY
+        yield from ways_out(judged, str(parts.path))
     elif judged.untold:
-        yield ""
-        in_mind = decision.reason in NEVER_WRITTEN
-        way = IN_MIND_WAY if in_mind else COUNTED_WAY
-        yield from paragraph(way.format(verb="unfence" if fenced else "fence", node=clean(node.name)))
-        yield from ways_out(judged, parts.path) if in_mind else ()
-    elif unbelieved is not None:
-        yield ""
-        yield from paragraph(DOUBTS_WAY.format(node=clean(node.name)))
+        yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
+    elif disbelieved(judged) is not None:
+        yield DOUBTS_WAY.format(node=name)
     elif decision.verdict is not Verdict.HEALTHY:
-        yield ""
-        yield from ways_out(judged, parts.path)
+        yield from ways_out(judged, str(parts.path))
 
 
 def _circumstances(judged: Judged) -> Iterator[str]:

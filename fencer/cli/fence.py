@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.errand import Errand, consent, errand, refuse_without_person
+from fencer.cli.by_hand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
-from fencer.cli.telling import fenced_age, guest_of, last_said
 from fencer.cli.wire import Wiring
 from fencer.core.fence import is_named, left_to_clear
 from fencer.core.model import Intent, Judged, Observation, PowerState, Reason, Verdict, Word
 from fencer.core.pods import clearable, to_release
 from fencer.core.policy import PausedGuest
-from fencer.core.reasons import TEXTS, says
 from fencer.core.rung import Objection
 from fencer.core.text import age, count, listing
 from fencer.errors import ConfigError
 from fencer.runtime.reconcile import does_something
+from fencer.wording.nodes import fenced_age, guest_of, last_said
+from fencer.wording.reasons import TEXTS, says
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
 BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})

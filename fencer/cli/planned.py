@@ -12,13 +12,12 @@ from typing import NoReturn
 import click
 
 from fencer.cli.options import Decorator
-from fencer.cli.progress import ACTIONS, Progress
+from fencer.cli.progress import Progress
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.done import Done
 from fencer.core.identity import subject_of
 from fencer.core.model import Decision, Deed, NodeView, Observation, PowerState
-from fencer.core.reasons import TEXTS
 from fencer.core.rung import Subject
 from fencer.core.text import age
 from fencer.errors import ClusterError, ConfigError
@@ -32,8 +31,9 @@ from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import API, World
+from fencer.wording.reasons import TEXTS
+from fencer.wording.steps import ACTIONS, WIDTH
 
-WIDTH = 14
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """What the API takes for a time, and more than anybody waits."""
@@ -126,7 +126,7 @@ class Way:
     def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `Reporter.acted`."""
         if self._several:
-            what, needless = ACTIONS.get(type(action), ("done", ""))
+            what, needless = ACTIONS[type(action)]
             self.show(node.name, what if done.ok else "failed", str(done).removeprefix(needless))
         else:
             with suppress(OSError):

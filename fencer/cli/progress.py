@@ -10,72 +10,17 @@ from fencer.cli.render import BAD, FAINT, Cell, clean, say, table
 from fencer.core.done import Done, PodsCleared
 from fencer.core.model import (
     Alarm,
-    CordonNode,
     Decision,
     Deed,
-    DiscardSaved,
-    EvictPods,
     NodeView,
     Outcome,
     Reason,
-    RecordDoubts,
-    ShutdownGuest,
-    StartGuest,
-    StopGuest,
-    TaintNode,
-    Uncordon,
-    UntaintNode,
     Verdict,
 )
-from fencer.core.reasons import TEXTS
 from fencer.core.text import age
+from fencer.wording.reasons import TEXTS
+from fencer.wording.steps import ACTIONS, STEPS, WIDTH
 
-STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
-    Reason.SILENCE_TOO_SHORT: ("waiting", ("silent",)),
-    Reason.NODE_READY: ("waiting", ("silent",)),
-    Reason.BINDING_UNPROVEN: ("waiting", ("proven",)),
-    Reason.NOT_HELD: ("reads off", ("off", "held")),
-    Reason.PROVEN_OFF: ("proven off", ("held", "in place")),
-    Reason.CLEARING_PODS: ("still off", ("looked closely",)),
-    Reason.RELEASING_VOLUMES: ("waiting", "for its volumes to be released"),
-    Reason.PODS_CLEARED: ("all clear", "no pod and no volume is left on it"),
-    Reason.PAUSE_TOO_SHORT: ("paused", ("paused",)),
-    Reason.GUEST_PAUSED: ("to be stopped", ("paused",)),
-    Reason.GUEST_SAVED: ("to be discarded", ("saved",)),
-    Reason.GUEST_UNRESPONSIVE: ("to be stopped", ("unresponsive",)),
-    Reason.AWAITING_BOOT: ("not booted yet", ("running", "booted anew", "not started", "reported")),
-    Reason.AWAITING_RENEWALS: ("booted anew", ("booted anew", "renewed")),
-    Reason.OLD_MEMORY: ("old memory", ("running", "booted anew")),
-    Reason.PODS_REMAIN: ("waiting", ("pods gone",)),
-    Reason.VOLUMES_REMAIN: ("waiting", ("volumes gone",)),
-    Reason.SHUTDOWN_DUE: ("runs", ("running",)),
-    Reason.SHUTTING_DOWN: ("waiting", "for it to shut down"),
-    Reason.SHUTDOWN_HANGS: ("hangs", ("hanging",)),
-    Reason.SHUT_DOWN: ("proven off", ("held", "in place")),
-    Reason.START_DUE: ("off", ("startable",)),
-    Reason.AWAITING_READY: ("waiting", ("reported",)),
-    Reason.SETTLING: ("waiting", "until caches have settled"),
-    Reason.SETTLED: ("back", ("reported", "rested")),
-    Reason.STARTED: ("ready", ("reported",)),
-    Reason.BOOTED_ANEW: ("clean", ("renewed", "pods gone", "volumes gone")),
-}
-"""What a decision on the way is called, and either what it means or the checks that say so."""
-
-ACTIONS: dict[type[Deed], tuple[str, str]] = {
-    TaintNode: ("tainted", "tainted "),
-    StopGuest: ("power cut", ""),
-    UntaintNode: ("untainted", "out-of-service taint taken off; "),
-    CordonNode: ("cordoned", "cordoned, "),
-    EvictPods: ("evicted", ""),
-    Uncordon: ("uncordoned", "uncordoned: "),
-    ShutdownGuest: ("asked", "asked "),
-    StartGuest: ("powered on", "started "),
-    DiscardSaved: ("discarded", ""),
-    RecordDoubts: ("noted", "noted on the Node: "),
-}
-"""What an action is called, and which words of its text that makes needless."""
-
-WIDTH = 14
 NOTES = 3
 """How many pods that could not be cleared at once are shown in a step; they are tried again."""
 
@@ -107,18 +52,18 @@ class Progress:
         """Show an action."""
         if done.ok:
             self.done.append(action)
+        what, needless = ACTIONS[type(action)]
         if isinstance(action, Alarm):
-            self._line("ALARM", str(done), colour=BAD)
+            self._line(what, str(done), colour=BAD)
         elif not done.ok:
             if str(done) != self._failed:  # it is tried again and again
                 self._line("failed", str(done), colour=BAD)
             self._failed = str(done)
         elif isinstance(done, PodsCleared):
-            self._line("pods cleared", done.cleared)
+            self._line(what, done.cleared)
             for note in done.notes[:NOTES]:
                 self._line("not yet", note)
         else:
-            what, needless = ACTIONS.get(type(action), ("done", ""))
             self._line(what, str(done).removeprefix(needless))
 
     def said(self, text: str, *, warning: bool) -> None:

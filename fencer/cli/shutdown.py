@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
-from fencer.cli.errand import consent, refuse_without_person
 from fencer.cli.options import Seconds, config_option, not_negative, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
@@ -29,12 +29,12 @@ from fencer.cli.planned import (
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Judged, PowerState, Verdict, Word
-from fencer.core.reasons import change, says
 from fencer.core.text import age, listing
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
 from fencer.planned.ordering import beyond_quorum, in_order
 from fencer.planned.turns import ShutdownOptions, ShutdownTurn
+from fencer.wording.reasons import change, says
 
 DRAINS = ("agent", "guest", "none")
 

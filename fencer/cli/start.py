@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.errand import consent, refuse_without_person
+from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
@@ -23,10 +23,10 @@ from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.cordon import cordoned_by_drain
 from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
-from fencer.core.reasons import change, says
 from fencer.core.text import listing
 from fencer.planned.campaign import Campaign
 from fencer.planned.turns import StartTurn
+from fencer.wording.reasons import change, says
 
 
 @click.command(

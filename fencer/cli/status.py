@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from fencer.cli.judged import as_data, fence_cell, ready_cell, state_cell
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, paragraph, say, table
-from fencer.cli.telling import NOBODY, as_data, fence_cell, guest_of, ready_cell, state_cell, why
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Judged
 from fencer.core.policy import Mode
@@ -20,6 +20,7 @@ from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
+from fencer.wording.nodes import NOBODY, guest_of, why
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.errand import Errand, consent, errand, refuse_without_person
+from fencer.cli.by_hand import Errand, consent, errand, refuse_without_person
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
-from fencer.cli.telling import last_said
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Judged, Reason, UntaintNode, Verdict, Word
-from fencer.core.reasons import says
 from fencer.core.text import age
+from fencer.wording.nodes import last_said
+from fencer.wording.reasons import says
 
 PLAN = (
     "Once {first} and nothing from before the fence is left, the out-of-service taint will be taken off, and "

@@ -9,7 +9,6 @@ from typing import Protocol
 from fencer.core.fence import left_to_clear
 from fencer.core.model import Intent, Judged, NodeView, PodView, Reason, Verdict, Word
 from fencer.core.policy import Policy
-from fencer.core.reasons import says
 from fencer.core.rung import Objection
 from fencer.core.shutdown import over_brake
 from fencer.core.text import age
@@ -17,6 +16,7 @@ from fencer.errors import ClusterError
 from fencer.planned.drain import DrainOptions, NodeDrain, Tell
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
+from fencer.wording.reasons import says
 
 
 class Turn(Protocol):

@@ -9,7 +9,7 @@ from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.text import printable
 from fencer.errors import FencerError
 from fencer.ports import Asker, Cluster
-from fencer.reporting.texts import action_word, decision_text, is_alarming, is_loud, reason_word
+from fencer.wording.reports import action_word, decision_text, is_alarming, is_loud, reason_word
 
 log = logging.getLogger(__name__)
 

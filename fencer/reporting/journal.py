@@ -16,7 +16,7 @@ from typing import Any
 
 from fencer.core.done import Done, Happened
 from fencer.core.model import Decision, Deed, NodeView
-from fencer.reporting.texts import action_word, decision_text
+from fencer.wording.reports import action_word, decision_text
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from fencer.core.done import Done
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.text import printable
-from fencer.reporting.texts import action_word, decision_text, is_alarming, is_loud
+from fencer.wording.reports import action_word, decision_text, is_alarming, is_loud
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}

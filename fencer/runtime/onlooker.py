@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from fencer.core.decide import decide
-from fencer.core.foresight import foretold, untold
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
 from fencer.core.model import Judged, NodeView
@@ -22,6 +21,7 @@ from fencer.ports import Fact
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
+from fencer.wording.foresight import foretold, untold
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})
 """Set when Ready stops being True, with the time. Source: kubernetes pkg/controller/nodelifecycle."""

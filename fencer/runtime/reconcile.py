@@ -29,7 +29,6 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy
-from fencer.core.reasons import says
 from fencer.core.text import printable
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
@@ -38,6 +37,7 @@ from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
+from fencer.wording.reasons import says
 
 STEPS = 64
 """Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""

@@ -6,8 +6,8 @@ from copy import copy
 
 from fencer.core.done import Done
 from fencer.core.model import Alarm, Decision, Deed, NodeView, Reason, Verdict
-from fencer.core.reasons import says
 from fencer.simulation.timeline import Timeline
+from fencer.wording.reasons import says
 
 VERBS: dict[Verdict, str] = {
     Verdict.HEALTHY: "sees",

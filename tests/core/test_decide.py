@@ -31,7 +31,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Mode, PausedGuest, SavedGuest, UnresponsiveGuest
-from fencer.core.reasons import says
+from fencer.wording.reasons import says
 from tests.core.build import (
     ARMED,
     BOOT,

@@ -18,6 +18,7 @@ from fencer.core.identity import (
     may_have_become,
     moved_binding,
     new_binding,
+    still_bound,
     subject_of,
     swapped,
 )
@@ -543,3 +544,27 @@ def test_a_reading_of_another_guest_is_none_of_the_one_that_the_node_is():
     seen = observation(evidence=evidence(guest=OTHER))
     assert subject_of(seen).power_state is PowerState.UNKNOWN
     assert decide(seen, ARMED).reason is Reason.EVIDENCE_MISSING
+
+
+class TestStillBound:
+    """Who the map means may be another machine than the one that the node is bound to."""
+
+    NEW = "6f1c8c1e-0000-4000-8000-0000000000ff"
+    REMADE = replace(GUEST, uuid=NEW, id=NEW)
+    BOTH = (Candidate(GUEST, Via.MAP), Candidate(REMADE, Via.MAP))
+
+    def test_a_machine_that_was_made_again_under_the_mapped_name_is_not_the_bound_one(self):
+        assert still_bound(observation(candidates=self.BOTH)) == GUEST
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"candidates": (Candidate(GUEST, Via.MAP),)},
+            {"candidates": (Candidate(GUEST, Via.UUID), Candidate(REMADE, Via.UUID))},
+            {"candidates": (Candidate(REMADE, Via.MAP),)},
+            {"candidates": BOTH, "node": node(binding=None)},
+        ],
+        ids=["the map means it", "no map", "it is not among them", "not bound"],
+    )
+    def test_else_there_is_none(self, facts):
+        assert still_bound(observation(**facts)) is None

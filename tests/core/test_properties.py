@@ -52,7 +52,7 @@ from fencer.core.policy import (
     SavedGuest,
     UnresponsiveGuest,
 )
-from fencer.core.reasons import TEXTS, change, says
+from fencer.wording.reasons import change, says
 from tests.core.build import (
     BOOT,
     GUEST,
@@ -417,7 +417,3 @@ def test_once_the_taint_is_written_it_is_not_written_again():
     after = decide(observation(node=written), Policy(mode=Mode.ARMED))
     assert after.verdict is Verdict.FENCED
     assert not any(isinstance(action, TaintNode) for action in after.actions)
-
-
-def test_every_reason_has_a_text_and_every_text_a_reason():
-    assert set(TEXTS) == set(Reason)

@@ -26,7 +26,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
-from fencer.core.reasons import says
+from fencer.wording.reasons import says
 from tests.core.build import (
     ARMED,
     BOOT,

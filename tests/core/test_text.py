@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import printable
+from fencer.core.text import listing, printable
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,15 @@ from fencer.core.text import printable
 def test_only_what_can_be_seen_stays(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [([], ""), (["a"], "a"), (["a", "b", "c"], "a, b, c"), (["a", "b", "c", "d\n"], "a, b, c and 1 more")],
+)
+def test_names_are_told_in_one_phrase_that_does_not_grow_without_end(names, told):
+    assert listing(names, 3) == told
+
+
+def test_a_name_cannot_end_the_line_it_is_listed_in():
+    assert listing(["a\nb"]) == "a\\nb"

@@ -16,6 +16,7 @@ from fencer.core.model import (
     Binding,
     Cordon,
     Doubted,
+    Evidence,
     Fleet,
     GuestHistory,
     Heard,
@@ -31,10 +32,10 @@ from fencer.core.model import (
 from fencer.core.pods import clearable, older_than_fence
 from fencer.core.policy import Policy
 from fencer.core.proof import PROOF, in_place
-from fencer.core.reasons import change, says
 from fencer.core.rung import Objection
 from fencer.core.text import age
 from fencer.core.times import parse_utc, seconds_between
+from fencer.wording.reasons import change, says
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -428,3 +429,8 @@ def test_a_look_is_from_afar_unless_it_is_said_to_be_close():
 def test_of_a_node_without_a_fence_the_fence_is_nobodys():
     mark = subject_of(observation()).mark
     assert (mark.incident, mark.guest, mark.by) == ("", GUEST, "")
+
+
+@pytest.mark.parametrize("told", [Evidence.unknown, Evidence.absent])
+def test_what_is_not_known_or_not_found_is_by_itself_no_guest_that_is_gone(told):
+    assert not told(GUEST, "no such guest", "test", NOW_S).gone

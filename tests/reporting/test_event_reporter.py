@@ -5,7 +5,7 @@ import logging
 from fencer.core.done import Happened
 from fencer.errors import ClusterDenied, HypervisorUnreachable
 from fencer.reporting.events import EventReporter
-from fencer.reporting.texts import decision_text
+from fencer.wording.reports import decision_text
 from tests.reporting.stand_ins import (
     ALARM,
     CLEAR,

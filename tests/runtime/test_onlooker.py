@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from fencer.core.foresight import NEEDS_MEMORY
 from fencer.core.model import Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.runtime.onlooker import Onlooker
+from fencer.wording.foresight import NEEDS_MEMORY
 from tests.runtime.stagehand import POWER, WRITES, Stagehand
 
 

@@ -53,22 +53,28 @@ _WAITING = {"clock", "footprint", "hookserver", "systemd", "watch", "workers", "
 _TELLING = {"notebook", "onlooker"}
 """For people: an agent that only observes, and a command that looks once, never act."""
 
-_PLANNING = {"drain", "hookdrain", "planned", "turns"}
+_IN_ORDER = {"campaign", "drain", "hook", "turns"}
 """In which order a person's wish is carried out. What cannot be taken back is judged elsewhere in each case:
-a power-off, a start or a fence by core, in `Agent.step`; evictions by `core.drain` and the API's budgets."""
+a power-off, a start or a fence by core, in `Agent.step`; evictions by `evicting` and the API's budgets."""
+
+_ALL_WORDS = frozenset({"headlines", "nodes", "reasons", "reports", "steps", "ways_out"})
+"""Of wording; what would follow is found out before it is told."""
 
 PARTS: Mapping[str, Part] = {
     "core": Part(
         "fencer/core",
         # What is drawn is no rule.
         ("tests/core", "-k", "not test_what_is_drawn_leads_to_every_action"),
-        frozenset({"reasons", "text"}),
+        frozenset({"text"}),
     ),
+    "evicting": Part("fencer/evicting", ("tests/evicting",)),
+    "wording": Part("fencer/wording", ("tests/wording",), _ALL_WORDS),
+    "planned": Part("fencer/planned", ("tests/planned",), frozenset(_IN_ORDER)),
     "runtime": Part(
         "fencer/runtime",
         # Stories, told or drawn by chance, take ten times as long, and find little that these do not.
         ("tests/runtime", "--deselect", "tests/runtime/test_bounds.py"),
-        frozenset({*_WAITING, *_TELLING, *_PLANNING}),
+        frozenset({*_WAITING, *_TELLING}),
     ),
 }
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
-from fencer.cli.ways import ways_out
 from fencer.config.settings import Config
 from fencer.core.model import Intent, Judged, Reason
 from fencer.core.policy import Policy
-from fencer.core.reasons import TEXTS, change
 from fencer.errors import FencerError
 from fencer.ports import Cluster, Hypervisor
 from fencer.runtime.reconcile import Agent
@@ -25,6 +23,8 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
 from fencer.simulation.objects import ApiNode
 from fencer.simulation.scenario import ARMED
+from fencer.wording.reasons import TEXTS, change
+from fencer.wording.ways_out import ways_out
 from tests.cli.lab import PATH, Lab
 
 NODE = "k8s-2"
@@ -103,7 +103,7 @@ class Case(Lab):
         """The ways out, as a person reads them, in one line."""
         if self.judged is None:
             return "nothing is said of it"
-        return " ".join([str(self.reason), *" ".join(ways_out(self.judged, PATH)).split()])
+        return " ".join([str(self.reason), *" ".join(ways_out(self.judged, str(PATH))).split()])
 
     @property
     def api_node(self) -> ApiNode:
@@ -246,7 +246,7 @@ def unaccounted(row: Row, texts: Iterable[str]) -> list[str]:
 def texts(case: Case, row: Row) -> list[str]:
     """Return all that names ways out of a reason: its general text, and what is told in this very case."""
     assert case.judged is not None
-    told = " ".join(" ".join(ways_out(case.judged, PATH)).split())
+    told = " ".join(" ".join(ways_out(case.judged, str(PATH))).split())
     if case.judged.observation.intent in {Intent.SHUTDOWN, Intent.START}:  # these doors tell no more
         told = f"What would change this: {change(case.judged.decision)}."
     return [told] if row.more else [TEXTS[row.reason].change, told]

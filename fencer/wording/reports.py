@@ -6,7 +6,7 @@ Names in it come from outside: whoever writes it anywhere escapes it for that pl
 from __future__ import annotations
 
 from fencer.core.model import Alarm, Decision, Deed, Reason, Verdict
-from fencer.core.reasons import change, says
+from fencer.wording.reasons import change, says
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""

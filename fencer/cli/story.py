@@ -9,11 +9,11 @@ import click
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, table
 from fencer.core.model import Reason, Verdict
-from fencer.core.reasons import TEXTS
 from fencer.core.text import count
 from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
+from fencer.wording.reasons import TEXTS
 
 COLOURS = {"world": BAD, "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
 WHO_WIDTH = max(map(len, COLOURS))

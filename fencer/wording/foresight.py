@@ -13,9 +13,9 @@ from fencer.core.ladders import begin, climb, ladder_for
 from fencer.core.model import Decision, Observation, PowerState, Reason
 from fencer.core.policy import Mode, Policy
 from fencer.core.proof import held_for_s
-from fencer.core.reasons import says
 from fencer.core.rung import Subject
 from fencer.core.word import spoken_for
+from fencer.wording.reasons import says
 
 NEEDS_MEMORY: Mapping[Reason, str] = {
     Reason.NOT_HELD: "for how long its guest has been off",

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.foresight import foretold, untold
 from fencer.core.model import GuestHistory, PowerState, Reason
 from fencer.core.policy import Mode, Policy, SavedGuest
+from fencer.wording.foresight import foretold, untold
 from tests.core.build import ARMED, NOW_S, evidence, in_state, node, observation, returned, run
 
 OBSERVING = Policy()

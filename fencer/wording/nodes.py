@@ -1,11 +1,7 @@
-"""How a judged node is told: the same words for `status`, `explain`, `fence` and `unfence`."""
+"""A node in words: is it Ready, which guest is it, how is that, is it fenced, and why or why not."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean
-from fencer.core.foresight import UNTOLD
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
@@ -19,27 +15,28 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.pods import clearable, to_release
-from fencer.core.reasons import change, says
-from fencer.core.text import age, count
+from fencer.core.text import age, count, printable
 from fencer.core.times import seconds_between
+from fencer.wording.reasons import says
 
 NOBODY = "\N{EN DASH}"
+REFUSED, CANNOT_FENCE = "refused", "cannot fence"
 
-FENCE_WORDS: dict[Verdict, tuple[str, str | None]] = {
-    Verdict.HEALTHY: (NOBODY, None),
-    Verdict.WAIT: ("waits", DOUBTFUL),
-    Verdict.REFUSE: ("refused", BAD),
-    Verdict.STOP_FIRST: ("due, stop first", DOUBTFUL),
-    Verdict.DISCARD_FIRST: ("due, discard first", DOUBTFUL),
-    Verdict.ASK: (NOBODY, None),
-    Verdict.START: (NOBODY, None),
-    Verdict.FENCE: ("due", DOUBTFUL),
-    Verdict.FENCED: ("fenced", DOUBTFUL),
-    Verdict.RECOVERING: ("coming back", DOUBTFUL),
-    Verdict.UNFENCE: ("due to be lifted", DOUBTFUL),
-    Verdict.OFF: (NOBODY, None),
+FENCE_WORDS: dict[Verdict, str] = {
+    Verdict.HEALTHY: NOBODY,
+    Verdict.WAIT: "waits",
+    Verdict.REFUSE: REFUSED,
+    Verdict.STOP_FIRST: "due, stop first",
+    Verdict.DISCARD_FIRST: "due, discard first",
+    Verdict.ASK: NOBODY,
+    Verdict.START: NOBODY,
+    Verdict.FENCE: "due",
+    Verdict.FENCED: "fenced",
+    Verdict.RECOVERING: "coming back",
+    Verdict.UNFENCE: "due to be lifted",
+    Verdict.OFF: NOBODY,
 }
-"""What stands in the column FENCE of a node without a fence of ours, and in which colour."""
+"""What stands in the column FENCE of a node without a fence of ours."""
 
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that say: this node could not be fenced if it died."""
@@ -52,18 +49,11 @@ SPECIAL = {
 }
 """Reasons that say more than their verdict does."""
 
-STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
-
 
 def ready(node: NodeView) -> str:
     """Return whether a node is Ready, and since when it is not where that is known."""
     word = {True: "yes", False: "no", None: "unknown"}[node.ready]
     return f"{word}, {age(round(node.not_ready_s))}" if node.not_ready_s else word
-
-
-def ready_cell(node: NodeView) -> Cell:
-    """Return the same for a table."""
-    return Cell(ready(node), GOOD if node.ready else BAD)
 
 
 def guest_of(judged: Judged) -> GuestRef | None:
@@ -77,14 +67,6 @@ def state_of(observation: Observation) -> str:
     if subject_of(observation) is None:
         return NOBODY
     return "unknown" if observation.evidence is None else observation.evidence.power_state.value
-
-
-def state_cell(observation: Observation) -> Cell:
-    """Return the same for a table."""
-    evidence: Evidence | None = observation.evidence
-    colour = DOUBTFUL if evidence is None else STATE_COLOURS.get(evidence.power_state, BAD)
-    word = state_of(observation)
-    return Cell(word, FAINT if word == NOBODY else colour)
 
 
 def last_said(reading: Evidence | None, error: str = "", last_state: PowerState | None = None) -> str:
@@ -110,16 +92,16 @@ def fenced_age(observation: Observation) -> str | None:
     return age(max(0.0, seconds_between(mark.fenced_at_utc, observation.utc)))
 
 
-def fence_cell(judged: Judged) -> Cell:
-    """Return whether the node is fenced, or would be."""
+def fence_word(judged: Judged) -> str:
+    """Return whether the node is fenced, or would be, in a word or two."""
     decision, fenced = judged.decision, fenced_age(judged.observation)
     if fenced is not None:
-        return Cell(f"fenced {fenced} ago", DOUBTFUL)
+        return f"fenced {fenced} ago"
     if (decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None:
-        return Cell("cannot fence", BAD)
+        return CANNOT_FENCE
     if decision.reason in SPECIAL:
-        return Cell(SPECIAL[decision.reason], DOUBTFUL)
-    return Cell(*FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict])
+        return SPECIAL[decision.reason]
+    return FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict]
 
 
 def disbelieved(judged: Judged) -> str | None:
@@ -127,7 +109,7 @@ def disbelieved(judged: Judged) -> str | None:
     evidence = judged.observation.evidence
     if judged.decision.verdict is not Verdict.HEALTHY or evidence is None or evidence.doubt is None:
         return None
-    return f"its guest reads {clean(evidence.raw)}"
+    return f"its guest reads {printable(evidence.raw)}"
 
 
 def left_on(observation: Observation) -> str:
@@ -142,45 +124,10 @@ def why(judged: Judged) -> str:
     """Return why the decision is what it is; where one look cannot tell, what would follow."""
     decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
     if unbelieved is not None:
-        return f"{clean(says(decision))}, but {unbelieved}"
+        return f"{printable(says(decision))}, but {unbelieved}"
     if not judged.untold:
-        return clean(says(decision))
+        return printable(says(decision))
     if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
-        seen = clean(evidence.raw) if evidence else "no reading"
+        seen = printable(evidence.raw) if evidence else "no reading"
         return f"its guest is off: {seen}; {left_on(judged.observation)}"
-    return clean(judged.untold)
-
-
-def as_data(judged: Judged) -> dict[str, Any]:
-    """Return a judged node for programs."""
-    observation, decision = judged.observation, judged.decision
-    node, guest, mark = observation.node, guest_of(judged), observation.node.mark
-    return {
-        "node": node.name,
-        "ready": node.ready,
-        "not_ready_s": _rounded(node.not_ready_s),
-        "lease_age_s": _rounded(node.lease_age_s),
-        "guest": None
-        if guest is None
-        else {
-            "endpoint": guest.endpoint,
-            "id": guest.id,
-            "uuid": guest.uuid,
-            "name": guest.name,
-            "host": guest.host,
-        },
-        "guest_state": state_of(observation).replace(NOBODY, "") or None,
-        "guest_says": observation.evidence.raw if observation.evidence else None,
-        "verdict": decision.verdict.value,
-        "reason": decision.reason.value,
-        "why": why(judged),
-        "what_would_change_this": change(decision),
-        "one_look_cannot_tell": UNTOLD[decision.reason] if judged.untold else None,
-        "fenced": fenced_age(observation) is not None,
-        "fenced_at": mark.fenced_at_utc if isinstance(mark, FenceMark) else None,
-        "incident": mark.incident if isinstance(mark, FenceMark) else None,
-    }
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)
+    return printable(judged.untold)

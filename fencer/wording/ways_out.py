@@ -6,14 +6,12 @@ Facts of the case come from the decision itself; here are only the words around 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from fencer.cli.render import clean, paragraph
 from fencer.core.identity import still_bound
 from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason
-from fencer.core.reasons import change
-from fencer.core.text import age
+from fencer.core.text import age, printable
 from fencer.core.word import WORD_LASTS_S, word_over
+from fencer.wording.reasons import change
 
 _CHECK = "`fencer check` looks at every connection"
 _WORD = (
@@ -140,8 +138,8 @@ OF_ONE_STILL_BOUND = dict.fromkeys(
 """Other words where a machine was made anew under the name that the map knows."""
 
 
-def ways_out(judged: Judged, path: Path) -> Iterator[str]:
-    """Write what would change a decision, and how to bring that about, as paragraphs.
+def ways_out(judged: Judged, path: str) -> Iterator[str]:
+    """Write what would change a decision, and how to bring that about, a sentence each.
 
     Args:
         judged: What went against somebody's wish.
@@ -149,9 +147,9 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     evidence = judged.observation.evidence
-    yield from paragraph(f"What would change this: {clean(change(decision))}.")
+    yield f"What would change this: {printable(change(decision))}."
     if word_over(judged.observation):
-        yield from paragraph(
+        yield (
             f"Your word that the guest is off was taken for {age(WORD_LASTS_S)}, and no longer: it has to be "
             "given again."
         )
@@ -173,9 +171,9 @@ def ways_out(judged: Judged, path: Path) -> Iterator[str]:
         way = TO_A_FENCE.get(decision.reason, way)
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
-        bound = clean(old.uuid) if old else ""
-        way = way.format(node=clean(node.name), path=clean(path), guest=clean(named), bound=bound)
-        yield from paragraph(f"Try: {way}.")
+        bound = printable(old.uuid) if old else ""
+        way = way.format(node=printable(node.name), path=printable(path), guest=printable(named), bound=bound)
+        yield f"Try: {way}."
 
 
 def _filed(evidence: Evidence) -> bool:

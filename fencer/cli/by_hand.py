@@ -13,17 +13,17 @@ import click
 from fencer.cli.guests import node_of_guest
 from fencer.cli.progress import Progress
 from fencer.cli.render import clean, complain, say, tell
-from fencer.cli.telling import guest_of, state_of
-from fencer.cli.ways import ways_out
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Intent, Judged, Reason, Verdict, Word
-from fencer.core.reasons import says
 from fencer.errors import ConfigError
 from fencer.ports import Reporter
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
+from fencer.wording.nodes import guest_of, state_of
+from fencer.wording.reasons import says
+from fencer.wording.ways_out import ways_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class Errand:
             say("What would change this: that mended. `fencer check` looks at every right and connection.")
             raise click.exceptions.Exit(1)
         tell(f"{said}: {clean(says(judged.decision))}.")
-        for line in ways_out(judged, self.parts.path):
-            say(line)
+        for sentence in ways_out(judged, str(self.parts.path)):
+            tell(sentence)
         raise click.exceptions.Exit(1)
 
     def _agent(self, reporter: Reporter) -> Agent:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.cli.tale import ASIDE, ending, is_aside
+from fencer.cli.story import ASIDE, ending, is_aside
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import Stage
 from fencer.simulation.timeline import StageEvent

@@ -1,0 +1,111 @@
+"""A node in words, as `fencer status`, `explain` and `fence` tell it."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import NEVER_S, Decision, Doubted, Judged, PowerState, Reason, Verdict
+from fencer.wording import nodes
+from tests.core.build import GUEST, doubt, evidence, fenced, healthy, in_state, node, observation
+
+WAITS = Decision(Verdict.WAIT, Reason.NOT_HELD)
+UNPROVEN = Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN)
+HEALTHY = Decision(Verdict.HEALTHY, Reason.NODE_HEALTHY)
+NOBODY_KNOWN = observation(candidates=(), evidence=None, node=node(binding=None))
+UNBELIEVED = healthy(evidence=evidence(doubt=doubt(Doubted.CONTRADICTED)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"ready": True, "not_ready_s": None}, "yes"),
+        ({"ready": None, "not_ready_s": 51.2}, "unknown, 51 s"),
+        ({"ready": False, "not_ready_s": None}, "no"),
+    ],
+)
+def test_ready_and_since_when_not(facts, told):
+    assert nodes.ready(node(**facts)) == told
+
+
+def test_a_guest_is_told_as_its_hypervisor_names_it_now():
+    renamed = replace(GUEST, name="k8s-2-new")
+    assert nodes.guest_of(Judged(observation(evidence=evidence(guest=renamed)), WAITS)) == renamed
+    assert nodes.guest_of(Judged(NOBODY_KNOWN, WAITS)) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "state"),
+    [
+        (NOBODY_KNOWN, nodes.NOBODY),
+        (observation(evidence=None), "unknown"),
+        (in_state(PowerState.PAUSED), "paused"),
+    ],
+)
+def test_the_state_of_a_guest_in_a_word(seen, state):
+    assert nodes.state_of(seen) == state
+
+
+@pytest.mark.parametrize(
+    ("judged", "word"),
+    [
+        (Judged(fenced(), Decision(Verdict.FENCED, Reason.CLEARING_PODS)), "fenced 1m30s ago"),
+        (Judged(NOBODY_KNOWN, Decision(Verdict.REFUSE, Reason.NO_GUEST)), "cannot fence"),
+        (Judged(UNBELIEVED, HEALTHY), "cannot fence"),
+        (Judged(observation(), Decision(Verdict.REFUSE, Reason.OBSERVE_MODE)), "only observed"),
+        (Judged(observation(), Decision(Verdict.REFUSE, Reason.BRAKE)), "refused"),
+        (Judged(observation(), Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN)), "cannot fence"),
+        (
+            Judged(observation(), Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN), untold="would fence"),
+            "waits",
+        ),
+        (Judged(healthy(), HEALTHY), nodes.NOBODY),
+    ],
+)
+def test_whether_it_is_fenced_or_would_be(judged, word):
+    assert nodes.fence_word(judged) == word
+
+
+@pytest.mark.parametrize(
+    ("judged", "told"),
+    [
+        (Judged(healthy(), HEALTHY), "healthy"),
+        (Judged(UNBELIEVED, HEALTHY), "healthy, but its guest reads stopped (by test)"),
+        (Judged(observation(), WAITS, untold="would fence\nnow"), "would fence\\nnow"),
+        (
+            Judged(fenced(), WAITS, untold="as it is"),
+            "its guest is off: stopped (by test); 1 pod to be cleared, 1 volume to be released",
+        ),
+        (
+            Judged(fenced(evidence=None), WAITS, untold="as it is"),
+            "its guest is off: no reading; 1 pod to be cleared, 1 volume to be released",
+        ),
+        (
+            Judged(fenced(pods=(), attachments=()), WAITS, untold="as it is"),
+            "its guest is off: stopped (by test); no pod and no volume is left on it",
+        ),
+    ],
+)
+def test_why(judged, told):
+    assert nodes.why(judged) == told
+
+
+@pytest.mark.parametrize(
+    ("reading", "more", "told"),
+    [
+        (evidence(raw="stopped."), (), "Last, lab said of it: stopped."),
+        (None, (), "Its hypervisor says nothing of it now: there is no reading of the guest."),
+        (
+            None,
+            ("lab: no answer.", PowerState.RUNNING),
+            "Its hypervisor says nothing of it now: lab: no answer; a moment ago, from afar, it was read "
+            "running.",
+        ),
+        (
+            evidence(PowerState.UNKNOWN, raw="its lock hangs", observed_at_s=NEVER_S),
+            (),
+            "Its hypervisor says nothing of it now: its lock hangs.",
+        ),
+    ],
+)
+def test_what_was_last_said_of_a_guest(reading, more, told):
+    assert nodes.last_said(reading, *more) == told
