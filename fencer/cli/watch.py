@@ -25,7 +25,6 @@ from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
 from fencer.preflight.cluster import WITHOUT_VOLUME_RIGHTS
 from fencer.preflight.collect import look_at_secrets
-from fencer.preflight.reminder import CredentialReminder
 from fencer.preflight.rights import granting
 from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
@@ -35,6 +34,7 @@ from fencer.reporting.several import SeveralReporters
 from fencer.runtime.footprint import settle
 from fencer.runtime.hookserver import HookServer
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
 

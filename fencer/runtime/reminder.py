@@ -7,7 +7,7 @@ from datetime import datetime
 
 from fencer.errors import ConfigError, FencerError
 from fencer.ports import Credential
-from fencer.preflight.credentials import DAY_S, end_warning
+from fencer.wording.credentials import DAY_S, end_warning
 
 
 class CredentialReminder:
@@ -43,7 +43,7 @@ class CredentialReminder:
         except FencerError:
             return
         for one in held:
-            text = "" if one.ends is None else end_warning(one.ends, self._wall())
+            text = "" if one.ends is None else end_warning((one.ends - self._wall()).total_seconds())
             if text:
                 another = f". Another token: `{one.renewal}`" if one.renewal else ""
                 self._say(f"the {one.what} for Kubernetes: {text}{another}")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from fencer.errors import ClusterUnreachable, ConfigError
-from fencer.preflight.reminder import CredentialReminder
+from fencer.runtime.reminder import CredentialReminder
 from tests.cli.lab import Lab
 
 
