@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -131,11 +131,10 @@ class _Collector:
         secrets, writable = look_at_secrets(builder, config), self._journal_writable()
         port = _or_why(partial(builder.cluster, config))
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
-        wall, now_s = builder.wall(), self.clock.now_s()
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster.info, endpoints)
-        return Facts(path, config, wall, now_s, secrets, writable, cluster, endpoints, nodes)
+        return Facts(path, config, secrets, writable, cluster, endpoints, nodes)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
@@ -161,6 +160,7 @@ class _Collector:
                 lambda: self._ask(API, builder.account(config).missing_attachment_rights)
             ),
             credentials=_or_why(lambda: builder.account(config).credentials()),
+            wall=builder.wall(),
         )
 
     def _describe(self) -> dict[str, EndpointInfo | FencerError]:
@@ -184,10 +184,10 @@ class _Collector:
         except ClusterError as error:
             return error
         sound = {name for name, it in endpoints.items() if isinstance(it, EndpointInfo) and not it.problems}
-        # One that tells only who it is counts as silent.
-        answering = frozenset(sound - seen.scene.errors.keys())
+        answering = frozenset(sound - seen.scene.errors.keys())  # who tells only who it is counts as silent
         observations = [seen.judged[name].observation for name in sorted(seen.judged)]
-        facts = NodeFacts(seen.scene, observations, answering)
+        since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)
+        facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering)
         return replace(
             facts,
             confined=self._confined(info, min(seen.scene.nodes, default=None)),
@@ -200,9 +200,7 @@ class _Collector:
         """Try on a node, as a dry run that writes nothing, what the admission policy refuses our account."""
         if node is None or not knows_policies(info.version):
             return None
-        return _or_why(
-            lambda: self._ask(API, partial(self.builder.account(self.config).confined, node)),
-        )
+        return _or_why(lambda: self._ask(API, partial(self.builder.account(self.config).confined, node)))
 
     def _read(self, subjects: Sequence[Subject]) -> dict[str, Evidence | FencerError]:
         """Read guests live; no other one where an endpoint does not answer: each would take as long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ class ClusterFacts:
         missing_for_drains: Those that drains need.
         missing_for_attachments: Those that deleting attachments needs.
         credentials: What lets us in.
+        wall: The time of day here when that was told.
     """
 
     info: ClusterInfo
@@ -40,6 +41,7 @@ class ClusterFacts:
     missing_for_drains: Sequence[str] | FencerError
     missing_for_attachments: Sequence[str] | FencerError
     credentials: Sequence[Credential] | FencerError
+    wall: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class NodeFacts:
 
     Attributes:
         scene: What the look saw from afar.
+        wall: The time of day here when the API server told its own for it.
         observations: Of all nodes, by name.
         answering: Endpoints that are in order, and told of their guests.
         confined: Whether the admission policy holds for our account; None: it was not tried.
@@ -57,6 +60,7 @@ class NodeFacts:
     """
 
     scene: Scene
+    wall: datetime
     observations: Sequence[Observation]
     answering: frozenset[str]
     confined: Answer = None
@@ -82,8 +86,6 @@ class Facts:
     Attributes:
         path: Of the configuration.
         config: The configuration.
-        wall: The time of day here.
-        now_s: The monotonic clock at that moment.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal_writable: The journal can be written; also where none is wanted.
         cluster: What the API server told.
@@ -93,17 +95,11 @@ class Facts:
 
     path: Path
     config: Config
-    wall: datetime
-    now_s: float
     secrets: Mapping[Path, Sequence[Trouble]]
     journal_writable: bool
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None
-
-    def wall_at(self, now_s: float) -> datetime:
-        """Return the time of day here at a moment of the monotonic clock, in seconds."""
-        return self.wall + timedelta(seconds=now_s - self.now_s)
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

@@ -33,7 +33,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_journal(config.journal, writable=facts.journal_writable)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
-        yield from credentials.judge(facts.cluster.credentials, facts.wall)
+        yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)
     yield from _endpoints(facts)
@@ -63,4 +63,4 @@ def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     yield from adapters.judge(config.endpoints, seen)
     yield from power.judge(config, seen, facts.described)
     yield from nodes.judge(config.policy, seen)
-    yield cluster.judge_clock(scene.utc, facts.wall_at(scene.now_s))  # the API server told its time then
+    yield cluster.judge_clock(scene.utc, seen.wall)

@@ -15,10 +15,9 @@ from fencer.preflight.finding import Finding, Level
 
 def judge_silence(error: ClusterError) -> Finding:
     """Say why the nodes could not be looked at."""
-    again = ("the same again: it answered a moment ago",)
-    return Finding(
-        "nodes", "", Level.FAIL, str(error), again if isinstance(error, ClusterUnreachable) else ()
-    )
+    unreachable = isinstance(error, ClusterUnreachable)
+    tries = ("the same again: it answered a moment ago",) if unreachable else ()
+    return Finding("nodes", "", Level.FAIL, str(error), tries)
 
 
 def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
@@ -72,11 +71,9 @@ def _written(observation: Observation) -> Iterator[str]:
 def _kept_off(nodes: Sequence[NodeView], paused_why: str | None) -> Iterator[Finding]:
     if paused_why is not None:
         tries = ("kubectl annotate namespace kube-system fencer.dev/pause-",)
-        yield Finding(
-            "pause", "all nodes", Level.WARN, f"fencing is paused: {paused_why or 'no reason given'}", tries
-        )
+        text = f"fencing is paused: {paused_why or 'no reason given'}"
+        yield Finding("pause", "all nodes", Level.WARN, text, tries)
     excluded = [node.name for node in nodes if node.excluded]
     if excluded:
-        yield Finding(
-            "excluded", count(len(excluded), "node"), Level.NOTE, f"by annotation: {listing(excluded)}"
-        )
+        about = count(len(excluded), "node")
+        yield Finding("excluded", about, Level.NOTE, f"by annotation: {listing(excluded)}")
