@@ -5,12 +5,23 @@ from types import SimpleNamespace
 
 from fencer.cli.wire import Quiet
 from fencer.config.settings import AdapterEndpoint
+from fencer.core.identity import subject_of
 from fencer.hypervisors.guarded import Guarded
 from fencer.preflight.collect import collect
 from fencer.preflight.judge import judge
 from fencer.preflight.report import Report
 from fencer.simulation.faults import What
 from tests.cli.lab import PATH, Lab
+from tests.core.build import observation
+
+NAME = observation().node.name
+
+
+def subject(**facts):
+    """A node that is one guest."""
+    found = subject_of(observation(**facts))
+    assert found is not None
+    return found
 
 
 def findings(lab):

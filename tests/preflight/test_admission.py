@@ -2,9 +2,7 @@
 
 import pytest
 
-from fencer.errors import (
-    ClusterProtocol,
-)
+from fencer.errors import ClusterProtocol
 from fencer.ports import ClusterInfo, Roster
 from tests.cli.lab import Lab, Otherwise, in_ops
 from tests.preflight.lab import findings

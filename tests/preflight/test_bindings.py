@@ -4,28 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.identity import subject_of
-from fencer.core.model import PowerState
-from fencer.errors import (
-    GuestNotFound,
-    HypervisorDenied,
-    HypervisorUnreachable,
-)
+from fencer.core.model import Candidate, PowerState, Via
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
 from fencer.preflight.bindings import judge
 from fencer.preflight.finding import Level
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
-from tests.core.build import evidence, observation
-from tests.preflight.lab import findings
-
-NAME = observation().node.name
-
-
-def subject():
-    """A node that is one guest."""
-    found = subject_of(observation())
-    assert found is not None
-    return found
+from tests.core.build import GUEST, evidence, node
+from tests.preflight.lab import NAME, findings, subject
 
 
 def test_a_binding_whose_guest_is_gone_is_a_failure():
@@ -78,3 +64,20 @@ def test_a_guest_that_was_not_read_is_no_binding_that_does_not_hold(error, note)
     [finding] = judge([subject()], {NAME: error})
     assert (finding.level, finding.note) == (Level.FAIL, note)
     assert finding.points == (f"{NAME}: {error}",)
+
+
+def test_a_mapped_node_that_is_bound_to_another_machine_is_told_what_frees_it():
+    """The map means the machine that was made under the old name; the one before it is no copy."""
+    old, new = GUEST, replace(GUEST, id="new", uuid="6f1c8c1e-0000-4000-8000-0000000000ff")
+    both = (Candidate(old, Via.UUID), Candidate(new, Via.MAP))
+    bound = subject(candidates=both, bound_reading=evidence())
+    _, finding = judge([bound], {NAME: evidence(PowerState.RUNNING)})
+    assert (finding.what, finding.about, finding.level) == ("bindings", NAME, Level.WARN)
+    assert finding.note.startswith(f"{NAME} is bound to lab/k8s-2 (UUID {old.uuid}), and `nodes:` means")
+    assert finding.tries[0].startswith(f"kubectl annotate node {NAME} fencer.dev/binding-   (if the machine")
+
+
+def test_of_an_endpoint_that_does_not_answer_one_guest_stands_for_all():
+    other = subject(node=node(name="k8s-3"))
+    [finding] = judge([subject(), other], {NAME: HypervisorUnreachable("lab: no answer")})
+    assert (finding.level, finding.points) == (Level.FAIL, (f"{NAME}: lab: no answer",))

@@ -5,15 +5,12 @@ from datetime import timedelta
 import pytest
 
 from fencer.config.settings import HookSettings, PreStop
-from fencer.errors import (
-    ClusterDenied,
-    ClusterProtocol,
-    ClusterUnreachable,
-    ConfigError,
-)
+from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 from fencer.ports import ClusterInfo
-from fencer.preflight.cluster import judge_version
+from fencer.preflight.cluster import judge, judge_version
+from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Level
+from fencer.simulation.clock import EPOCH
 from tests.cli.lab import Lab, Otherwise, in_ops
 from tests.preflight.lab import findings
 
@@ -139,3 +136,18 @@ class LateLab(Lab):
 def test_a_wrong_clock_is_a_warning():
     rows, _ = findings(LateLab())
     assert rows["clock"]["about"] == "75 s off"
+
+
+def test_rights_that_cannot_be_asked_for_are_no_failure():
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", "v1.36.2", "fencer")
+    late = ClusterUnreachable("no answer within 10 s")
+    told = ClusterFacts(info, (), (), late, late, (), EPOCH)
+    _, evictions, attachments = judge(told, hook_drains=False)
+    assert (evictions.level, evictions.note) == (
+        Level.WARN,
+        "whether drains may evict is not known: no answer within 10 s",
+    )
+    assert (attachments.level, attachments.note) == (
+        Level.NOTE,
+        "whether attachments may be deleted is not known: no answer within 10 s",
+    )

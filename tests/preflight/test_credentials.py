@@ -4,7 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from fencer.errors import ConfigError
 from fencer.ports import Credential
+from fencer.preflight.credentials import judge
+from fencer.preflight.finding import Level
+from fencer.simulation.clock import EPOCH
 from tests.cli.lab import RENEWAL, Lab
 from tests.preflight.lab import findings
 
@@ -57,3 +61,15 @@ def test_a_client_certificate_is_a_row_of_its_own():
 def test_who_has_no_token_is_told_nothing_of_one():
     rows, _ = findings(Lab())
     assert "token" not in rows
+
+
+def test_credentials_that_do_not_say_when_they_end_are_passed_over():
+    assert list(judge([Credential("token", None, RENEWAL)], EPOCH)) == []
+
+
+def test_credentials_that_cannot_be_read_are_a_warning():
+    [finding] = judge(ConfigError("kubeconfig: no such file"), EPOCH)
+    assert (finding.level, finding.note) == (
+        Level.WARN,
+        "when they end is not known: kubeconfig: no such file",
+    )

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config, KubernetesSettings, ProxmoxEndpoint
+from fencer.core.policy import Policy
+from fencer.preflight.files import judge_journal, judge_secrets, refuse_config
+from fencer.preflight.finding import Level
+from fencer.preflight.report import Report
 from tests.cli.lab import Lab
 from tests.preflight.lab import findings
 
 KUBECONFIG = Path("/etc/fencer/kubeconfig")
+JOURNAL = Path("/var/log/fencer/journal.jsonl")
 
 
 @pytest.mark.parametrize(("serious", "level"), [(True, "fail"), (False, "warn")])
@@ -52,3 +58,30 @@ def test_a_missing_kubeconfig_is_told_with_the_command_that_makes_it():
     assert rows["secrets"]["try"] == [
         "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig"
     ]
+
+
+def test_a_missing_token_is_told_with_the_command_that_prints_what_makes_it():
+    token = Path("/etc/fencer/token")
+    endpoint = ProxmoxEndpoint("home", ("https://pve1:8006",), "home", "fencer@pve!agent", token)
+    config = Config(Policy(), KubernetesSettings(KUBECONFIG), (endpoint,))
+    missing = Trouble("no such file", "ls -l", missing=True)
+    own, other = judge_secrets(config, {token: (missing,), Path("/etc/fencer/password"): (missing,)})
+    assert own.tries[0].startswith("fencer setup proxmox --token-id 'fencer@pve!agent' --token-file /etc/")
+    assert other.tries == ("ls -l",), "that is not fencer's to make"
+
+
+@pytest.mark.parametrize(
+    ("file", "writable", "levels"),
+    [(None, True, []), (JOURNAL, True, [Level.OK]), (JOURNAL, False, [Level.FAIL])],
+    ids=["none", "writable", "not writable"],
+)
+def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
+    told = list(judge_journal(file, writable=writable))
+    assert [one.level for one in told] == levels
+    assert [bool(one.tries) for one in told] == [not writable for _ in levels]
+
+
+def test_a_configuration_that_is_wrong_is_the_only_thing_to_say():
+    report = Report(Path("fencer.yaml"), None, (refuse_config(Path("fencer.yaml"), "mode: missing"),))
+    assert report.failed == ("config",)
+    assert report.findings[0].tries == ("mend it, then: fencer config check -c fencer.yaml",)

@@ -5,11 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from fencer.config.settings import PowerWitness
-from fencer.errors import (
-    ConfigError,
-    FencerError,
-    HypervisorUnreachable,
-)
+from fencer.errors import ConfigError, FencerError, HypervisorUnreachable
 from tests.cli.lab import Lab
 from tests.preflight.lab import findings
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.cli.wire import Quiet
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, Taint
-from fencer.errors import (
-    ClusterDenied,
-    ClusterProtocol,
-    ClusterUnreachable,
-)
+from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable
+from fencer.preflight.collect import collect
+from fencer.preflight.finding import Level
+from fencer.preflight.nodes import judge
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
-from tests.cli.lab import Lab, Otherwise
+from tests.cli.lab import PATH, Lab, Otherwise
 from tests.preflight.lab import findings
 
 
@@ -128,3 +128,16 @@ def test_doubts_that_cannot_be_read_are_told_beside_other_notes_of_the_node():
     assert about == "1 node"
     assert "`kubectl annotate node k8s-2 fencer.dev/mark-`" in mark
     assert "`kubectl annotate node k8s-2 fencer.dev/doubts-`" in doubts
+
+
+def test_nodes_that_are_left_alone_by_annotation_and_such_that_cannot_be_read_are_named():
+    lab = Lab()
+    facts = collect(PATH, lab.load(PATH), lab, Quiet())
+    left = [replace(one, node=replace(one.node, excluded=True)) for one in facts.nodes.observations[:2]]
+    scene = replace(facts.nodes.scene, malformed=("k8s-9: no UID",))
+    found = judge(lab.policy, replace(facts.nodes, observations=left, scene=scene))
+    assert [(one.what, one.level, one.about, one.note) for one in found] == [
+        ("unreadable", Level.WARN, "1 node", "k8s-9: no UID"),
+        ("excluded", Level.NOTE, "2 nodes", "by annotation: k8s-1, k8s-2"),
+        ("brake", Level.OK, "at 1 fence of 2 nodes", ""),
+    ]
