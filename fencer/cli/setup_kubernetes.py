@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fencer.cli.findings import granting
 from fencer.cli.options import config_option
 from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
 from fencer.cli.render import clean, complain, refuse_unprintable, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
+from fencer.preflight.rights import granting
 
 HOUR_S, HOURS = 3600, 90 * 24
 

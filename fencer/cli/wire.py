@@ -69,7 +69,7 @@ class Wiring:
 
         return load(path)
 
-    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+    def inspect_secret(self, path: Path) -> Sequence[secret_files.Trouble]:
         """Return what is wrong with a file that holds credentials."""
         return secret_files.inspect_secret(path)
 
