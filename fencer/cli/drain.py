@@ -9,7 +9,6 @@ import click
 
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
-from fencer.cli.findings import granting
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
     Tools,
@@ -35,6 +34,7 @@ from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.ordering import in_order
 from fencer.planned.turns import DrainTurn
+from fencer.preflight.rights import granting
 
 WHY = {
     Lot.UNMANAGED: "no controller would make it anew; --force evicts it, for good",

@@ -13,7 +13,8 @@ import click
 from fencer.cli.options import why_option
 from fencer.cli.render import clean, complain, say
 from fencer.cli.wire import Wiring
-from fencer.config.settings import Config, KubernetesSettings
+from fencer.cluster.settings import ClusterSettings
+from fencer.config.settings import Config
 from fencer.core.model import NodeView
 from fencer.core.policy import Policy
 from fencer.core.standing import Standing, standing
@@ -70,7 +71,7 @@ def refuse_what_stands(
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
     """Return a configuration that leads to a cluster, and to nothing else."""
-    kubernetes = KubernetesSettings(config, context, (server,) if server else (), borrowed=True)
+    kubernetes = ClusterSettings(config, context, (server,) if server else (), borrowed=True)
     return Config(Policy(), kubernetes, ())
 
 

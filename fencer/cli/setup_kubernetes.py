@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fencer.cli.findings import granting
 from fencer.cli.options import config_option
 from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
 from fencer.cli.render import clean, complain, refuse_unprintable, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
+from fencer.preflight.rights import granting
 
 HOUR_S, HOURS = 3600, 90 * 24
 
@@ -187,7 +187,7 @@ def _make(
     from fencer.setup.files import write_private  # noqa: PLC0415 - only where it runs
     from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415 - only where it runs
 
-    settings = ClusterSettings(str(admin), context, (server,) if server else (), borrowed=True)
+    settings = ClusterSettings(admin, context, (server,) if server else (), borrowed=True)
     made_for = f"{socket.gethostname()}:{output.absolute()}"
     issued = issue_token(settings, namespace, hours * HOUR_S, made_for, time.sleep)
     url = server or issued.server
@@ -222,7 +222,7 @@ def _bound_before(output: Path) -> str:
     from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs
 
     try:
-        return bound_to(ClusterSettings(str(output)))
+        return bound_to(ClusterSettings(output))
     except ConfigError:  # it is not there, or what is replaced was no kubeconfig
         return ""
 
@@ -240,7 +240,7 @@ def _tried(text: str) -> tuple[str, ...]:
     with TemporaryDirectory(prefix="fencer-") as folder:
         path = Path(folder) / "kubeconfig"
         write_private(path, text)
-        cluster = KubernetesCluster(ClusterSettings(str(path), borrowed=True))
+        cluster = KubernetesCluster(ClusterSettings(path, borrowed=True))
         missing = cluster.missing_rights()
         if not missing:
             cluster.identity()

@@ -15,9 +15,6 @@ from types import FrameType
 
 import click
 
-from fencer.cli.account import CredentialReminder
-from fencer.cli.exposure import look_at_secrets
-from fencer.cli.findings import ANYBODY, WITHOUT_VOLUME_RIGHTS, granting, without_key
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
@@ -26,6 +23,10 @@ from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
 from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
+from fencer.preflight.cluster import WITHOUT_VOLUME_RIGHTS
+from fencer.preflight.collect import look_at_secrets
+from fencer.preflight.rights import granting
+from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import LogReporter, set_up
@@ -33,6 +34,7 @@ from fencer.reporting.several import SeveralReporters
 from fencer.runtime.footprint import settle
 from fencer.runtime.hookserver import HookServer
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
 
@@ -85,11 +87,10 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 log.info("one pass: %d of %d nodes are healthy", well, len(judged))
             else:
                 remind = CredentialReminder(
-                    wiring,
-                    parts.config,
+                    lambda: agent.shared.api(lambda: wiring.account(parts.config).credentials()),
                     parts.clock.now_s,
+                    wiring.wall,
                     lambda text: world.reporter.said(text, warning=True),
-                    agent.shared.api,
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
                 log.info("told to stop: stopped after the present pass")

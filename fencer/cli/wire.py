@@ -26,7 +26,6 @@ from fencer.config.settings import (
     Config,
     Endpoint,
     LibvirtEndpoint,
-    PowerWitness,
     ProxmoxEndpoint,
     VirtualBoxEndpoint,
 )
@@ -36,6 +35,7 @@ from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ConfigError
+from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
@@ -69,7 +69,7 @@ class Wiring:
 
         return load(path)
 
-    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+    def inspect_secret(self, path: Path) -> Sequence[secret_files.Trouble]:
         """Return what is wrong with a file that holds credentials."""
         return secret_files.inspect_secret(path)
 
@@ -77,8 +77,7 @@ class Wiring:
         """Return the files that hold credentials: what the configuration names, and its kubeconfig."""
         from fencer.cluster.credentials import files_with_secrets  # noqa: PLC0415 - the client is heavy
 
-        written = config.kubernetes
-        beside = files_with_secrets(ClusterSettings(str(written.kubeconfig), written.context))
+        beside = files_with_secrets(config.kubernetes)
         return tuple(dict.fromkeys((*config.secrets, *beside)))
 
     def clock(self) -> Clock:
@@ -102,7 +101,7 @@ class Wiring:
         """
         from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
 
-        return KubernetesCluster(_cluster_settings(config))
+        return KubernetesCluster(_there(config.kubernetes))
 
     def evictor(self, config: Config) -> Evictor:
         """Build what evicts pods.
@@ -112,7 +111,7 @@ class Wiring:
         """
         from fencer.cluster.eviction import KubernetesEvictor  # noqa: PLC0415 - the client is heavy
 
-        return KubernetesEvictor(_cluster_settings(config))
+        return KubernetesEvictor(_there(config.kubernetes))
 
     def account(self, config: Config) -> Account:
         """Build what tells of our own account.
@@ -122,7 +121,7 @@ class Wiring:
         """
         from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
 
-        return KubernetesAccount(_cluster_settings(config), time.sleep)
+        return KubernetesAccount(_there(config.kubernetes), time.sleep)
 
     def surveyor(self, config: Config) -> Surveyor:
         """Build what looks at the cluster for a plan.
@@ -132,7 +131,7 @@ class Wiring:
         """
         from fencer.cluster.survey import KubernetesSurveyor  # noqa: PLC0415 - the client is heavy
 
-        return KubernetesSurveyor(_cluster_settings(config))
+        return KubernetesSurveyor(_there(config.kubernetes))
 
     def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
         """Build the way to one endpoint; only its own type's library is imported.
@@ -141,33 +140,18 @@ class Wiring:
             ConfigError: that library, or somebody else's adapter, is not installed or cannot be used.
         """
         match endpoint:
-            case LibvirtEndpoint(name, uri):
-                from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings  # noqa: PLC0415 - only its own type's
+            case LibvirtEndpoint():
+                from fencer.hypervisors.libvirt.client import LibvirtHypervisor  # noqa: PLC0415 - libvirt's own
 
-                return LibvirtHypervisor(LibvirtSettings(name, uri), clock.now_s)
-            case VirtualBoxEndpoint(name, command):
-                from fencer.hypervisors.virtualbox import (  # noqa: PLC0415 - only its own type's
-                    VirtualBoxHypervisor,
-                    VirtualBoxSettings,
-                )
+                return LibvirtHypervisor(endpoint, clock.now_s)
+            case VirtualBoxEndpoint():
+                from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor  # noqa: PLC0415 - heavy
 
-                return VirtualBoxHypervisor(VirtualBoxSettings(name, command), clock.now_s)
+                return VirtualBoxHypervisor(endpoint, clock.now_s)
             case ProxmoxEndpoint():
-                from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings  # noqa: PLC0415 - only its own type's
+                from fencer.hypervisors.proxmox.client import ProxmoxHypervisor  # noqa: PLC0415 - its library
 
-                settings = ProxmoxSettings(
-                    endpoint.name,
-                    endpoint.servers,
-                    endpoint.cluster,
-                    endpoint.token_id,
-                    endpoint.token_file,
-                    endpoint.ca_file,
-                    endpoint.fingerprints,
-                    quorum_device=endpoint.quorum_device,
-                    power=not endpoint.power.nobody,
-                    groups=endpoint.power.groups,
-                )
-                return ProxmoxHypervisor(settings, clock.now_s)
+                return ProxmoxHypervisor(endpoint, clock.now_s)
             case AdapterEndpoint():
                 from fencer.hypervisors.adapters import AdapterSettings, connect  # noqa: PLC0415 - only its own type's
 
@@ -178,19 +162,15 @@ class Wiring:
             case _:
                 assert_never(endpoint)
 
-    def witness(self, written: PowerWitness) -> HostPower:
+    def witness(self, written: FenceAgentSettings) -> HostPower:
         """Build what reads a host's power.
 
         Raises:
             ConfigError: what is written could be read wrongly.
         """
-        from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness  # noqa: PLC0415 - only where one is named
+        from fencer.hosts.fence_agents import FenceAgentWitness  # noqa: PLC0415 - not everybody has one
 
-        return FenceAgentWitness(
-            FenceAgentSettings(
-                written.host, written.agent, written.options, written.outlets, written.password_file
-            )
-        )
+        return FenceAgentWitness(written)
 
     def wall(self) -> datetime:
         """Return the local time, for people."""
@@ -217,13 +197,12 @@ class Wiring:
         return socket.gethostname()
 
 
-def _cluster_settings(config: Config) -> ClusterSettings:
-    """Return where the cluster is.
+def _there(written: ClusterSettings) -> ClusterSettings:
+    """Make sure that the kubeconfig is there.
 
     Raises:
-        ConfigError: the kubeconfig is not there, with what makes it.
+        ConfigError: it is not, with what makes it.
     """
-    written = config.kubernetes
     shown = printable(str(written.kubeconfig))
     try:
         written.kubeconfig.stat()
@@ -233,13 +212,7 @@ def _cluster_settings(config: Config) -> ClusterSettings:
         raise ConfigError(f"{shown}: no such file{made}") from error
     except (OSError, ValueError):
         pass  # The client says what is wrong with it.
-    return ClusterSettings(
-        str(written.kubeconfig),
-        written.context,
-        written.servers,
-        unauthenticated=written.unauthenticated,
-        borrowed=written.borrowed,
-    )
+    return written
 
 
 @dataclass(frozen=True, slots=True)

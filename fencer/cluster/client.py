@@ -343,13 +343,14 @@ def _require_url(url: str, settings: ClusterSettings) -> None:
     except ValueError:  # brackets that do not match, a port that is none
         usable = False
     if not usable:
-        where = settings.kubeconfig or "in_cluster"
-        raise ConfigError(f"{where}: the server {shown(url)} is not like https://10.0.0.10:6443")
+        raise ConfigError(
+            f"{settings.kubeconfig}: the server {shown(url)} is not like https://10.0.0.10:6443"
+        )
 
 
 def _require_authentic(configuration: Any, settings: ClusterSettings) -> None:
     """Refuse a server in whose place anybody may answer: they get our token, and their word is a proof."""
-    where = settings.kubeconfig or "in_cluster"
+    where = settings.kubeconfig
     if urlsplit(configuration.host).scheme != "https":
         seen, instead = (
             f"the server {shown(configuration.host)} is asked in the clear",

@@ -17,7 +17,7 @@ from fencer.errors import ConfigError
 
 
 def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
-    """Fill the client's configuration from the kubeconfig, or from the pod that we are.
+    """Fill the client's configuration from the kubeconfig.
 
     Raises:
         ConfigError: it cannot be read, or used.
@@ -26,25 +26,20 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
     from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_apis
 
     path = settings.kubeconfig
-    if settings.in_cluster == (path is not None):
-        raise ConfigError("kubernetes: name a kubeconfig, or ask for in_cluster; one of the two")
     # The client takes what is in the file as it comes, so a broken one may raise any of these.
     broken = (config.ConfigException, ValueError, TypeError, KeyError, AttributeError)
     try:
-        if path is None:
-            config.load_incluster_config(client_configuration=configuration)
-            return
         # Read here first: the client passes over a missing file, and says little of a broken one.
         _require_context(_content(path, kube_config.yaml), settings)
         config.load_kube_config(
-            path, context=settings.context, client_configuration=configuration, persist_config=False
+            str(path), context=settings.context, client_configuration=configuration, persist_config=False
         )
     except OSError as error:
         raise ConfigError(unreadable(str(error.filename or path), error)) from error
     except RecursionError as error:  # of the YAML reader, which goes down with what it reads
         raise ConfigError(f"{path}: no kubeconfig: nested too deep") from error
     except broken as error:
-        raise ConfigError(f"{path or 'in_cluster'}: no usable kubeconfig: {error}") from error
+        raise ConfigError(f"{path}: no usable kubeconfig: {error}") from error
 
 
 def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
@@ -57,11 +52,11 @@ def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
     """
     from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_apis
 
-    path = Path(settings.kubeconfig or "")
+    path = settings.kubeconfig
     try:
         if not path.is_file():  # nobody writes to a pipe
             return ()
-        user = _user(_content(str(path), kube_config.yaml), settings)
+        user = _user(_content(path, kube_config.yaml), settings)
         return tuple(
             path.absolute().parent / user[file]
             for file, inside in _SECRETS.items()
@@ -93,12 +88,12 @@ def unreadable(path: str, error: OSError) -> str:
     return f"{path}: cannot be read by user {user}: {why}. `sudo chown {user} {file}` mends that"
 
 
-def _content(path: str, yaml: Any) -> dict[str, Any]:
+def _content(path: Path, yaml: Any) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(Path(path).read_bytes())
+        content = yaml.safe_load(path.read_bytes())
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = path if mark is None else f"{path}:{mark.line + 1}"
+        place = str(path) if mark is None else f"{path}:{mark.line + 1}"
         raise ConfigError(
             f"{place}: no kubeconfig: not YAML: {getattr(error, 'problem', 'binary')}"
         ) from error

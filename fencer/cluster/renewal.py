@@ -60,13 +60,13 @@ def renewing(settings: ClusterSettings, server: str, user: str) -> str:
     """Return the command that makes another token for the same account, and leads to the same server.
 
     Args:
-        settings: The kubeconfig. Without one of our own there is no command.
+        settings: The kubeconfig. For a borrowed one there is no command.
         server: URL of the API server in it. It need not be the one in the administrator's.
         user: Whose token it is; empty: not known.
     """
-    if settings.kubeconfig is None or settings.borrowed:
+    if settings.borrowed:
         return ""
-    file = shlex.quote(printable(settings.kubeconfig))
+    file = shlex.quote(printable(str(settings.kubeconfig)))
     words = [f"fencer setup kubernetes --kubeconfig ADMINS --output {file} --replace"]
     if server.startswith("https://"):  # setup takes no other
         words.append(f"--server {shlex.quote(printable(server))}")

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from fencer.config.keys import Section, key
-from fencer.config.settings import PowerWitness
 from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, Word
+from fencer.hosts.settings import FenceAgentSettings
 
 Agent = Literal["fence_ipmilan", "fence_redfish", "fence_raritan"]
 """Those whose "off" can be believed; see `fencer.hosts.fence_agents`."""
@@ -74,9 +74,9 @@ class HostPowerSection(Section):
             )
         return self
 
-    def witness(self) -> PowerWitness:
+    def witness(self) -> FenceAgentSettings:
         """Return the section as the rest of fencer takes it."""
-        return PowerWitness(
+        return FenceAgentSettings(
             self.host,
             self.path or self.agent,
             dict(self.options or {}),

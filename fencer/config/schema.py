@@ -13,21 +13,14 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag
 
+from fencer.cluster.settings import ClusterSettings
 from fencer.config.adapter_section import AdapterSection
 from fencer.config.document import Place
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, choice, key, seconds, sections_in
 from fencer.config.policy_section import PolicySection
 from fencer.config.power_section import PowerSection, ProxmoxPowerSection
-from fencer.config.settings import (
-    HookSettings,
-    KubernetesSettings,
-    LibvirtEndpoint,
-    PowerWitness,
-    PreStop,
-    ProxmoxEndpoint,
-    VirtualBoxEndpoint,
-)
+from fencer.config.settings import HookSettings, LibvirtEndpoint, PreStop, ProxmoxEndpoint, VirtualBoxEndpoint
 from fencer.config.texts import (
     AbsolutePath,
     EndpointName,
@@ -39,12 +32,13 @@ from fencer.config.texts import (
     Word,
 )
 from fencer.core.policy import Mode
+from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.adapters import installed
 
 HOST_POWER = {"host": "pve1", "agent": "fence_ipmilan", "options": {"ip": "10.0.0.5"}, "never_sleeps": True}
 
 
-def _witnesses(sections: list[HostPowerSection] | None) -> tuple[PowerWitness, ...]:
+def _witnesses(sections: list[HostPowerSection] | None) -> tuple[FenceAgentSettings, ...]:
     return tuple(section.witness() for section in sections or ())
 
 
@@ -82,9 +76,9 @@ class KubernetesSection(Section):
         ),
     ] = False
 
-    def settings(self) -> KubernetesSettings:
+    def settings(self) -> ClusterSettings:
         """Return the section as the rest of fencer takes it."""
-        return KubernetesSettings(
+        return ClusterSettings(
             Path(self.kubeconfig),
             self.context,
             tuple(self.servers or ()),
@@ -130,7 +124,7 @@ class LibvirtSection(Section):
     def endpoint(self) -> LibvirtEndpoint:
         """Return the section as the rest of fencer takes it."""
         admission = (self.power or PowerSection()).admission()
-        return LibvirtEndpoint(self.name, self.uri, admission, _witnesses(self.host_power))
+        return LibvirtEndpoint(self.name, self.uri, power=admission, host_power=_witnesses(self.host_power))
 
 
 class VirtualBoxSection(Section):
@@ -165,7 +159,7 @@ class VirtualBoxSection(Section):
     def endpoint(self) -> VirtualBoxEndpoint:
         """Return the section as the rest of fencer takes it."""
         admission = (self.power or PowerSection()).admission()
-        return VirtualBoxEndpoint(self.name, tuple(self.command), admission)
+        return VirtualBoxEndpoint(self.name, tuple(self.command), power=admission)
 
 
 class ProxmoxSection(Section):
@@ -246,9 +240,9 @@ class ProxmoxSection(Section):
             Path(self.token_file),
             Path(self.ca_file) if self.ca_file else None,
             tuple(self.fingerprints or ()),
-            (self.power or ProxmoxPowerSection()).admission(),
-            _witnesses(self.host_power),
             self.quorum_device,
+            (self.power or ProxmoxPowerSection()).admission(),
+            host_power=_witnesses(self.host_power),
         )
 
 

@@ -14,7 +14,7 @@ SERVICE = "fencer"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Trouble:
     """What is wrong with a file.
 
     Attributes:
@@ -30,7 +30,7 @@ class Finding:
     missing: bool = False
 
 
-def inspect_secret(path: Path) -> tuple[Finding, ...]:
+def inspect_secret(path: Path) -> tuple[Trouble, ...]:
     """Look at a file with credentials, such as a kubeconfig. Its content is neither parsed nor told.
 
     Args:
@@ -45,13 +45,13 @@ def inspect_secret(path: Path) -> tuple[Finding, ...]:
         # Not to be held up by a pipe that nobody writes to.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return (Finding(f"{shown}: no such file", f"ls -l {quoted}", missing=True),)
+        return (Trouble(f"{shown}: no such file", f"ls -l {quoted}", missing=True),)
     except PermissionError:
         text = f"{shown}: may not be read by user {os.geteuid()}"
-        return (Finding(text, f"sudo chown {os.geteuid()} {quoted} && sudo chmod 0600 {quoted}"),)
+        return (Trouble(text, f"sudo chown {os.geteuid()} {quoted} && sudo chmod 0600 {quoted}"),)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        return (Finding(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
+        return (Trouble(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
     try:
         return tuple(_findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path)))
     finally:
@@ -73,24 +73,24 @@ def by_systemd(path: Path) -> bool:
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
-def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Finding]:
+def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Trouble]:
     if not stat.S_ISREG(status.st_mode):
-        return [Finding(f"{shown}: is not a file", f"ls -ld {quoted}")]
+        return [Trouble(f"{shown}: is not a file", f"ls -ld {quoted}")]
     if status.st_size == 0:
-        return [Finding(f"{shown}: is empty", f"ls -l {quoted}")]
+        return [Trouble(f"{shown}: is empty", f"ls -l {quoted}")]
     return [*_of_owner(status, shown, quoted), *_of_mode(status, shown, quoted, masked=masked)]
 
 
-def _of_owner(status: os.stat_result, shown: str, quoted: str) -> list[Finding]:
+def _of_owner(status: os.stat_result, shown: str, quoted: str) -> list[Trouble]:
     """Object to an owner who is neither root nor us. Root may look for the user that fencer runs as."""
     ours, name = os.geteuid(), printable(_name_of(status.st_uid))
     if status.st_uid in {0, ours} or (ours == 0 and name == SERVICE):
         return []
     text = f"{shown}: belongs to {name}, who can read and change it"
     if ours:
-        return [Finding(text, f"sudo chown {ours} {quoted} && sudo chmod 0600 {quoted}")]
+        return [Trouble(text, f"sudo chown {ours} {quoted} && sudo chmod 0600 {quoted}")]
     fix = f"sudo chown root {quoted}   (or, if fencer runs as {name}, check as that user)"
-    return [Finding(text, fix, serious=False)]
+    return [Trouble(text, fix, serious=False)]
 
 
 def _name_of(uid: int) -> str:
@@ -100,14 +100,14 @@ def _name_of(uid: int) -> str:
         return f"user {uid}"
 
 
-def _of_mode(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Finding]:
+def _of_mode(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Trouble]:
     mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
     fix = f"sudo chmod 0600 {quoted}"
     if status.st_mode & (stat.S_IROTH | stat.S_IWOTH):
         does = "read" if status.st_mode & stat.S_IROTH else "written"
-        return [Finding(f"{shown}: can be {does} by everybody ({mode})", fix)]
+        return [Trouble(f"{shown}: can be {does} by everybody ({mode})", fix)]
     if status.st_mode & stat.S_IWGRP:
-        return [Finding(f"{shown}: can be written by its group ({mode})", fix)]
+        return [Trouble(f"{shown}: can be written by its group ({mode})", fix)]
     if status.st_mode & stat.S_IRGRP and not masked:
-        return [Finding(f"{shown}: can be read by its group ({mode})", fix, serious=False)]
+        return [Trouble(f"{shown}: can be read by its group ({mode})", fix, serious=False)]
     return []

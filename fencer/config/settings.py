@@ -12,64 +12,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from fencer.cluster.settings import ClusterSettings
 from fencer.config import transport, way_keys
 from fencer.core.identity import Admission, Rules
 from fencer.core.policy import Policy
+from fencer.hosts.settings import FenceAgentSettings
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 
 
 @dataclass(frozen=True, slots=True)
-class KubernetesSettings:
-    """How to reach the cluster.
-
-    Attributes:
-        kubeconfig: File with the API server's address and fencer's credentials.
-        context: Which context of it; None: its current one.
-        servers: Further API servers of the same cluster under the same CA, tried in turn.
-        unauthenticated: A kubeconfig is taken that does not verify its server.
-        borrowed: It is an administrator's, who named it for one errand.
-    """
-
-    kubeconfig: Path
-    context: str | None = None
-    servers: tuple[str, ...] = ()
-    unauthenticated: bool = False
-    borrowed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PowerWitness:
-    """Who reads the power of a host that is silent.
-
-    Attributes:
-        host: As the endpoint names it.
-        agent: Name or path of the fence agent.
-        options: The agent's.
-        outlets: Every outlet of the host, for an agent of outlets.
-        password_file: File with the password for it.
-    """
-
-    host: str
-    agent: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    outlets: tuple[str, ...] = ()
-    password_file: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LibvirtEndpoint:
+class LibvirtEndpoint(LibvirtSettings):
     """A libvirt connection.
 
     Attributes:
-        name: What fencer calls the endpoint; unique.
-        uri: libvirt's URI of the connection, never with a password in it.
         power: Which of its guests power actions may touch.
         host_power: Who reads the power of its host.
     """
 
-    name: str
-    uri: str
     power: Admission = field(default_factory=Admission)
-    host_power: tuple[PowerWitness, ...] = ()
+    host_power: tuple[FenceAgentSettings, ...] = ()
 
     @property
     def one_host(self) -> bool:
@@ -93,19 +56,15 @@ class LibvirtEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class VirtualBoxEndpoint:
+class VirtualBoxEndpoint(VirtualBoxSettings):
     """The VirtualBox machines of one user on one host.
 
     Attributes:
-        name: What fencer calls the endpoint; unique.
-        command: VBoxManage, and what stands before it.
         power: Which of its guests power actions may touch.
     """
 
-    name: str
-    command: tuple[str, ...] = ("VBoxManage",)
     power: Admission = field(default_factory=Admission)
-    host_power: tuple[PowerWitness, ...] = ()
+    host_power: tuple[FenceAgentSettings, ...] = ()
     """None: VirtualBox does not name hosts."""
 
     @property
@@ -135,32 +94,14 @@ class VirtualBoxEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ProxmoxEndpoint:
+class ProxmoxEndpoint(ProxmoxSettings):
     """A Proxmox VE cluster, or a standalone host.
 
     Attributes:
-        name: What fencer calls the endpoint; unique.
-        servers: API hosts of the same cluster, tried in turn.
-        cluster: The cluster's name; None: a standalone host.
-        token_id: ``USER@REALM!ID``.
-        token_file: File with the token's secret.
-        ca_file: CA of the servers' certificates; None: the usual public ones, or `fingerprints`.
-        fingerprints: SHA-256 of each server's certificate, in the order of `servers`.
-        power: Which of its guests power actions may touch.
         host_power: Who reads the power of its hosts.
-        quorum_device: The cluster has a quorum device.
     """
 
-    name: str
-    servers: tuple[str, ...]
-    cluster: str | None
-    token_id: str
-    token_file: Path
-    ca_file: Path | None = None
-    fingerprints: tuple[str, ...] = ()
-    power: Admission = field(default_factory=Admission)
-    host_power: tuple[PowerWitness, ...] = ()
-    quorum_device: bool = False
+    host_power: tuple[FenceAgentSettings, ...] = ()
 
     @property
     def one_host(self) -> bool:
@@ -201,7 +142,7 @@ class AdapterEndpoint:
     settings: Mapping[str, Any] = field(default_factory=dict)
     secret_files: Mapping[str, Path] = field(default_factory=dict)
     power: Admission = field(default_factory=Admission)
-    host_power: tuple[PowerWitness, ...] = ()
+    host_power: tuple[FenceAgentSettings, ...] = ()
     one_host: bool = False
 
     @property
@@ -261,7 +202,7 @@ class Config:
     """
 
     policy: Policy
-    kubernetes: KubernetesSettings
+    kubernetes: ClusterSettings
     endpoints: tuple[Endpoint, ...]
     nodes: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     hook: HookSettings = field(default_factory=HookSettings)
@@ -292,7 +233,7 @@ class Config:
         }
 
     @property
-    def power_witnesses(self) -> dict[str, PowerWitness]:
+    def power_witnesses(self) -> dict[str, FenceAgentSettings]:
         """Who reads the power of a host, by ``ENDPOINT/HOST``."""
         return {f"{one.name}/{witness.host}": witness for one in self.endpoints for witness in one.host_power}
 

@@ -14,70 +14,17 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from fencer.errors import ConfigError, HypervisorDenied, HypervisorUnreachable
+from fencer.errors import HypervisorDenied, HypervisorUnreachable
+from fencer.hosts.settings import FenceAgentSettings, require_usable
 
-MACHINES = frozenset({"fence_ipmilan", "fence_redfish"})
-OUTLETS = frozenset({"fence_raritan"})
-"""Agents that read the machine itself; agents that read outlets, of which all have to be named."""
-
-_OURS = frozenset({"action", "password", "passwd", "plug", "port", "missing_as_off", "password_script"})
-"""Options that nobody else may set: they could turn a question into an act, or a mistake into "off"."""
-
-_KEY = re.compile(r"[a-z][a-z0-9_]*")
 _STATUS = re.compile(r"^Status: (\S+)$", re.MULTILINE)
 _OFF, _ON = ("OFF", 2), ("ON", 0)
 """The word, and the exit code that has to go with it."""
 
 _REAP_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class FenceAgentSettings:
-    """How to read one host's power.
-
-    Attributes:
-        host: The host, as the hypervisor's endpoint names it.
-        agent: Name or path of the agent.
-        options: Its options, like ``{"ip": "10.0.0.5", "username": "reader", "lanplus": "1"}``.
-        outlets: For a PDU: every outlet that feeds the host. Empty for agents that read the machine.
-        password_file: File with the password, and nothing else; None: none is needed.
-        deadline_s: For all outlets together, in seconds.
-    """
-
-    host: str
-    agent: str
-    options: Mapping[str, str] = field(repr=False)
-    outlets: tuple[str, ...] = ()
-    password_file: Path | None = None
-    deadline_s: float = 20.0
-
-    def __post_init__(self) -> None:
-        """Refuse what could be read wrongly.
-
-        Raises:
-            ConfigError: with what is wrong.
-        """
-        name = Path(self.agent).name
-        if name not in MACHINES | OUTLETS:
-            known = ", ".join(sorted(MACHINES | OUTLETS))
-            raise ConfigError(f"{self.host}: {name}: not among those whose “off” is believed: {known}")
-        if (name in OUTLETS) != bool(self.outlets):
-            need = "name every outlet of the host" if name in OUTLETS else "reads no outlets: name none"
-            raise ConfigError(f"{self.host}: {name}: {need}")
-        if name == "fence_redfish" and "systems_uri" not in self.options:
-            raise ConfigError(
-                f"{self.host}: {name}: systems_uri must say which machine: it takes any otherwise"
-            )
-        for key, value in self.options.items():
-            if not _KEY.fullmatch(key) or key in _OURS or not value.isprintable():
-                raise ConfigError(f"{self.host}: {name}: option {key!r} cannot be set here")
-        if any(not outlet.isprintable() or not outlet or "," in outlet for outlet in self.outlets):
-            raise ConfigError(f"{self.host}: {name}: one name for each outlet")
 
 
 def reading(said: str, code: int) -> bool | None:
@@ -101,9 +48,13 @@ class FenceAgentWitness:
 
     Args:
         settings: Which host, and how.
+
+    Raises:
+        ConfigError: it could be read wrongly.
     """
 
     def __init__(self, settings: FenceAgentSettings) -> None:
+        require_usable(settings)
         self._settings = settings
 
     @property

@@ -79,7 +79,7 @@ def by_fencer(api: ControlPlane, node: str) -> None:
 
 def drained(api: ControlPlane, node: str, options: DrainOptions, *, keep_cordon: bool) -> NodeDrain:
     """Drain, and return how that ended."""
-    settings, clock = ClusterSettings(str(api.kubeconfig(FENCER_USER, ADMINS))), SystemClock()
+    settings, clock = ClusterSettings(api.kubeconfig(FENCER_USER, ADMINS)), SystemClock()
     world = World(
         KubernetesCluster(settings),
         {},

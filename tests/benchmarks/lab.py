@@ -142,7 +142,7 @@ class Timed:
     """
 
     def __init__(self, api: ControlPlane, hypervisor: Switch) -> None:
-        self._cluster = KubernetesCluster(ClusterSettings(str(api.kubeconfig())))
+        self._cluster = KubernetesCluster(ClusterSettings(api.kubeconfig()))
         self._hypervisor = hypervisor
         self.proof_to_taint_s: dict[str, float] = {}
         self.tainted_s: dict[str, float] = {}

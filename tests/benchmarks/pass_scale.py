@@ -94,7 +94,7 @@ def agent_over_http(url: str, guests: int, passes: int) -> Told:
         path = Path(folder) / "kubeconfig"
         path.write_text(json.dumps(content))
         return agent(
-            KubernetesCluster(ClusterSettings(str(path), unauthenticated=True), page=PAGE), guests, passes
+            KubernetesCluster(ClusterSettings(path, unauthenticated=True), page=PAGE), guests, passes
         )
 
 

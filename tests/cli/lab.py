@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 
 from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
-from fencer.config import secret_files
-from fencer.config.settings import Config, HookSettings, KubernetesSettings, LibvirtEndpoint
+from fencer.cluster.settings import ClusterSettings
+from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config, HookSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, ConfigError
@@ -109,7 +110,7 @@ class Lab(Wiring):
         """Of every endpoint, by the configuration."""
         self.trusting = False
         """Whether the configuration takes a kubeconfig that does not verify its server."""
-        self.exposed: dict[Path, Sequence[secret_files.Finding]] = {}
+        self.exposed: dict[Path, Sequence[Trouble]] = {}
         """File with credentials → what is wrong with it."""
         self.own = OwnAccount()
         self.hook = HookSettings()
@@ -157,13 +158,13 @@ class Lab(Wiring):
             raise ConfigError(f"{path}: cannot be read: No such file or directory")
         admitted = self.rules.admitted
         endpoints = tuple(
-            LibvirtEndpoint(name, self.uri, admitted.get(name, Admission()))
+            LibvirtEndpoint(name, self.uri, power=admitted.get(name, Admission()))
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
-        kubernetes = KubernetesSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
+        kubernetes = ClusterSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
         return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
 
-    def inspect_secret(self, path: Path) -> Sequence[secret_files.Finding]:
+    def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         return self.exposed.get(path, ())
 
     def secrets(self, config: Config) -> tuple[Path, ...]:

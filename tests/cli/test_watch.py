@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fencer.cli.account import CredentialReminder
 from fencer.cli.watch import until_signalled
-from fencer.config.secret_files import Finding
+from fencer.config.secret_files import Trouble
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterUnreachable, ConfigError, HypervisorUnreachable
+from fencer.errors import HypervisorUnreachable
 from fencer.ports import Credential
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
-from tests.cli.lab import PATH, RENEWAL, Lab, Otherwise, in_ops
+from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 
 
 def watched(lab, *words, for_s):
@@ -93,7 +92,7 @@ def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():
     lab = Lab()
     lab.uri, lab.trusting = "qemu+tcp://lab1/system", True
     kubeconfig = Path("/etc/fencer/kubeconfig")
-    lab.exposed[kubeconfig] = (Finding(f"{kubeconfig}: can be read by everybody (mode 0644)", "chmod 0600"),)
+    lab.exposed[kubeconfig] = (Trouble(f"{kubeconfig}: can be read by everybody (mode 0644)", "chmod 0600"),)
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
     warnings = [line for line in watched(lab, for_s=130).splitlines() if "level=warning" in line]
     assert "kubernetes: the server need not be verified" in warnings[0]
@@ -106,7 +105,7 @@ def test_an_agent_warns_of_a_key_that_a_uri_names():
     lab = Lab()
     lab.uri = "qemu+ssh://fencer@lab1/system?keyfile=/etc/fencer/ssh_key"
     lab.exposed[Path("/etc/fencer/ssh_key")] = (
-        Finding("ssh_key: can be written by everybody", "chmod 0600"),
+        Trouble("ssh_key: can be written by everybody", "chmod 0600"),
     )
     assert "credentials: ssh_key: can be written by everybody; chmod 0600" in watched(lab, for_s=10)
 
@@ -156,45 +155,6 @@ def test_a_client_certificate_that_ends_soon_is_told_like_a_token():
     assert len(words) == 1
     assert "the certificate for Kubernetes: it ends in 3 days: then this fencer can neither fence" in words[0]
     assert f"Another token: `{RENEWAL}`" in words[0]
-
-
-def test_it_is_looked_at_once_a_day():
-    """An agent may run for longer than a token is good."""
-    lab, now_s, told = Lab(), [0.0], []
-    reminder = CredentialReminder(lab, lab.load(PATH), lambda: now_s[0], told.append, lambda call: call())
-    for day in (0.0, 0.5, 1.0, 1.5, 2.0):
-        now_s[0] = day * 86400
-        lab.own.ends = lab.wall() + (timedelta(days=60) if day < 1 else timedelta(days=1))
-        reminder.look()
-    assert len(told) == 2
-
-
-def test_a_kubeconfig_that_cannot_be_used_any_more_is_told_while_its_token_still_leads_in():
-    """A restart would end with it."""
-
-    def broken(_call):
-        raise ConfigError("/etc/fencer/kubeconfig: cannot be read by user 998: Permission denied")
-
-    lab, told = Lab(), []
-    CredentialReminder(lab, lab.load(PATH), lambda: 0.0, told.append, broken).look()
-    assert told == [
-        "the credentials for Kubernetes cannot be read anew: /etc/fencer/kubeconfig: cannot be read by user "
-        "998: Permission denied"
-    ]
-
-
-def test_credentials_that_do_not_come_keep_nobody_from_fencing():
-    """A plugin hangs: it is asked under a deadline, and again a day later."""
-    lab, told, asked = Lab(), [], []
-
-    def late(call):
-        asked.append(call)
-        raise ClusterUnreachable("no answer within 10 s")
-
-    reminder = CredentialReminder(lab, lab.load(PATH), lambda: 0.0, told.append, late)
-    reminder.look()
-    reminder.look()
-    assert (len(asked), told) == (1, [])
 
 
 def test_missing_rights_of_an_account_elsewhere_are_granted_where_it_is():

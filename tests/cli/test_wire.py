@@ -12,7 +12,7 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import ProxmoxEndpoint
 from fencer.core.policy import Mode
 from fencer.errors import ConfigError
-from fencer.hypervisors.libvirt import LibvirtHypervisor
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.runtime.clock import SystemClock
 from tests.support.guests import libvirt_binding
 from tests.support.vbox import FakeVBox

@@ -68,7 +68,7 @@ def lead_to(tmp_path, pauses) -> Callable[..., KubernetesCluster]:
         patience_s: float = 30.0,  # no stand-in is late that is to answer, however busy the machine is
     ) -> KubernetesCluster:
         settings = ClusterSettings(
-            kubeconfig=str(write_kubeconfig(tmp_path / "kubeconfig", server, user)),
+            kubeconfig=write_kubeconfig(tmp_path / "kubeconfig", server, user),
             servers=further,
             unauthenticated=True,  # stand-ins speak no TLS
             connect_timeout_s=patience_s,
@@ -104,14 +104,14 @@ def account(bare_api: ControlPlane, token: str, tmp_path_factory) -> KubernetesC
     """The adapter as the service account, by its token."""
     path = tmp_path_factory.mktemp("account") / "kubeconfig"
     write_kubeconfig(path, bare_api.url, {"token": token}, ca_file=bare_api.ca_file)
-    return KubernetesCluster(ClusterSettings(kubeconfig=str(path)))
+    return KubernetesCluster(ClusterSettings(kubeconfig=path))
 
 
 @pytest.fixture
 def patient_account(bare_api: ControlPlane, token: str, tmp_path) -> KubernetesCluster:
     """The same, and it waits a minute for each answer: for a test that compares how long they take."""
     path = write_kubeconfig(tmp_path / "kubeconfig", bare_api.url, {"token": token}, ca_file=bare_api.ca_file)
-    return KubernetesCluster(ClusterSettings(kubeconfig=str(path), read_timeout_s=60.0))
+    return KubernetesCluster(ClusterSettings(kubeconfig=path, read_timeout_s=60.0))
 
 
 def apply(backstage: ApiBackstage, manifest: Path) -> None:

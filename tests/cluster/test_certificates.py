@@ -63,7 +63,7 @@ def _serving(pair: KeyPair, clients_ca: Path | None = None) -> Iterator[str]:
 
 
 def _as_fencer(kubeconfig: Path) -> object:
-    connection = Connection(ClusterSettings(str(kubeconfig)), sleep=lambda _: None)
+    connection = Connection(ClusterSettings(kubeconfig), sleep=lambda _: None)
     return connection.read("version", lambda apis: apis.version.get_code).required("gitVersion")
 
 
@@ -127,7 +127,7 @@ def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(servin
     old, new = Authority(tmp_path / "old"), Authority(tmp_path / "new")
     url = serving(new.server("api", ["127.0.0.1"]))
     path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=old.ca_file)
-    connection = Connection(ClusterSettings(str(path)), sleep=lambda _: None)
+    connection = Connection(ClusterSettings(path), sleep=lambda _: None)
     with pytest.raises(ClusterUnreachable):
         connection.read("version", lambda apis: apis.version.get_code)
     old.ca_file.write_bytes(new.ca_file.read_bytes())
@@ -143,7 +143,7 @@ def test_who_was_told_to_verify_nothing_is_not_warned_at_each_request(serving, t
     path.write_text(json.dumps(content))
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        connection = Connection(ClusterSettings(str(path), unauthenticated=True), sleep=lambda _: None)
+        connection = Connection(ClusterSettings(path, unauthenticated=True), sleep=lambda _: None)
         assert (
             connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
         )

@@ -18,7 +18,7 @@ REFUSED_BY_ANOTHER = "nodes \"k8s-1\" is forbidden: ValidatingAdmissionPolicy 'o
 
 def who(path, server, user, ca_file=None):
     write_kubeconfig(path, server, user, ca_file=ca_file)
-    return KubernetesAccount(ClusterSettings(str(path), unauthenticated=ca_file is None), lambda _s: None)
+    return KubernetesAccount(ClusterSettings(path, unauthenticated=ca_file is None), lambda _s: None)
 
 
 class TestReal:
@@ -43,9 +43,7 @@ class TestReal:
         before = backstage.send("GET", f"{NODES}/{node}")
         with policies_in_force(bare_api):
             assert service_account.confined(node) is True
-            admin = KubernetesAccount(
-                ClusterSettings(str(bare_api.kubeconfig("someone-else"))), lambda _s: None
-            )
+            admin = KubernetesAccount(ClusterSettings(bare_api.kubeconfig("someone-else")), lambda _s: None)
             assert admin.confined(node) is False
         assert backstage.send("GET", f"{NODES}/{node}") == before
 

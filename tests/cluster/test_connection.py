@@ -14,22 +14,6 @@ from fencer.errors import ConfigError
 from tests.cluster.conftest import write_kubeconfig
 
 
-def test_a_kubeconfig_or_in_cluster_must_be_asked_for(monkeypatch, tmp_path):
-    """Root's own kubeconfig and KUBECONFIG are never taken, although the client would."""
-    config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
-    monkeypatch.setenv("KUBECONFIG", str(config))
-    with pytest.raises(ConfigError, match="name a kubeconfig"):
-        KubernetesCluster(ClusterSettings(kubeconfig=None))
-    with pytest.raises(ConfigError, match="one of the two"):
-        KubernetesCluster(ClusterSettings(kubeconfig=str(config), in_cluster=True))
-
-
-def test_in_cluster_outside_of_one(monkeypatch):
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(ConfigError, match="in_cluster"):
-        KubernetesCluster(ClusterSettings(kubeconfig=None, in_cluster=True))
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -51,19 +35,19 @@ def test_a_broken_kubeconfig_is_named(tmp_path, text):
     file = tmp_path / "kubeconfig"
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        KubernetesCluster(ClusterSettings(kubeconfig=str(file)))
+        KubernetesCluster(ClusterSettings(kubeconfig=file))
     assert str(file) in str(caught.value)
 
 
 def test_a_missing_kubeconfig_is_named(tmp_path):
     with pytest.raises(ConfigError, match="nowhere: cannot be read: No such file"):
-        KubernetesCluster(ClusterSettings(kubeconfig=str(tmp_path / "nowhere")))
+        KubernetesCluster(ClusterSettings(kubeconfig=tmp_path / "nowhere"))
 
 
 def test_a_context_that_is_not_in_the_file(tmp_path):
     config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     with pytest.raises(ConfigError, match="other"):
-        KubernetesCluster(ClusterSettings(kubeconfig=str(config), context="other"))
+        KubernetesCluster(ClusterSettings(kubeconfig=config, context="other"))
 
 
 @pytest.mark.parametrize(
@@ -72,14 +56,14 @@ def test_a_context_that_is_not_in_the_file(tmp_path):
 def test_a_server_that_is_no_url_is_named(tmp_path, server):
     path = write_kubeconfig(tmp_path / "kubeconfig", server)
     with pytest.raises(ConfigError) as caught:
-        KubernetesCluster(ClusterSettings(str(path)))
+        KubernetesCluster(ClusterSettings(path))
     assert str(path) in str(caught.value)
 
 
 def test_no_server_is_asked_in_the_clear_when_the_kubeconfigs_is_not(tmp_path):
     config = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
     with pytest.raises(ConfigError, match="must begin with https"):
-        KubernetesCluster(ClusterSettings(kubeconfig=str(config), servers=("http://127.0.0.1:2",)))
+        KubernetesCluster(ClusterSettings(kubeconfig=config, servers=("http://127.0.0.1:2",)))
 
 
 def test_speaking_of_a_cluster_does_not_load_the_client():
@@ -109,7 +93,7 @@ def test_a_server_in_whose_place_anybody_may_answer_is_refused(tmp_path, server,
     content["clusters"][0]["cluster"].update(cluster)
     path.write_text(json.dumps(content))
     with pytest.raises(ConfigError, match=seen) as caught:
-        KubernetesCluster(ClusterSettings(str(path)))
+        KubernetesCluster(ClusterSettings(path))
     assert str(path) in str(caught.value)
     assert "`unauthenticated: true` under `kubernetes:`" in str(caught.value)
-    KubernetesCluster(ClusterSettings(str(path), unauthenticated=True))
+    KubernetesCluster(ClusterSettings(path, unauthenticated=True))

@@ -27,7 +27,7 @@ def named(folder, user, *, context=None, current="here", users=None):
     }
     file = folder / "kubeconfig"
     file.write_text(json.dumps(content))
-    return files_with_secrets(ClusterSettings(str(file), context))
+    return files_with_secrets(ClusterSettings(file, context))
 
 
 def test_a_key_and_a_token_in_files_of_their_own_are_named_from_where_the_kubeconfig_is(tmp_path):
@@ -69,10 +69,10 @@ def test_what_is_odd_names_nothing_and_its_reader_says_why(tmp_path, odd):
 def test_what_is_no_kubeconfig_names_nothing(tmp_path, text):
     file = tmp_path / "kubeconfig"
     file.write_bytes(text)
-    assert files_with_secrets(ClusterSettings(str(file))) == ()
+    assert files_with_secrets(ClusterSettings(file)) == ()
 
 
 @pytest.mark.parametrize("make", [lambda _path: None, os.mkfifo, Path.mkdir], ids=["gone", "pipe", "folder"])
 def test_what_is_no_file_is_not_read(tmp_path, make):
     make(tmp_path / "odd")
-    assert files_with_secrets(ClusterSettings(str(tmp_path / "odd"))) == ()
+    assert files_with_secrets(ClusterSettings(tmp_path / "odd")) == ()

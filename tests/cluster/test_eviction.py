@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def evictor(bare_api):
-    return KubernetesEvictor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())))
+    return KubernetesEvictor(ClusterSettings(kubeconfig=bare_api.kubeconfig()))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def pod(bare_api):
     backstage.send("PATCH", f"{PODS}/{name}", {"metadata": {"labels": {"app": name}}})
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     backstage.send("PATCH", f"{PODS}/{name}/status", {"status": ready})
-    cluster = KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())))
+    cluster = KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig()))
     (found,) = cluster.pods(name)
     return found
 
@@ -109,7 +109,7 @@ def test_a_budget_is_used_up_by_the_pod_that_it_lets_go(bare_api, evictor, pod):
 
 def test_a_namespace_that_is_being_deleted_is_told_from_a_missing_right(bare_api, evictor):
     """The API refuses both with 403."""
-    nobody = KubernetesEvictor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig("nobody", []))))
+    nobody = KubernetesEvictor(ClusterSettings(kubeconfig=bare_api.kubeconfig("nobody", [])))
     reply = understand(nobody.evict(POD))
     assert (reply.meaning, "pods/eviction" in reply.text) == (Meaning.NEVER, True)
     assert nobody.missing_drain_rights() == ["create pods/eviction"]
@@ -137,7 +137,7 @@ def test_odd_names_are_not_sent(evictor, name):
 def test_nobody_there_is_no_answer_and_not_a_refusal(tmp_path, bare_api):
     text = bare_api.kubeconfig().read_text().replace(bare_api.url, "https://127.0.0.1:1")
     (tmp_path / "kubeconfig").write_text(text)
-    evictor = KubernetesEvictor(ClusterSettings(kubeconfig=str(tmp_path / "kubeconfig")))
+    evictor = KubernetesEvictor(ClusterSettings(kubeconfig=tmp_path / "kubeconfig"))
     with pytest.raises(ClusterUnreachable):
         evictor.evict(POD)
 

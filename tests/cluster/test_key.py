@@ -40,7 +40,7 @@ def nodes(backstage):
 def agent(bare_api):
     """An agent that was just started."""
     user = f"agent-{next(_numbers)}"
-    return KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig(user, ["system:masters"]))))
+    return KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig(user, ["system:masters"])))
 
 
 def kept(backstage):

@@ -36,7 +36,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def cluster(bare_api, token):
     """The adapter as a user that the audit log tells from the tests' own."""
-    return KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig(USER, ["system:masters"]))))
+    return KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig(USER, ["system:masters"])))
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_many_pods_are_cleared_by_several_threads_at_once(backstage, cluster, no
 
 
 def test_lists_of_many_pages_are_whole(bare_api, backstage, node):
-    cluster = KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())), page=2)
+    cluster = KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig()), page=2)
     for number in range(5):
         backstage.make_node(f"{node}-{number}")
         backstage.renew_lease(f"{node}-{number}")
@@ -213,9 +213,7 @@ def test_a_claim_that_is_gone_or_not_bound_yet_has_no_volume_and_hides_no_other(
 
 
 def test_a_frozen_api_server_is_unreachable_and_found_again(bare_api, node):
-    settings = ClusterSettings(
-        kubeconfig=str(bare_api.kubeconfig()), connect_timeout_s=3.0, read_timeout_s=3.0
-    )
+    settings = ClusterSettings(kubeconfig=bare_api.kubeconfig(), connect_timeout_s=3.0, read_timeout_s=3.0)
     cluster = KubernetesCluster(settings)
     wait_until(lambda: answers(cluster, node), "answer of the API server")  # the patience is short
     bare_api.freeze_component("kube-apiserver")
@@ -232,7 +230,7 @@ def test_a_frozen_api_server_is_unreachable_and_found_again(bare_api, node):
 def test_a_second_server_is_used_with_the_same_ca_and_certificate(bare_api, node, tmp_path):
     dead = bare_api.kubeconfig().read_text().replace(bare_api.url, "https://127.0.0.1:1")
     (tmp_path / "kubeconfig").write_text(dead)
-    settings = ClusterSettings(kubeconfig=str(tmp_path / "kubeconfig"), servers=(bare_api.url,))
+    settings = ClusterSettings(kubeconfig=tmp_path / "kubeconfig", servers=(bare_api.url,))
     cluster = KubernetesCluster(settings)
     assert cluster.fact(node).node.name == node
     assert cluster.identity().server == bare_api.url
@@ -246,7 +244,7 @@ def test_a_user_with_a_client_certificate_may_be_fencer(bare_api, backstage, tok
             document["metadata"]["name"] += "-by-certificate"
             backstage.send("POST", collection_of(document), {**document, "subjects": user})
     backstage.wait_for_rights(RIGHTS, "fencer-by-certificate")
-    cluster = KubernetesCluster(ClusterSettings(str(bare_api.kubeconfig("fencer-by-certificate", []))))
+    cluster = KubernetesCluster(ClusterSettings(bare_api.kubeconfig("fencer-by-certificate", [])))
     assert cluster.identity().user == "fencer-by-certificate"
     assert cluster.missing_rights() == []
     assert cluster.roster().malformed == ()
@@ -368,7 +366,7 @@ def test_the_manifests_role_for_plans_is_what_a_plan_reads():
 
 
 def test_missing_rights_are_named(bare_api):
-    nobody = KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig("nobody", []))))
+    nobody = KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig("nobody", [])))
     missing = nobody.missing_rights()
     assert missing == [str(right) for right in RIGHTS]
     assert nobody.missing_volume_rights() == ["get persistentvolumeclaims"]

@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def surveyor(bare_api):
     """The adapter as an administrator, two objects a page."""
-    return KubernetesSurveyor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())), page=2)
+    return KubernetesSurveyor(ClusterSettings(kubeconfig=bare_api.kubeconfig()), page=2)
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_the_account_without_the_role_for_plans_is_told_every_right_it_lacks(
 ):
     """With the role for drains, as here, it may list budgets."""
     path = write_kubeconfig(tmp_path / "kubeconfig", bare_api.url, {"token": token}, ca_file=bare_api.ca_file)
-    seen = KubernetesSurveyor(ClusterSettings(kubeconfig=str(path))).survey()
+    seen = KubernetesSurveyor(ClusterSettings(kubeconfig=path)).survey()
     assert node in {machine.name for machine in seen.nodes.items}
     assert [look.why_not for _, look in seen.looks() if look.denied] == [
         "forbidden: list services",
@@ -354,12 +354,12 @@ def test_the_role_for_plans_alone_is_enough(bare_api, backstage, token, space, n
     backstage.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
     backstage.wait_for_rights(PLAN_READS, f"planner-{space}")
     path = bare_api.kubeconfig(f"planner-{space}", [])
-    seen = KubernetesSurveyor(ClusterSettings(kubeconfig=str(path))).survey()
+    seen = KubernetesSurveyor(ClusterSettings(kubeconfig=path)).survey()
     assert [look.why_not for _, look in seen.looks() if look.why_not] == []
 
 
 def test_whoever_may_not_even_list_nodes_is_refused(bare_api):
-    nobody = KubernetesSurveyor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig("nobody", []))))
+    nobody = KubernetesSurveyor(ClusterSettings(kubeconfig=bare_api.kubeconfig("nobody", [])))
     with pytest.raises(ClusterDenied, match=r'403.*"nobody" cannot list resource "nodes"'):
         nobody.survey()
 

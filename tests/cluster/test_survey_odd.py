@@ -36,9 +36,7 @@ def survey(stand_in, tmp_path):
         table = {f"/{path}": listing(kind) for path, kind in KINDS.items()}
         server = stand_in(routes(table | {f"/{path}": one for path, one in behaviours.items()}))
         path = write_kubeconfig(tmp_path / "kubeconfig", server.url)
-        settings = ClusterSettings(
-            str(path), unauthenticated=True, connect_timeout_s=30.0, read_timeout_s=30.0
-        )
+        settings = ClusterSettings(path, unauthenticated=True, connect_timeout_s=30.0, read_timeout_s=30.0)
         return KubernetesSurveyor(settings, sleep=lambda _seconds: None).survey()
 
     return look

@@ -25,7 +25,7 @@ def token(claims):
 
 def held(folder, user, server="https://127.0.0.1:1"):
     file = write_kubeconfig(folder / "kubeconfig", server, user)
-    settings = ClusterSettings(str(file), unauthenticated=True)
+    settings = ClusterSettings(file, unauthenticated=True)
     return own.KubernetesAccount(settings, lambda _seconds: None).credentials()
 
 
@@ -78,11 +78,11 @@ def test_what_is_no_token_tells_nothing(text):
 def test_a_token_that_was_replaced_in_the_file_is_the_one_that_counts(tmp_path):
     file = tmp_path / "kubeconfig"
     write_kubeconfig(file, "https://127.0.0.1:1", {"token": token({"exp": 1})})
-    account = own.KubernetesAccount(ClusterSettings(str(file)), lambda _seconds: None)
+    account = own.KubernetesAccount(ClusterSettings(file), lambda _seconds: None)
     assert ends_of(account) == datetime.fromtimestamp(1, UTC)
     write_kubeconfig(file, "https://127.0.0.1:1", {"token": token({"exp": 2})})
     assert ends_of(account) == datetime.fromtimestamp(2, UTC)
-    assert own.bound_to(ClusterSettings(str(file))) == ""
+    assert own.bound_to(ClusterSettings(file)) == ""
 
 
 def test_a_token_in_a_file_of_its_own_is_read_as_well(tmp_path):
@@ -90,7 +90,7 @@ def test_a_token_in_a_file_of_its_own_is_read_as_well(tmp_path):
     file = write_kubeconfig(
         tmp_path / "kubeconfig", "https://127.0.0.1:1", {"tokenFile": str(tmp_path / "token")}
     )
-    account = own.KubernetesAccount(ClusterSettings(str(file)), lambda _seconds: None)
+    account = own.KubernetesAccount(ClusterSettings(file), lambda _seconds: None)
     assert ends_of(account) == datetime.fromtimestamp(3, UTC)
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from fencer.config.keys import OWN_TYPES
 from fencer.config.schema import json_schema, sections_at
-from fencer.config.settings import AdapterEndpoint, LibvirtEndpoint, PowerWitness
+from fencer.config.settings import AdapterEndpoint, LibvirtEndpoint
 from fencer.core.identity import Admission
+from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.adapters import AdapterSettings, connect
 from tests.config.samples import VALID, WITH_OTHERS
 from tests.support.adapters import EXAMPLE, install, on_path
@@ -32,7 +33,7 @@ def test_everything_written_arrives(cells, load_text):
         {"farm": "/srv/farm", "servers": ["a", "b"], "tries": 3},
         {"token": Path("/etc/fencer/farm-token")},
         Admission(mapped=True),
-        (PowerWitness("farm1", "fence_ipmilan"),),
+        (FenceAgentSettings("farm1", "fence_ipmilan"),),
         one_host=True,
     )
     assert Path("/etc/fencer/farm-token") in config.secrets

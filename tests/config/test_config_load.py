@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
+from fencer.cluster.settings import ClusterSettings
 from fencer.config.complaints import place_in
 from fencer.config.document import parse
 from fencer.config.load import load
 from fencer.config.settings import (
     Config,
     HookSettings,
-    KubernetesSettings,
     LibvirtEndpoint,
-    PowerWitness,
     PreStop,
     ProxmoxEndpoint,
     VirtualBoxEndpoint,
@@ -26,14 +25,15 @@ from fencer.config.settings import (
 from fencer.core.identity import Admission, Rules
 from fencer.core.policy import Mode, PausedGuest, Policy
 from fencer.errors import ConfigError
+from fencer.hosts.settings import FenceAgentSettings
 from tests.config.samples import FULL, VALID
 
 
 def test_the_least_configuration_has_all_defaults(load_text):
     assert load_text(VALID) == Config(
         policy=Policy(mode=Mode.ARMED),
-        kubernetes=KubernetesSettings(Path("/etc/fencer/kubeconfig")),
-        endpoints=(LibvirtEndpoint("lab", "qemu:///system", Admission(mapped=False, uuids=frozenset())),),
+        kubernetes=ClusterSettings(Path("/etc/fencer/kubeconfig")),
+        endpoints=(LibvirtEndpoint("lab", "qemu:///system", power=Admission()),),
         nodes={},
         journal=None,
     )
@@ -52,13 +52,13 @@ def test_everything_written_arrives(load_text):
     config = load_text(FULL)
     assert config == Config(
         policy=Policy(mode=Mode.OBSERVE, poll_s=1.5, paused_guest=PausedGuest.TRUST, max_fenced=2),
-        kubernetes=KubernetesSettings(
+        kubernetes=ClusterSettings(
             Path("/etc/fencer/kubeconfig"),
             "fencer@lab",
             ("https://10.0.0.11:6443", "https://[fd00::1]:6443/"),
         ),
         endpoints=(
-            LibvirtEndpoint("lab", "qemu:///system", ones),
+            LibvirtEndpoint("lab", "qemu:///system", power=ones),
             LibvirtEndpoint("lab-2", "qemu+ssh://fencer@lab2:2222/system?keyfile=/etc/fencer/key"),
             ProxmoxEndpoint(
                 "home",
@@ -69,13 +69,13 @@ def test_everything_written_arrives(load_text):
                 Path("/etc/fencer/pve-root-ca.pem"),
                 power=grouped,
                 host_power=(
-                    PowerWitness(
+                    FenceAgentSettings(
                         "pve1",
                         "/usr/sbin/fence_ipmilan",
                         {"ip": "10.0.0.5", "username": "reader", "lanplus": "1"},
                         password_file=Path("/etc/fencer/board-pve1"),
                     ),
-                    PowerWitness("pve2", "fence_raritan", outlets=("3", "11")),
+                    FenceAgentSettings("pve2", "fence_raritan", outlets=("3", "11")),
                 ),
             ),
             ProxmoxEndpoint(
@@ -86,7 +86,7 @@ def test_everything_written_arrives(load_text):
                 Path("/etc/fencer/proxmox-token"),
                 fingerprints=("87:9D",),
             ),
-            VirtualBoxEndpoint("box", ("ssh", "vagrant@box", "VBoxManage"), Admission(mapped=True)),
+            VirtualBoxEndpoint("box", ("ssh", "vagrant@box", "VBoxManage"), power=Admission(mapped=True)),
         ),
         nodes=nodes,
         hook=HookSettings(PreStop.DRAIN, 120.0),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.config.secret_files import Finding, by_systemd, inspect_secret
+from fencer.config.secret_files import Trouble, by_systemd, inspect_secret
 
 NOBODY = 65534
 DAEMON = 1
@@ -56,7 +56,7 @@ def test_a_link_is_judged_by_what_it_leads_to(secret, tmp_path):
 def test_a_file_for_others_too_is_said_with_what_to_type(secret, mode, text, serious):
     secret.chmod(mode)
     fix = f"sudo chmod 0600 '{secret}'"
-    assert inspect_secret(secret) == (Finding(f"{secret}: {text}", fix, serious=serious),)
+    assert inspect_secret(secret) == (Trouble(f"{secret}: {text}", fix, serious=serious),)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_to_root_one_of_another_user_is_a_warning_with_both_ways_out(reachable, 
 
 def test_a_missing_file_is_said(tmp_path):
     (finding,) = inspect_secret(tmp_path / "none")
-    assert finding == Finding(f"{tmp_path}/none: no such file", f"ls -l {tmp_path}/none", missing=True)
+    assert finding == Trouble(f"{tmp_path}/none: no such file", f"ls -l {tmp_path}/none", missing=True)
 
 
 def test_a_file_that_we_may_not_read_is_said(secret, unprivileged):

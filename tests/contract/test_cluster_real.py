@@ -10,7 +10,7 @@ from tests.support.backstage import ApiBackstage
 
 @pytest.fixture(scope="module")
 def real_cluster(bare_api):
-    return KubernetesCluster(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())))
+    return KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig()))
 
 
 class TestRealCluster(ClusterContract):

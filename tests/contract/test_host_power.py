@@ -2,7 +2,8 @@
 
 import pytest
 
-from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness
+from fencer.hosts.fence_agents import FenceAgentWitness
+from fencer.hosts.settings import FenceAgentSettings
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.timeline import Timeline

@@ -12,7 +12,8 @@ import pytest
 
 from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
 from fencer.core.model import GuestRef
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from tests.support import wait_until
 from tests.support.guests import Guest, GuestHost, libvirt_binding, running_guest_host
 from tests.support.sshd import SshServer, running_ssh_server

@@ -6,8 +6,10 @@ import pytest
 
 from fencer.contract.backstage import swept
 from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
+from fencer.core.identity import Admission
 from fencer.core.model import GuestRef, PowerState
-from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
+from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from tests.support.pve import Daemon, PveCluster, PveServers
 
 ENDPOINT = "home"
@@ -85,7 +87,13 @@ class ProxmoxContract(HypervisorContract, SavingContract, LosableContract):
             token_file = tmp_path / "token"
             token_file.write_text(pve.secret)
             settings = ProxmoxSettings(
-                ENDPOINT, tuple(api.urls), pve.name, pve.token, token_file, ca_file=api.ca_file, power=True
+                ENDPOINT,
+                tuple(api.urls),
+                pve.name,
+                pve.token,
+                token_file,
+                ca_file=api.ca_file,
+                power=Admission(mapped=True),
             )
             hypervisor = ProxmoxHypervisor(settings, pve.clock.now_s, pve.clock.wait)
             yield hypervisor

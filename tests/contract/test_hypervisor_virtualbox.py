@@ -8,7 +8,7 @@ import pytest
 from fencer.contract.backstage import eventually_reads
 from fencer.contract.hypervisor import HypervisorContract, LosableContract, SavingContract
 from fencer.core.model import PowerState
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
 from tests.support import wait_until
 from tests.support.vbox import FakeBackstage, FakeVBox, QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox

@@ -105,12 +105,12 @@ class TestRealSurveyor(SurveyorContract):
 
     @pytest.fixture
     def surveyor(self, bare_api):
-        return KubernetesSurveyor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig())))
+        return KubernetesSurveyor(ClusterSettings(kubeconfig=bare_api.kubeconfig()))
 
     @pytest.fixture
     def reader(self, readers_kubeconfig):
-        return KubernetesSurveyor(ClusterSettings(kubeconfig=str(readers_kubeconfig)))
+        return KubernetesSurveyor(ClusterSettings(kubeconfig=readers_kubeconfig))
 
     @pytest.fixture
     def nobody(self, bare_api):
-        return KubernetesSurveyor(ClusterSettings(kubeconfig=str(bare_api.kubeconfig("nobody", []))))
+        return KubernetesSurveyor(ClusterSettings(kubeconfig=bare_api.kubeconfig("nobody", [])))

@@ -18,8 +18,8 @@ import yaml
 
 from fencer.core.identity import swapped
 from fencer.core.model import GuestRef
-from fencer.hypervisors.virtualbox import VirtualBoxSettings
 from fencer.hypervisors.virtualbox.parse import LogHead, parse_log_head
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.e2e.operator import Operator
 from tests.support import wait_until
 from tests.support.guest import Power

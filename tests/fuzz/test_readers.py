@@ -181,7 +181,7 @@ class TestWhatItBeginsWithIsRight:
         from kubernetes.client import Configuration  # noqa: PLC0415 - heavy
 
         file.write_text(text)
-        load_credentials(ClusterSettings(kubeconfig=str(file)), Configuration())
+        load_credentials(ClusterSettings(kubeconfig=file), Configuration())
 
     def test_of_a_kubelets_kubeconfig(self, file):
         file.write_text(PLAIN_KUBECONFIG)
@@ -205,7 +205,7 @@ def test_a_kubeconfig(file, data):
 
     file.write_bytes(data)
     with no_hang(), suppress(ConfigError):
-        load_credentials(ClusterSettings(kubeconfig=str(file)), Configuration())
+        load_credentials(ClusterSettings(kubeconfig=file), Configuration())
 
 
 @anew

@@ -5,7 +5,8 @@ import os
 import pytest
 
 from fencer.errors import ConfigError, HypervisorDenied, HypervisorUnreachable
-from fencer.hosts.fence_agents import FenceAgentSettings, FenceAgentWitness, reading
+from fencer.hosts.fence_agents import FenceAgentWitness, reading
+from fencer.hosts.settings import FenceAgentSettings
 from tests.support import wait_until
 from tests.support.processes import alive
 
@@ -106,4 +107,4 @@ def test_a_password_that_cannot_be_read_is_no_reading(witness, tmp_path):
 )
 def test_what_could_read_wrongly_or_act_is_refused(agent, options, outlets):
     with pytest.raises(ConfigError):
-        FenceAgentSettings("pve1", agent, options, outlets)
+        FenceAgentWitness(FenceAgentSettings("pve1", agent, options, outlets))

@@ -195,11 +195,11 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "its token is good until 20" in result.output
-    (held,) = KubernetesAccount(ClusterSettings(str(file)), print).credentials()
+    (held,) = KubernetesAccount(ClusterSettings(file), print).credentials()
     assert held.renewal.endswith(f"--output {file} --replace --server {bare_api.url} --namespace guards")
     good_s = (held.ends - datetime.now(UTC)).total_seconds()
     assert 89 * 86400 < good_s <= 90 * 86400
-    cluster = KubernetesCluster(ClusterSettings(str(file)))
+    cluster = KubernetesCluster(ClusterSettings(file))
     assert cluster.identity().user == "system:serviceaccount:guards:fencer"
     assert cluster.missing_rights() == []
     assert "client-" not in file.read_text()  # nothing of the administrator's
@@ -222,7 +222,7 @@ def test_deleting_its_secret_ends_one_token_and_no_other(bare_api, tmp_path):
     kept = backstage.send("GET", f"/api/v1/namespaces/jailers/secrets/{secret}")
     assert kept["metadata"]["annotations"]["fencer.dev/made-for"].endswith(f":{files[0]}")
     assert "data" not in kept
-    first, other = (KubernetesCluster(ClusterSettings(str(file))) for file in files)
+    first, other = (KubernetesCluster(ClusterSettings(file)) for file in files)
     assert first.identity().user == other.identity().user == "system:serviceaccount:jailers:fencer"
     backstage.send("DELETE", f"/api/v1/namespaces/jailers/secrets/{secret}")
     wait_until(lambda: is_denied(first), "end of the token")  # the API server believes a token for 10 s

@@ -3,8 +3,3 @@
 `parse` holds the table from libvirt's numbers to power states, `events` remembers what one unbroken
 subscription has shown, `errors` translates, `connection` opens and gives back, `client` is the port.
 """
-
-from fencer.hypervisors.libvirt.client import LibvirtHypervisor
-from fencer.hypervisors.libvirt.connection import LibvirtSettings
-
-__all__ = ["LibvirtHypervisor", "LibvirtSettings"]

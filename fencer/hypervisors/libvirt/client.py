@@ -23,11 +23,12 @@ from fencer.errors import (
     HypervisorError,
     HypervisorProtocol,
 )
-from fencer.hypervisors.libvirt.connection import Connector, LibvirtSettings
+from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE, OLD_IMAGE
 from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import SAVED, Saved, read_power
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
@@ -64,7 +65,7 @@ class LibvirtHypervisor:
     @property
     def endpoint(self) -> str:
         """The endpoint's name in the configuration."""
-        return self._settings.endpoint
+        return self._settings.name
 
     def describe(self) -> EndpointInfo:
         """Ask libvirt for its versions, and whether a connection with full rights opens.

@@ -11,12 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from fencer.errors import ConfigError, HypervisorError
 from fencer.hypervisors.libvirt.errors import NO_SUPPORT, translate
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 
 _log = logging.getLogger(__name__)
 
@@ -24,29 +23,6 @@ _LOOP_PAUSE_S = 1.0
 _LOOP_WAKES_S = 0.5
 _ENDS_WITHIN_S = 2.0
 _EVENTS, _CLOSE = "libvirt-events", "libvirt-close"
-
-
-@dataclass(frozen=True, slots=True)
-class LibvirtSettings:
-    """Which endpoint, and how to watch over its connections.
-
-    Attributes:
-        endpoint: The endpoint's name in the configuration.
-        uri: Any libvirt URI: ``qemu:///system``, ``qemu+ssh://fencer@lab1/system``, ``test:///default``.
-        keepalive_s: Seconds between two probes of a silent connection.
-        keepalive_count: Probes without an answer after which it is given up. 2 s and 3 make 7 s, well
-            within the 10 s that a call has.
-    """
-
-    endpoint: str
-    uri: str
-    keepalive_s: int = 2
-    keepalive_count: int = 3
-
-    @property
-    def of_session(self) -> bool:
-        """Whether it is a user's own libvirtd, whose runtime folder goes with the user's last session."""
-        return urlsplit(self.uri).path == "/session"
 
 
 class _EventLoop:
@@ -107,7 +83,7 @@ class Connector:
 
     def __init__(self, settings: LibvirtSettings) -> None:
         self.settings = settings
-        self.libvirt = _load_binding(settings.endpoint)
+        self.libvirt = _load_binding(settings.name)
         self._uri = without_questions(settings.uri)
 
     def open(self, *, read_only: bool) -> Any:
@@ -138,7 +114,7 @@ class Connector:
         try:
             yield
         except self.libvirt.libvirtError as error:
-            where = self.settings.endpoint, self.settings.uri
+            where = self.settings.name, self.settings.uri
             raise translate(error, doing, *where, guest=guest, opening=opening) from error
 
     def _keep_alive(self, connection: Any) -> None:
@@ -153,7 +129,7 @@ class Connector:
             try:
                 step()
             except self.libvirt.libvirtError as error:  # broken already: nothing is left to give back
-                _log.debug("endpoint=%s closing: %s", self.settings.endpoint, error)
+                _log.debug("endpoint=%s closing: %s", self.settings.name, error)
 
 
 def without_questions(uri: str) -> str:

@@ -157,7 +157,7 @@ class LinkKeeper:
             if link.begin():
                 break
         else:
-            endpoint = self._connector.settings.endpoint
+            endpoint = self._connector.settings.name
             raise HypervisorUnreachable(f"{endpoint}: the connection was lost just now, ask again")
         try:
             yield link
@@ -184,7 +184,7 @@ class LinkKeeper:
             HypervisorUnreachable: It was closed.
         """
         if self._closed:
-            endpoint = self._connector.settings.endpoint
+            endpoint = self._connector.settings.name
             raise HypervisorUnreachable(f"{endpoint}: its connections were given back, fencer is closing")
 
     def _present(self) -> Link | None:

@@ -7,8 +7,3 @@ of them), `errors`. Pure: `fields` and `parse` (answers as records), `states` (w
 ran, and `leftover` for locks that nobody takes off; `sweep` (all guests, cheaply), `power`, `memory` (kept
 between two looks). `client` is the port.
 """
-
-from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
-from fencer.hypervisors.proxmox.settings import ProxmoxSettings
-
-__all__ = ["ProxmoxHypervisor", "ProxmoxSettings"]

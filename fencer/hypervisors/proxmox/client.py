@@ -64,7 +64,7 @@ class ProxmoxHypervisor:
     @property
     def endpoint(self) -> str:
         """The endpoint's name in the configuration."""
-        return self._settings.endpoint
+        return self._settings.name
 
     def describe(self) -> EndpointInfo:
         """Ask for version, members and quorum, and read the token's rights back.
@@ -198,8 +198,8 @@ class ProxmoxHypervisor:
         granted = read_rights(api.get("access", "permissions").data)
         rights = compare(granted)
         detail, problems = f"asked at {api.where}", list(rights.missing)
-        remarks = _about(rights, power=self._settings.power)
-        remarks += _blind(hidden_pools(granted, self._settings.groups))
+        remarks = _about(rights, power=not self._settings.power.nobody)
+        remarks += _blind(hidden_pools(granted, self._settings.power.groups))
         with suppress(HypervisorDenied):  # then a right is missing, and named above
             members = read_members(api.get("cluster", "status").data)
             detail = _detail(api, members)

@@ -98,7 +98,7 @@ class Prover:
         config = look.config(row.host, row.vmid)
         self.memory.learn(row.vmid, config, look.began_s)
         name = config.name or status.name
-        found = GuestRef(self.settings.endpoint, str(row.vmid), config.uuid, name, row.host)
+        found = GuestRef(self.settings.name, str(row.vmid), config.uuid, name, row.host)
         reading = read_power(status, config)
         if may_be_of_backup(status, config) and self._rested(look, row):
             reading = off_under_backup(reading)

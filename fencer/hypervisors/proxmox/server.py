@@ -68,7 +68,7 @@ class Server:
     @property
     def where(self) -> str:
         """Endpoint and server, for people."""
-        return f"{self._settings.endpoint} ({self.url})"
+        return f"{self._settings.name} ({self.url})"
 
     def get(self, *path: str, **params: str | int) -> Reply:
         """Ask; see `Api.get`. A connection that the server had given up is replaced once."""

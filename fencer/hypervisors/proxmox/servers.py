@@ -11,7 +11,7 @@ from fencer.errors import HypervisorUnreachable
 from fencer.hypervisors.proxmox.api import Api, HostCalls
 from fencer.hypervisors.proxmox.errors import HostSilent, ServerUnfit
 from fencer.hypervisors.proxmox.server import Server
-from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token, require_usable
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Servers:
         timer: Monotonic seconds.
 
     Raises:
-        ConfigError: the token cannot be read.
+        ConfigError: the token or the CA cannot be read.
     """
 
     def __init__(
@@ -40,8 +40,9 @@ class Servers:
     ) -> None:
         self._hosts, self._timer = hosts, timer
         self._in_vain_s: dict[str, float] = {}
+        require_usable(settings)
         token, calls = Token(settings), HostCalls()
-        self._endpoint = settings.endpoint
+        self._endpoint = settings.name
         self._all = [Server(settings, place, token, calls) for place in range(len(settings.servers))]
         for server in self._all:
             server.siblings = tuple(other for other in self._all if other is not server)

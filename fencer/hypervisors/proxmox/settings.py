@@ -6,10 +6,11 @@ import os
 import re
 import ssl
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fencer.core.identity import Admission
 from fencer.errors import ConfigError
 
 _TOKEN_ID = re.compile(r"[^\s!@/:]+@[^\s!@/:]+![A-Za-z][A-Za-z0-9._-]*")
@@ -21,7 +22,7 @@ class ProxmoxSettings:
     """A Proxmox cluster, or a single host, as an endpoint. TLS is always verified; there is no way not to.
 
     Attributes:
-        endpoint: What fencer calls it.
+        name: What fencer calls the endpoint; unique.
         servers: API hosts of the same cluster as ``https://HOST:8006``, tried in turn.
         cluster: The cluster's name, as ``pvecm status`` prints it. None: a standalone host. Every look holds
             it against the answer, because a broken cluster file system makes a member look standalone.
@@ -31,8 +32,7 @@ class ProxmoxSettings:
             usual public ones, where no fingerprints are given.
         fingerprints: Instead of a CA: the SHA-256 of each server's certificate, in the order of `servers`.
         quorum_device: The cluster has a quorum device, whatever its API tells.
-        power: The token is meant to power guests; `describe` then misses the right for it.
-        groups: Those of `Evidence.groups` by which power actions are admitted; the token must see them.
+        power: Which of its guests power actions may touch; `describe` then misses the rights for it.
         connect_timeout_s: Longest wait for a connection, TLS included.
         call_timeout_s: For calls that the asked server answers by itself.
         proof_timeout_s: For calls that it passes on to the guest's host: longer than its own 30 s, so that
@@ -40,7 +40,7 @@ class ProxmoxSettings:
         task_wait_s: How long a power action waits for its task to end, before it is left to itself.
     """
 
-    endpoint: str
+    name: str
     servers: tuple[str, ...]
     cluster: str | None
     token_id: str
@@ -48,41 +48,42 @@ class ProxmoxSettings:
     ca_file: Path | None = None
     fingerprints: tuple[str, ...] = ()
     quorum_device: bool = False
-    power: bool = False
-    groups: frozenset[str] = frozenset()
+    power: Admission = field(default_factory=Admission)
     connect_timeout_s: float = 3.0
     call_timeout_s: float = 8.0
     proof_timeout_s: float = 35.0
     task_wait_s: float = 10.0
 
-    def __post_init__(self) -> None:
-        """Refuse what could never work.
 
-        Raises:
-            ConfigError: with what is wrong.
-        """
-        if not self.servers:
-            raise ConfigError(f"{self.endpoint}: servers: name one at least, like https://pve1:8006")
-        for server in self.servers:
-            if not _is_server(server):
-                raise ConfigError(f"{self.endpoint}: servers: {server!r} is not like https://pve1:8006")
-        if not _TOKEN_ID.fullmatch(self.token_id):
-            raise ConfigError(f"{self.endpoint}: token_id: {self.token_id!r} is not like fencer@pve!agent")
-        if self.ca_file is not None:
-            _refuse_no_ca(self.ca_file, f"{self.endpoint}: ca_file {self.ca_file}")
-        if self.fingerprints and self.ca_file is not None:
-            raise ConfigError(f"{self.endpoint}: ca_file or fingerprints, one of the two")
-        if self.fingerprints and len(self.fingerprints) != len(self.servers):
+def require_usable(settings: ProxmoxSettings) -> None:
+    """Refuse what could never work, before anybody is asked.
+
+    Raises:
+        ConfigError: with what is wrong.
+    """
+    if not settings.servers:
+        raise ConfigError(f"{settings.name}: servers: name one at least, like https://pve1:8006")
+    for server in settings.servers:
+        if not _is_server(server):
+            raise ConfigError(f"{settings.name}: servers: {server!r} is not like https://pve1:8006")
+    if not _TOKEN_ID.fullmatch(settings.token_id):
+        raise ConfigError(f"{settings.name}: token_id: {settings.token_id!r} is not like fencer@pve!agent")
+    pins = settings.fingerprints
+    if pins and settings.ca_file is not None:
+        raise ConfigError(f"{settings.name}: ca_file or fingerprints, one of the two")
+    if pins and len(pins) != len(settings.servers):
+        raise ConfigError(
+            f"{settings.name}: fingerprints: {len(pins)} for {len(settings.servers)} servers; "
+            "each server has a certificate of its own"
+        )
+    for fingerprint in pins:
+        digits = fingerprint.replace(":", "")
+        if len(digits) != 2 * _SHA256_BYTES or not set(digits) <= set(string.hexdigits):
             raise ConfigError(
-                f"{self.endpoint}: fingerprints: {len(self.fingerprints)} for {len(self.servers)} servers; "
-                "each server has a certificate of its own"
+                f"{settings.name}: fingerprints: {fingerprint!r} is no SHA-256: 32 bytes like 87:9D:…"
             )
-        for fingerprint in self.fingerprints:
-            digits = fingerprint.replace(":", "")
-            if len(digits) != 2 * _SHA256_BYTES or not set(digits) <= set(string.hexdigits):
-                raise ConfigError(
-                    f"{self.endpoint}: fingerprints: {fingerprint!r} is no SHA-256: 32 bytes like 87:9D:…"
-                )
+    if settings.ca_file is not None:
+        _refuse_no_ca(settings.ca_file, f"{settings.name}: ca_file {settings.ca_file}")
 
 
 def _refuse_no_ca(file: Path, where: str) -> None:
@@ -142,7 +143,7 @@ class Token:
 
     def _read(self) -> str:
         path = self._settings.token_file
-        where = f"{self._settings.endpoint}: token_file {path}"
+        where = f"{self._settings.name}: token_file {path}"
         try:
             text = path.read_text(encoding="ascii").strip()
         except OSError as error:

@@ -174,7 +174,7 @@ class Sweeper:
         if run is None and reading.power_state is PowerState.STOPPED:
             token = known.off_token
         return Evidence(
-            guest=GuestRef(self.prover.settings.endpoint, str(vmid), known.uuid, known.name or name, host),
+            guest=GuestRef(self.prover.settings.name, str(vmid), known.uuid, known.name or name, host),
             power_state=reading.power_state,
             settled=reading.settled,
             incarnation=token,

@@ -3,8 +3,3 @@
 `parse` reads what VBoxManage prints, `errors` tells its failures apart, `chronicle` remembers what one
 reading alone does not tell, `run` starts and ends processes, `tool` asks VBoxManage, `client` is the port.
 """
-
-from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
-from fencer.hypervisors.virtualbox.tool import VirtualBoxSettings
-
-__all__ = ["VirtualBoxHypervisor", "VirtualBoxSettings"]

@@ -37,8 +37,9 @@ from fencer.hypervisors.virtualbox.host import Host
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
 from fencer.hypervisors.virtualbox.processes import suspects
 from fencer.hypervisors.virtualbox.run import Late
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from fencer.hypervisors.virtualbox.silence import Silence
-from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, Unreadable, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, Unreadable
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
@@ -77,7 +78,7 @@ class VirtualBoxHypervisor:
         self._settings = settings
         self._now_s = now_s
         self._tool = Tool(settings)
-        self._host = Host(settings.endpoint, settings.command, settings.rest_s, now_s)
+        self._host = Host(settings.name, settings.command, settings.rest_s, now_s)
         self._chronicle = Chronicle()
         self._silence = Silence(settings.rest_s)
         self._logged: dict[str, str] = {}
@@ -88,7 +89,7 @@ class VirtualBoxHypervisor:
     @property
     def endpoint(self) -> str:
         """The endpoint's name in the configuration."""
-        return self._settings.endpoint
+        return self._settings.name
 
     def describe(self) -> EndpointInfo:
         """Ask VBoxManage for its version and all machines, and their host for what an end may depend on.

@@ -97,8 +97,8 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What comes of a `Look`.
+class Conclusion:
+    """What follows from a `Look`.
 
     Attributes:
         ending: The result.
@@ -132,19 +132,19 @@ def needs_place(machine: Machine, log: LogHead) -> bool:
     return not log.ended or is_contradicted(machine, log)
 
 
-def find(look: Look) -> Finding:
+def find(look: Look) -> Conclusion:
     """Judge a machine that VirtualBox calls off."""
     if look.suspects.own:
         return _of_living(look, look.suspects.own)
     if look.log.away:
-        return Finding(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
+        return Conclusion(Ending.OPEN, "but its log ends with a teleport: it may run on elsewhere", WAY_BACK)
     if look.log.is_cut and not look.suspects.any:
         why = "but its log is too long to be read to its end: the machine may have been teleported"
-        return Finding(Ending.OPEN, why, WAY_BACK)
+        return Conclusion(Ending.OPEN, why, WAY_BACK)
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 
-def _of_living(look: Look, own: Process) -> Finding:
+def _of_living(look: Look, own: Process) -> Conclusion:
     """Judge a machine whose own process is there: it runs, whatever is said of it, and until that has gone.
 
     So this is never `Ending.OPEN`, which a person's word may close.
@@ -153,23 +153,23 @@ def _of_living(look: Look, own: Process) -> Finding:
     if look.scene.processes is None:
         there = f"{own} was there when its host told last, which it does not now: {look.scene.untold}"
     if is_contradicted(look.machine, look.log):
-        return Finding(Ending.SOON, f"{_began(look)}, and {there}", _its_end(own, look.machine))
+        return Conclusion(Ending.SOON, f"{_began(look)}, and {there}", _its_end(own, look.machine))
     if look.seen_for_s < ABORTED_FOR_S:
-        return Finding(Ending.SOON, f"but {there}")
-    return Finding(Ending.SOON, f"for {look.seen_for_s:.0f} s, but {there}", _its_end(own, look.machine))
+        return Conclusion(Ending.SOON, f"but {there}")
+    return Conclusion(Ending.SOON, f"for {look.seen_for_s:.0f} s, but {there}", _its_end(own, look.machine))
 
 
-def _of_dated_end(look: Look) -> Finding:
+def _of_dated_end(look: Look) -> Conclusion:
     if look.log.ended:
-        return Finding(Ending.OVER)
+        return Conclusion(Ending.OVER)
     doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
     if look.machine.state.startswith("aborted"):
         return _of_aborted(look, doubt)
     told = "but its log tells of no end"
-    return Finding(Ending.OPEN, f"{told}, and {doubt}", _way_out(look)) if doubt else _by_quiet(look, told)
+    return Conclusion(Ending.OPEN, f"{told}, and {doubt}", _way_out(look)) if doubt else _by_quiet(look, told)
 
 
-def _of_aborted(look: Look, doubt: str) -> Finding:
+def _of_aborted(look: Look, doubt: str) -> Conclusion:
     """Judge an end without a word of the log's.
 
     Time alone ends a doubt only where no process is there, and only of a run that this VBoxSVC was heard to
@@ -179,27 +179,27 @@ def _of_aborted(look: Look, doubt: str) -> Finding:
     seen_s = look.seen_for_s
     by_time = look.lived_here and look.suspects.any is None and seen_s >= ABORTED_FOR_S
     if not doubt or by_time:
-        return Finding(Ending.OVER)
+        return Conclusion(Ending.OVER)
     if seen_s < ABORTED_FOR_S:
         why = f"seen for {seen_s:.0f} s; its process may live for {ABORTED_FOR_S:.0f} s"
-        return Finding(Ending.SOON, why)
-    return Finding(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", _way_out(look))
+        return Conclusion(Ending.SOON, why)
+    return Conclusion(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", _way_out(look))
 
 
-def _of_unknown_run(look: Look) -> Finding:
+def _of_unknown_run(look: Look) -> Conclusion:
     opened, booted_s, place = look.log.opened, look.scene.booted_s, look.scene.place
     began = _began(look)
     if suspect := look.suspects.any:
         way_out = f"process {suspect.pid} ended, or the VBoxSVC asked that runs it. {SECOND_SERVER}"
-        return Finding(Ending.OPEN, f"{began}, and {suspect} may be it", way_out)
+        return Conclusion(Ending.OPEN, f"{began}, and {suspect} may be it", way_out)
     if untold := _untold(look):
-        return Finding(Ending.OPEN, f"{began}, and {untold}", _way_out(look))
+        return Conclusion(Ending.OPEN, f"{began}, and {untold}", _way_out(look))
     if booted_s is not None and opened < moment_of(booted_s - CLOCK_S):
         boot = f"its host was booted at {date(moment_of(booted_s))}"
-        return Finding(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
+        return Conclusion(Ending.OVER, f"{began}, but it is over: {boot}, and no process of it is there")
     if place and opened < moment_of(place.written_s - START_WRITES_S) and not _is_read_since(look):
         written = f"its settings file was written at {date(moment_of(place.written_s))}"
-        return Finding(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
+        return Conclusion(Ending.OPEN, f"{began}, and {written}: it may tell of another end", WAY_OUT)
     return _by_quiet(look, began)
 
 
@@ -212,12 +212,12 @@ def _is_read_since(look: Look) -> bool:
     return look.lived_here and look.log.ended != "Saved"
 
 
-def _by_quiet(look: Look, told: str) -> Finding:
+def _by_quiet(look: Look, told: str) -> Conclusion:
     """Judge by how long no process was seen, where all else is known."""
     if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
-        return Finding(Ending.SOON, f"{told}, but no process of it is there, {seen}")
-    return Finding(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
+        return Conclusion(Ending.SOON, f"{told}, but no process of it is there, {seen}")
+    return Conclusion(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
 
 
 def _way_out(look: Look) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fencer.core.text import printable
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol
 from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.errors import (
@@ -32,6 +31,7 @@ from fencer.hypervisors.virtualbox.parse import (
     parse_version,
 )
 from fencer.hypervisors.virtualbox.run import Late, Output, Runner
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 
 PROGRAM = Path("/usr/lib/virtualbox/VBoxManage")
 """Where Debian's and Oracle's packages have the program; theirs on PATH is a script around it."""
@@ -44,59 +44,6 @@ LOG_HEAD_BYTES = 8192
 """As much of a log as says how its run began, with a long list of extension packs before that."""
 LOG_BYTES = 8 * 1024 * 1024
 """As much as is read for the end of a run; a week of one takes some 0.2 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class VirtualBoxSettings:
-    """Which endpoint, and how patient to be with it.
-
-    All that happens in one call of the port ends within the 10 s that a call has, or the 15 s of a power-off.
-    What reads is run a second time where it does not answer at once: VBoxManage now and then stands still for
-    10 s, one that is started meanwhile does not.
-
-    Source: VirtualBox 7.2.22: 2 of 500 calls one at a time, 10 of 1,000 four at a time, for 10.0 to 10.4 s.
-
-    Attributes:
-        endpoint: The endpoint's name in the configuration.
-        command: VBoxManage, and what stands before it: ``("ssh", "me@box", "VBoxManage")``. The name alone is
-            the program itself where it is installed as usual.
-        look_s: Seconds for all processes of one sweep or reading together.
-        read_s: Seconds for one of them.
-        again_s: Seconds after which one that reads is run once more beside the first.
-        off_s: Seconds for a power-off before the machine's process is killed instead.
-        kill_s: Seconds for that.
-        still_s: Seconds for the look whether a machine that was powered off runs on.
-        stop_s: Seconds for all of a power-off together.
-        start_s: Seconds for a start, which waits until the last run has let go, and until the machine runs.
-        rest_s: Seconds for which sweeps do not ask again a machine that hangs.
-        parallel: Readings at a time in a sweep: of four at a time one in a hundred stands still.
-    """
-
-    endpoint: str
-    command: tuple[str, ...] = ("VBoxManage",)
-    look_s: float = 9.0
-    read_s: float = 4.0
-    again_s: float = 1.0
-    off_s: float = 6.0
-    kill_s: float = 5.0
-    still_s: float = 2.5
-    stop_s: float = 14.5
-    start_s: float = 13.0
-    rest_s: float = 30.0
-    parallel: int = 2
-
-    @property
-    def tool(self) -> str:
-        """The command as people would type it."""
-        return printable(" ".join(self.command))
-
-    def budget(self, total_s: float | None = None) -> Budget:
-        """Return the time that one call of the port has, counted from now.
-
-        Args:
-            total_s: Seconds; None: those of a sweep or reading.
-        """
-        return Budget(self.endpoint, self.look_s if total_s is None else total_s, self.read_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +78,7 @@ class Tool:
 
     def __init__(self, settings: VirtualBoxSettings) -> None:
         self._settings = settings
-        self._runner = Runner(settings.endpoint, _around_wrapper(settings.command))
+        self._runner = Runner(settings.name, _around_wrapper(settings.command))
 
     def version(self, budget: Budget) -> str:
         """Ask for VirtualBox's version, like ``7.2.22_Debianr175245``."""
@@ -245,11 +192,11 @@ class Tool:
         return output
 
     def _failure(self, output: Output, doing: str, uuid: str = "") -> HypervisorError:
-        return failure(output, doing, self._settings.endpoint, self._settings.tool, uuid)
+        return failure(output, doing, self._settings.name, self._settings.tool, uuid)
 
     def _garbled(self, words: str, error: Malformed) -> HypervisorProtocol:
         return HypervisorProtocol(
-            f"{self._settings.endpoint}: `{self._settings.tool} {words}` gave {error}. A script around the "
+            f"{self._settings.name}: `{self._settings.tool} {words}` gave {error}. A script around the "
             "program prints words of its own: call /usr/lib/virtualbox/VBoxManage itself"
         )
 

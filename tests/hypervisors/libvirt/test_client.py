@@ -8,8 +8,9 @@ import pytest
 from fencer.contract.deadlines import order
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorProtocol, HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.hypervisors.libvirt.connection import without_questions
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from fencer.ports import Deadline
 from tests.support.guests import libvirt_binding
 

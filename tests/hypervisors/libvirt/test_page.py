@@ -13,8 +13,9 @@ import pytest
 from fencer.contract.deadlines import order
 from fencer.core.model import GuestRef
 from fencer.errors import GuestNotFound
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.hypervisors.libvirt.connection import Connector
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from tests.hypervisors.libvirt.page import Watcher, numbers, recordings, situations
 from tests.hypervisors.libvirt.rows import GROUPS
 from tests.support import LateError, wait_until

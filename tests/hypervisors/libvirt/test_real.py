@@ -13,9 +13,10 @@ import pytest
 from fencer.contract.deadlines import order
 from fencer.core.model import Doubt, Doubted, GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorError, HypervisorProtocol, HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.link import LinkKeeper
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from tests.support import wait_until
 
 pytestmark = pytest.mark.libvirt

@@ -6,7 +6,8 @@ import pytest
 
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from tests.support import wait_until
 from tests.support.guests import libvirt_binding, running_guest_host
 

@@ -10,7 +10,8 @@ import pytest
 
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import HypervisorDenied, HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from fencer.hypervisors.libvirt.ssh import way_of
 from tests.support import wait_until
 from tests.support.processes import freeze

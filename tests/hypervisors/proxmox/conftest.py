@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from fencer.core.identity import Admission
 from fencer.core.model import Evidence, GuestRef
-from fencer.hypervisors.proxmox import ProxmoxHypervisor, ProxmoxSettings
+from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
+from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from tests.support.pve import PveCluster, PveServers
 from tests.support.pve.https.server import LOOPBACK
 from tests.support.pve.model import Conf
@@ -32,13 +34,13 @@ class Home:
 
     def settings(self, **changes: Any) -> ProxmoxSettings:
         given = {
-            "endpoint": "home",
+            "name": "home",
             "servers": tuple(self.api.urls),
             "cluster": self.pve.name,
             "token_id": self.pve.token,
             "token_file": self.token_file,
             "ca_file": self.api.ca_file,
-            "power": True,
+            "power": Admission(mapped=True),
         }
         return ProxmoxSettings(**(given | changes))
 

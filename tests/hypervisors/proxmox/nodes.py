@@ -13,7 +13,7 @@ from typing import TypeVar
 from fencer.core.model import Action, Binding, Decision, Doubt, FenceMark, NodeView, PodView
 from fencer.core.policy import Mode, Policy
 from fencer.errors import FencerError
-from fencer.hypervisors.proxmox import ProxmoxHypervisor
+from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
 from fencer.ports import Attachments, Fact, Roster
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World

@@ -146,4 +146,4 @@ def test_a_ca_file_without_a_certificate_is_refused_at_once(showing, new, tmp_pa
     key = tmp_path / "pve-root-ca.key"
     key.write_text("-----BEGIN PRIVATE KEY-----\n")
     with pytest.raises(ConfigError, match=r"pve-root-ca\.key: holds no certificate"):
-        home.settings(ca_file=key)
+        home.agent(ca_file=key)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.contract.deadlines import order
+from fencer.core.identity import Admission
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorDenied
 from fencer.hypervisors.proxmox.groups import hidden_pools, read_groups
@@ -87,11 +88,11 @@ def test_a_guest_that_left_its_pool_is_in_it_no_more_whatever_was_read_before(ho
 def test_without_pool_audit_no_guest_is_in_any_pool(home):
     conf = home.guest(pool="k8s", tags=("fencer",))
     assert home.told(conf).groups == {"tag:fencer"}
-    (remark,) = home.agent(groups=frozenset({"pool:k8s", "tag:fencer"})).describe().remarks
+    (remark,) = home.agent(power=Admission(groups=frozenset({"pool:k8s", "tag:fencer"}))).describe().remarks
     assert "pool k8s, but the token lacks Pool.Audit on /pool/k8s" in remark
     home.pve.access.grant(home.pve.token, "/pool", (*RIGHTS, POOL))
     assert home.told(conf).groups == {"tag:fencer", "pool:k8s"}
-    assert home.agent(groups=frozenset({"pool:k8s"})).describe().remarks == ()
+    assert home.agent(power=Admission(groups=frozenset({"pool:k8s"}))).describe().remarks == ()
 
 
 def test_a_deleted_guest_does_not_inherit_the_groups_of_the_next_one_under_its_number(home):
@@ -110,7 +111,7 @@ def test_power_granted_on_a_pool_reaches_its_guests_and_those_below_it_and_no_ot
     """What `pveum acl modify /pool/k8s` gives is what `pool: k8s` admits."""
     rights = {"/": ("Sys.Audit", "VM.Audit"), "/pool/k8s": ("VM.Audit", "VM.PowerMgmt", POOL)}
     home.pve.access.add_token("pool@pve!tk", home.pve.secret, rights)
-    agent = home.agent(token_id="pool@pve!tk", groups=frozenset({"pool:k8s"}))  # noqa: S106 - a name
+    agent = home.agent(token_id="pool@pve!tk", power=Admission(groups=frozenset({"pool:k8s"})))  # noqa: S106 - a name
     assert (agent.describe().can_power, agent.describe().remarks) == (True, ())
     inside, below, outside = home.guest(pool="k8s"), home.guest("k8s-2", pool="k8s/lab"), home.guest("k8s-3")
     groups = {it.guest.id: it.groups for it in agent.sweep()}

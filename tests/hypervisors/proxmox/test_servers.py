@@ -16,6 +16,7 @@ import pytest
 
 from fencer.bounded import LARGEST_BYTES
 from fencer.contract.deadlines import order
+from fencer.core.identity import Admission
 from fencer.core.model import GuestRef, PowerState
 from fencer.errors import (
     ConfigError,
@@ -135,7 +136,7 @@ def test_a_secret_may_be_written_as_proxmox_prints_it(home):
 )
 def test_settings_that_cannot_work_are_refused(home, changes, why):
     with pytest.raises(ConfigError, match=why):
-        home.settings(**changes)
+        home.agent(**changes)
 
 
 # -- whom to ask ------------------------------------------------------------------------------------------
@@ -642,7 +643,7 @@ def test_under_ha_an_order_is_queued_and_kept(home):
 def test_without_the_right_nothing_is_powered(home):
     conf = home.guest()
     home.pve.access.add_token("look@pve!tk", home.pve.secret, {"/": {"Sys.Audit", "VM.Audit"}})
-    agent = home.agent(token_id="look@pve!tk", power=False)  # noqa: S106 - a name
+    agent = home.agent(token_id="look@pve!tk", power=Admission())  # noqa: S106 - a name
     with pytest.raises(HypervisorDenied, match=r"VM\.PowerMgmt"):
         order(agent.stop, home.ref(conf))
     info = agent.describe()

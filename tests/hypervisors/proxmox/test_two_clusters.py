@@ -21,7 +21,7 @@ class Barn(Home):
     """The other cluster: the endpoint "barn"."""
 
     def settings(self, **changes):
-        return replace(super().settings(**changes), endpoint="barn")
+        return replace(super().settings(**changes), name="barn")
 
     def ref(self, conf):
         return replace(super().ref(conf), endpoint="barn")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
 from tests.hypervisors.virtualbox.looks import LONG_S
 from tests.support.vbox import FakeVBox, QuickClock
 

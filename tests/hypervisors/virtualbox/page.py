@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from fencer.core.model import Evidence, GuestRef, PowerState
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorError, HypervisorUnreachable
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.hypervisors.virtualbox.rows import GROUPS, ORDERS, Situation
 from tests.support.vbox import REPLAY
 

@@ -13,7 +13,7 @@ import pytest
 from fencer.contract.deadlines import order
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
 from tests.support import wait_until
 from tests.support.vbox import QuickClock
 from tests.support.vbox.machines import RealVBox, real_vbox

@@ -15,7 +15,8 @@ from fencer.core.model import (
 from fencer.errors import (
     HypervisorUnreachable,
 )
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.hypervisors.virtualbox.looks import (
     BUSY_S,
     LONG_S,

@@ -12,7 +12,8 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
-from fencer.hypervisors.virtualbox import VirtualBoxHypervisor, VirtualBoxSettings
+from fencer.hypervisors.virtualbox.client import VirtualBoxHypervisor
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.hypervisors.virtualbox.looks import (
     LONG_S,
     SOON_S,

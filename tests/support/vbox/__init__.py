@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from fencer.core.model import GuestRef
-from fencer.hypervisors.virtualbox import VirtualBoxSettings
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.support.vbox.fake_vboxmanage import ALIVE, ENDS, save
 
 SCRIPT = Path(__file__).with_name("fake_vboxmanage.py")

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from fencer.core.model import GuestRef
-from fencer.hypervisors.virtualbox import VirtualBoxSettings
+from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from tests.support import wait_until
 
 INSTALLED = Path("/usr/lib/virtualbox/VBoxManage")

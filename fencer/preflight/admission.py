@@ -1,35 +1,28 @@
-"""What people are told of the admission policy: whether it holds for the account that fencer has."""
+"""Judges the admission policy: whether it holds for the account that fencer has."""
 
 from __future__ import annotations
 
-from fencer.cli.findings import POLICYS_ACCOUNT, Finding, Level, granting, knows_policies
-from fencer.cli.wire import Wiring
-from fencer.config.settings import Config
 from fencer.errors import FencerError
-from fencer.ports import Asker, ClusterInfo
-from fencer.runtime.world import API
+from fencer.ports import ClusterInfo
+from fencer.preflight.facts import Answer
+from fencer.preflight.finding import Finding, Level
+from fencer.preflight.rights import OWN_ACCOUNT, granting
 
 
-def admission_finding(wiring: Wiring, config: Config, asker: Asker, info: ClusterInfo, node: str) -> Finding:
-    """Try, as a dry run that writes nothing, what the admission policy refuses fencer's account.
+def judge(info: ClusterInfo, confined: Answer) -> Finding:
+    """Tell whether the policy confines our account.
 
     Args:
-        wiring: Builds what is asked.
-        config: What is wanted.
-        asker: Holds calls to their deadline.
         info: Who we are, and in which Kubernetes.
-        node: A node on which to try it.
+        confined: Whether it refuses our account what it should; None: that Kubernetes has no policies.
     """
-    if not knows_policies(info.version):
+    if confined is None:
         text = "Kubernetes before 1.30 has none: roles alone confine this account"
         return Finding("admission", "", Level.NOTE, text)
-    try:
-        account = wiring.account(config)
-        held = asker.ask(API, lambda: account.confined(node), config.policy.call_deadline_s)
-    except FencerError as error:
-        text = f"whether the policy holds for this account is not known: {error}"
+    if isinstance(confined, FencerError):
+        text = f"whether the policy holds for this account is not known: {confined}"
         return Finding("admission", "", Level.NOTE, text)
-    if held:
+    if confined:
         return Finding("admission", "", Level.OK, "the policy holds for this account")
     text = (
         "the admission policy does not hold for this account: whoever has its credentials may also relabel "
@@ -41,7 +34,7 @@ def admission_finding(wiring: Wiring, config: Config, asker: Asker, info: Cluste
 def _ways(info: ClusterInfo) -> tuple[str, ...]:
     """Name what makes it hold: the policy itself, or an account that it names."""
     policy = granting(info.user, "--admission-policy", version=info.version)
-    if POLICYS_ACCOUNT.fullmatch(info.user):
+    if OWN_ACCOUNT.fullmatch(info.user):
         return (policy,)
     return (
         # Never onto the kubeconfig that is in use: it may be the administrator's only one.

@@ -1,37 +1,33 @@
-"""What `fencer check` says of power: on which guests the configuration admits it, and by which words."""
+"""Judges power: on which guests the configuration admits it, and by which words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from fencer.cli.findings import Finding, Level
 from fencer.config.settings import Config
-from fencer.core.identity import subject_of
-from fencer.core.model import Observation
+from fencer.core.model import Evidence
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.rung import Subject
 from fencer.core.text import count, listing
 from fencer.ports import EndpointInfo
-from fencer.runtime.reconcile import Pass
+from fencer.preflight.facts import NodeFacts
+from fencer.preflight.finding import Finding, Level
 
 
-def power_findings(
-    config: Config, known: Sequence[Observation], seen: Pass, infos: Mapping[str, EndpointInfo]
-) -> Iterator[Finding]:
+def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -> Iterator[Finding]:
     """Name the guests that may be stopped and by what, those that may not be, and groups that nobody is in.
 
     Args:
         config: What is admitted.
-        known: Nodes that are one guest each.
-        seen: One look.
+        nodes: What was seen of the nodes.
         infos: What the endpoints that answer say of our rights there.
     """
-    subjects = [subject for one in known if (subject := subject_of(one)) is not None]
+    subjects, scene = nodes.subjects, nodes.scene
     if subjects:
         yield _powered(config, subjects, infos)
     for endpoint in config.endpoints:
-        if endpoint.name not in seen.scene.errors:
-            yield from _nobody_in(endpoint.name, endpoint.power.groups, seen)
+        if endpoint.name not in scene.errors:
+            yield from _nobody_in(endpoint.name, endpoint.power.groups, scene.evidence.values())
 
 
 def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Finding:
@@ -94,14 +90,9 @@ def _wanted(policy: Policy) -> list[str]:
     return [state for state, wish in wishes.items() if wish]
 
 
-def _nobody_in(endpoint: str, admitted: frozenset[str], seen: Pass) -> Iterator[Finding]:
+def _nobody_in(endpoint: str, admitted: frozenset[str], evidence: Iterable[Evidence]) -> Iterator[Finding]:
     """Name the groups that no guest is in, with those that are written alike."""
-    there = {
-        group
-        for reading in seen.scene.evidence.values()
-        if reading.guest.endpoint == endpoint
-        for group in reading.groups
-    }
+    there = {group for one in evidence if one.guest.endpoint == endpoint for group in one.groups}
     for group in sorted(admitted - there):
         kind, _, name = group.partition(":")
         alike = sorted(other for other in there if other.lower() == group.lower())

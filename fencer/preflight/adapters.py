@@ -1,15 +1,15 @@
-"""What `fencer check` foresees of adapters of others: whether "off" could be believed of their guests."""
+"""Judges adapters of others: could "off" be believed of their guests."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
-from fencer.cli.findings import Finding, Level
-from fencer.config.settings import AdapterEndpoint, Config
+from fencer.config.settings import AdapterEndpoint, Endpoint
 from fencer.core.model import Evidence, PowerState
 from fencer.core.text import listing
 from fencer.hypervisors.plausible import Lack, lacks
-from fencer.runtime.reconcile import Pass
+from fencer.preflight.facts import NodeFacts
+from fencer.preflight.finding import Finding, Level
 
 WORDS = {
     Lack.HOST: "{name} names no host for {whose}, and `one_host` is not set: a guest may run on another host",
@@ -23,27 +23,13 @@ TRIES = {
 }
 
 
-def provable_findings(
-    config: Config, nodes: Collection[tuple[str, str, str]], seen: Pass
-) -> Iterator[Finding]:
-    """Name what is missing in what adapters of others say of guests that run: off, it would be no proof.
-
-    Args:
-        config: For the endpoints.
-        nodes: The keys of guests that are nodes.
-        seen: One look.
-    """
-    for endpoint in config.endpoints:
-        if not isinstance(endpoint, AdapterEndpoint):
-            continue  # fencer's own are held to that by their tests
-        run = [
-            reading
-            for reading in seen.scene.evidence.values()
-            if reading.guest.endpoint == endpoint.name
-            and reading.guest.key in nodes
-            and reading.power_state is PowerState.RUNNING
-        ]
-        yield from _lacking(endpoint, run)
+def judge(endpoints: Sequence[Endpoint], nodes: NodeFacts) -> Iterator[Finding]:
+    """Name what is missing in what adapters of others say of guests that run: off, it would be no proof."""
+    keys, evidence = {one.guest.key for one in nodes.subjects}, nodes.scene.evidence.values()
+    run = [one for one in evidence if one.guest.key in keys and one.power_state is PowerState.RUNNING]
+    for endpoint in endpoints:
+        if isinstance(endpoint, AdapterEndpoint):  # fencer's own are held to that by their tests
+            yield from _lacking(endpoint, [one for one in run if one.guest.endpoint == endpoint.name])
 
 
 def _lacking(endpoint: AdapterEndpoint, run: Collection[Evidence]) -> Iterator[Finding]:

@@ -1,16 +1,15 @@
-"""What `fencer check` makes of how guests are stopped: is a drain inside cut short, are hooks in place."""
+"""Judges how guests are stopped: is a drain inside them cut short, are hooks in place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
-from fencer.cli.findings import Finding, Level
-from fencer.cli.trials import guest_of
-from fencer.core.model import GuestRef, Observation
+from fencer.core.model import GuestRef
+from fencer.core.rung import Subject
 from fencer.core.text import count, listing
 from fencer.errors import FencerError
 from fencer.ports import StopSettings
+from fencer.preflight.finding import Finding, Level
 from fencer.setup.copies import NAME as HOOK
 
 DRAIN_INSIDE_S = 150
@@ -18,10 +17,8 @@ DRAIN_INSIDE_S = 150
 LONG_ENOUGH_S = DRAIN_INSIDE_S + 30
 """With what the guest's own shutdown takes after that."""
 
-Ask: TypeAlias = Callable[[GuestRef], StopSettings | None]
 
-
-def unread_finding(kinds: Mapping[str, str]) -> Iterator[Finding]:
+def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
     """Name the endpoints where libvirt-guests may stop a guest amid its drain: its file is its host's.
 
     Args:
@@ -40,24 +37,19 @@ def unread_finding(kinds: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("shutdown", "time not read", Level.NOTE, note, tries)
 
 
-def stop_findings(known: Sequence[Observation], ask: Ask) -> Iterator[Finding]:
-    """Judge what hypervisors keep with their guests about stops.
-
-    Args:
-        known: Nodes that are one guest each.
-        ask: Reads a guest's settings; raises `FencerError`.
-    """
+def judge(
+    subjects: Sequence[Subject], settings: Mapping[str, StopSettings | FencerError | None]
+) -> Iterator[Finding]:
+    """Judge what hypervisors keep with their guests about stops; see `NodeFacts`."""
     kept: dict[str, tuple[GuestRef, StopSettings]] = {}
     unread: list[str] = []
-    for observation in known:
-        guest = guest_of(observation)
-        try:
-            settings = ask(guest)
-        except FencerError as error:
-            unread.append(f"{observation.node.name}: {error}")
-            continue
-        if settings is not None:
-            kept[observation.node.name] = (guest, settings)
+    for subject in subjects:
+        name = subject.node.name
+        answer = settings[name]
+        if isinstance(answer, FencerError):
+            unread.append(f"{name}: {answer}")
+        elif answer is not None:
+            kept[name] = (subject.guest, answer)
     if unread:
         note = "how these guests are stopped could not be read"
         yield Finding("shutdown", count(len(unread), "guest"), Level.NOTE, note, points=tuple(unread))

@@ -1,0 +1,1 @@
+"""What `fencer check` looks at before fencer is armed: collect → facts → judge → report."""

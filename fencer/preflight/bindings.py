@@ -1,0 +1,74 @@
+"""Judges whether each node is the guest that it seems to be, and whether that guest has copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fencer.core.identity import still_bound, told_apart
+from fencer.core.model import Evidence, PowerState
+from fencer.core.rung import Subject
+from fencer.core.text import count, listing
+from fencer.errors import FencerError, GuestNotFound
+from fencer.preflight.finding import Finding, Level
+from fencer.preflight.guests import freeing
+
+
+def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]) -> Iterator[Finding]:
+    """Hold each binding against the live reading of its guest, and name copies; see `NodeFacts`."""
+    wrong, silent, unread = _compared(subjects, readings)
+    unproven = [subject.node.name for subject in subjects if not subject.proven]
+    about = f"{len(subjects) - len(unproven)} of {len(subjects)} proven"
+    if wrong or silent:
+        text = "read live, they do not hold" if wrong else "could not be read live"
+        yield Finding("bindings", about, Level.FAIL, text, points=(*wrong, *silent))
+    elif unread:
+        yield Finding("bindings", about, Level.WARN, "not all of them can be told", points=tuple(unread))
+    elif unproven:
+        text = (
+            f"{listing(unproven)}: not yet seen running while the node's lease advanced; an armed "
+            "`fencer watch` sees to that in its first minute"
+        )
+        yield Finding("bindings", about, Level.NOTE, text)
+    else:
+        yield Finding("bindings", about, Level.OK, "each guest read live")
+    yield from _copies(subjects)
+
+
+def _compared(
+    subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]
+) -> tuple[list[str], list[str], list[str]]:
+    """Return what contradicts a binding, what was not answered, and what the answer leaves open."""
+    wrong, silent, unread = list[str](), list[str](), list[str]()
+    for subject in subjects:
+        name = subject.node.name
+        match readings.get(name):
+            case GuestNotFound() as error:
+                wrong.append(f"{name}: {error}")
+            case FencerError() as error:
+                silent.append(f"{name}: {error}")
+            case Evidence() as reading:
+                wrong.extend(_objections(subject, reading))
+                if reading.power_state is PowerState.UNKNOWN:
+                    unread.append(f"{name}: {reading.raw}")
+    return wrong, silent, unread
+
+
+def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
+    """A node that is heard runs; whoever says otherwise of its guest means another one, or is wrong."""
+    if subject.node.ready is True and reading.power_state is not PowerState.RUNNING:
+        yield f"{subject.node.name} is Ready, and {subject.guest} reads {reading.raw}"
+
+
+def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:
+    copies: list[str] = []
+    for subject in subjects:
+        name, candidates, old = subject.node.name, subject.seen.candidates, still_bound(subject.seen)
+        if old is not None:
+            text = f"{name} is bound to {old} (UUID {old.uuid}), and `nodes:` means another machine by now"
+            yield Finding("bindings", name, Level.WARN, text, (freeing(name, old),))
+        elif candidates[1:]:
+            copies.append(f"{name}: {listing(told_apart([copy.guest for copy in candidates])[1:])}")
+    if copies:
+        text = f"{'; '.join(copies)}: while such a copy runs, its node is not fenced"
+        tries = ("a UUID of its own for each copy, or the node in the configuration's `nodes:`",)
+        yield Finding("copies", f"of {count(len(copies), 'guest')}", Level.WARN, text, tries)

@@ -1,0 +1,110 @@
+"""Judges the cluster: its version, what our account may do there, and its clock against ours."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from fencer.core.times import parse_utc
+from fencer.errors import ClusterDenied, ConfigError, FencerError
+from fencer.ports import ClusterInfo
+from fencer.preflight.facts import ClusterFacts
+from fencer.preflight.finding import Finding, Level
+from fencer.preflight.rights import granting, version_of
+
+CLOCK_S = 3.0
+"""The API server tells whole seconds, and a look takes time: closer cannot be told."""
+
+TAINT_CLEARS = (1, 26)
+"""On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
+TAINT_CLEARS_GATED = (1, 24)
+
+WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
+
+
+def judge_silence(error: FencerError, kubeconfig: Path) -> Finding:
+    """Say why there is no way to the cluster."""
+    command = f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes"
+    # It takes what we refuse, and is refused by whoever refuses us: our own words say what helps.
+    tries = () if isinstance(error, ConfigError | ClusterDenied) else (command,)
+    return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
+
+
+def judge(cluster: ClusterFacts, *, hook_drains: bool) -> Iterator[Finding]:
+    """Judge version and rights: those that fencing needs, and those that it can do without.
+
+    Args:
+        cluster: What the API server told.
+        hook_drains: The agent itself drains, where a hook asks for it.
+    """
+    info = cluster.info
+    yield judge_version(info, cluster.missing)
+    grants = granting(info.user, version=info.version)
+    if cluster.missing_for_volumes:  # fences are begun without them
+        text = f"may not {', '.join(cluster.missing_for_volumes)}: {WITHOUT_VOLUME_RIGHTS}"
+        yield Finding("volumes", "", Level.WARN, text, (grants,))
+    yield from _evictions(info, cluster.missing_for_drains, hook_drains=hook_drains)
+    yield from _attachments(info, cluster.missing_for_attachments)
+
+
+def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
+    """Judge the version, and the rights without which nothing can be fenced."""
+    about, note = f"{info.server}, {info.version}", f"as {info.user}"
+    version = version_of(info.version)
+    if version is not None and version < TAINT_CLEARS_GATED:
+        text = "the out-of-service taint does nothing before Kubernetes 1.24"
+        return Finding("kubernetes", about, Level.FAIL, text, ("upgrade to 1.26 or newer",))
+    if missing:
+        text = f"{note}; may not {', '.join(missing)}"
+        return Finding("kubernetes", about, Level.FAIL, text, (granting(info.user, version=info.version),))
+    if version is None:
+        return Finding("kubernetes", about, Level.WARN, f"{note}; a version that cannot be read")
+    if version < TAINT_CLEARS:
+        gate = "--feature-gates=NodeOutOfServiceVolumeDetach=true on kube-controller-manager"
+        text = f"{note}; before 1.26 volumes are only released behind a feature gate"
+        return Finding("kubernetes", about, Level.WARN, text, (gate,))
+    return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
+
+
+def judge_clock(utc: str, wall: datetime) -> Finding:
+    """Compare two clocks.
+
+    Args:
+        utc: The API server's time.
+        wall: The time of day here at that moment.
+    """
+    off_s = abs((wall - parse_utc(utc)).total_seconds())
+    if off_s <= CLOCK_S:
+        return Finding("clock", f"within {CLOCK_S:g} s")
+    text = "against the API server's: times in log and journal will mislead. No decision depends on it"
+    return Finding("clock", f"{off_s:.0f} s off", Level.WARN, text, ("chronyc tracking",))
+
+
+def _evictions(
+    info: ClusterInfo, missing: Sequence[str] | FencerError, *, hook_drains: bool
+) -> Iterator[Finding]:
+    """Judge whether drains may evict; of an agent only one kind of hook needs that."""
+    if isinstance(missing, FencerError):
+        yield Finding("evictions", "", Level.WARN, f"whether drains may evict is not known: {missing}")
+    elif missing:
+        by_hook = "`fencer drain`, `fencer shutdown` and `hook: {pre_stop: drain}`"
+        who = by_hook if hook_drains else "drain and shutdown"
+        text = f"{who} cannot evict: may not {', '.join(missing)}"
+        command = granting(info.user, "--drain", version=info.version)
+        yield Finding("evictions", "", Level.WARN if hook_drains else Level.NOTE, text, (command,))
+
+
+def _attachments(info: ClusterInfo, missing: Sequence[str] | FencerError) -> Iterator[Finding]:
+    """Judge what becomes of the volumes of a node that is deleted amid its fence."""
+    if isinstance(missing, FencerError):
+        text = f"whether attachments may be deleted is not known: {missing}"
+        yield Finding("attachments", "", Level.NOTE, text)
+    elif missing:
+        text = (
+            f"may not {', '.join(missing)}: the volumes of a node that is deleted while it is fenced are "
+            "released by Kubernetes, after six minutes"
+        )
+        command = granting(info.user, "--attachments", version=info.version)
+        yield Finding("attachments", "", Level.NOTE, text, (command,))

@@ -1,0 +1,238 @@
+"""Asks for everything that the configuration names, and goes on where something does not answer.
+
+The only module here that does I/O.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config, Endpoint
+from fencer.core.model import Evidence, GuestRef
+from fencer.core.rung import Subject
+from fencer.errors import ClusterError, FencerError, HypervisorUnreachable
+from fencer.hosts.settings import FenceAgentSettings
+from fencer.ports import (
+    Account,
+    Asker,
+    Clock,
+    Cluster,
+    ClusterInfo,
+    EndpointInfo,
+    Evictor,
+    HostPower,
+    Hypervisor,
+    Reporter,
+    StopSettings,
+)
+from fencer.preflight.facts import Answer, ClusterFacts, Facts, NodeFacts
+from fencer.preflight.rights import knows_policies
+from fencer.runtime.onlooker import Onlooker
+from fencer.runtime.world import API, World
+
+T = TypeVar("T")
+
+
+class Builder(Protocol):
+    """Builds what is asked. `fencer.cli.wire.Wiring` is one.
+
+    Whatever builds raises `ConfigError` where that cannot be built.
+    """
+
+    def secrets(self, config: Config) -> tuple[Path, ...]:
+        """Return the files that hold credentials and have to be there."""
+        ...
+
+    def inspect_secret(self, path: Path) -> Sequence[Trouble]:
+        """Return what is wrong with a file that holds credentials."""
+        ...
+
+    def clock(self) -> Clock:
+        """Build the clock."""
+        ...
+
+    def wall(self) -> datetime:
+        """Return the time of day."""
+        ...
+
+    def asker(self, clock: Clock, patience_s: float) -> Asker:
+        """Build what holds calls to their deadlines; a look at all endpoints waits so long for slow ones."""
+        ...
+
+    def cluster(self, config: Config) -> Cluster:
+        """Build the way to the cluster."""
+        ...
+
+    def evictor(self, config: Config) -> Evictor:
+        """Build what evicts pods."""
+        ...
+
+    def account(self, config: Config) -> Account:
+        """Build what tells of our own account."""
+        ...
+
+    def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
+        """Build the way to one endpoint."""
+        ...
+
+    def witness(self, written: FenceAgentSettings) -> HostPower:
+        """Build what reads a host's power."""
+        ...
+
+
+def collect(path: Path, config: Config, builder: Builder, reporter: Reporter) -> Facts:
+    """Ask for everything that the configuration names.
+
+    Args:
+        path: Of the configuration.
+        config: It.
+        builder: Builds what is asked.
+        reporter: Is told what goes wrong while the nodes are looked at.
+    """
+    clock = builder.clock()
+    asker = builder.asker(clock, config.policy.call_deadline_s)
+    collector = _Collector(config, builder, clock, asker, reporter)
+    try:
+        return collector.collect(path)
+    finally:
+        for hypervisor in collector.hypervisors.values():
+            hypervisor.close()
+
+
+def look_at_secrets(builder: Builder, config: Config) -> dict[Path, Sequence[Trouble]]:
+    """Look at every file with credentials, and leave out those that are not there and need not be.
+
+    Returns:
+        What is wrong with each; empty: nothing.
+    """
+    needed = {path: builder.inspect_secret(path) for path in builder.secrets(config)}
+    others = {path: builder.inspect_secret(path) for path in config.keys if path not in needed}
+    there = {path: found for path, found in others.items() if not any(one.missing for one in found)}
+    return {**needed, **there}
+
+
+@dataclass(slots=True)
+class _Collector:
+    config: Config
+    builder: Builder
+    clock: Clock
+    asker: Asker
+    reporter: Reporter
+    hypervisors: dict[str, Hypervisor] = field(default_factory=dict)
+
+    def collect(self, path: Path) -> Facts:
+        config, builder = self.config, self.builder
+        secrets, writable = look_at_secrets(builder, config), self._journal_writable()
+        port = _or_why(partial(builder.cluster, config))
+        cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
+        endpoints, nodes = self._describe(), None
+        if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
+            nodes = self._nodes(port, cluster.info, endpoints)
+        return Facts(path, config, secrets, writable, cluster, endpoints, nodes)
+
+    def _ask(self, whom: str, call: Callable[[], T]) -> T:
+        return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
+
+    def _journal_writable(self) -> bool:
+        file = self.config.journal
+        return file is None or os.access(file if file.exists() else file.parent, os.W_OK)
+
+    def _cluster(self, port: Cluster) -> ClusterFacts:
+        """Ask the API server who it is, and what we may do there.
+
+        Raises:
+            FencerError: it does not tell.
+        """
+        config, builder = self.config, self.builder
+        return ClusterFacts(
+            info=self._ask(API, port.identity),
+            # More than one question.
+            missing=self.asker.ask(API, port.missing_rights, 3 * config.policy.call_deadline_s),
+            missing_for_volumes=self._ask(API, port.missing_volume_rights),
+            missing_for_drains=_or_why(lambda: self._ask(API, builder.evictor(config).missing_drain_rights)),
+            missing_for_attachments=_or_why(
+                lambda: self._ask(API, builder.account(config).missing_attachment_rights)
+            ),
+            credentials=_or_why(lambda: builder.account(config).credentials()),
+            wall=builder.wall(),
+        )
+
+    def _describe(self) -> dict[str, EndpointInfo | FencerError]:
+        """Ask each endpoint who it is, all at once."""
+        unbuilt: dict[str, FencerError] = {}
+        for endpoint in self.config.endpoints:
+            try:
+                self.hypervisors[endpoint.name] = self.builder.hypervisor(endpoint, self.clock)
+            except FencerError as error:
+                unbuilt[endpoint.name] = error
+        calls = {name: port.describe for name, port in self.hypervisors.items()}
+        return {**self.asker.ask_all(calls, self.config.policy.call_deadline_s), **unbuilt}
+
+    def _nodes(
+        self, port: Cluster, info: ClusterInfo, endpoints: Mapping[str, EndpointInfo | FencerError]
+    ) -> NodeFacts | ClusterError:
+        """Look at all nodes once, and ask for what can only be asked of them."""
+        world = World(port, self.hypervisors, self.asker, self.clock, self.reporter)
+        try:
+            seen = Onlooker(world, self.config.policy, self.config.rules).look()
+        except ClusterError as error:
+            return error
+        sound = {name for name, it in endpoints.items() if isinstance(it, EndpointInfo) and not it.problems}
+        answering = frozenset(sound - seen.scene.errors.keys())  # who tells only who it is counts as silent
+        observations = [seen.judged[name].observation for name in sorted(seen.judged)]
+        since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)
+        facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering)
+        return replace(
+            facts,
+            confined=self._confined(info, min(seen.scene.nodes, default=None)),
+            readings=self._read(facts.reachable),
+            stop_settings={one.node.name: self._stop_settings(one.guest) for one in facts.reachable},
+            hosts_off=self._ask_witnesses() if facts.subjects else {},
+        )
+
+    def _confined(self, info: ClusterInfo, node: str | None) -> Answer:
+        """Try on a node, as a dry run that writes nothing, what the admission policy refuses our account."""
+        if node is None or not knows_policies(info.version):
+            return None
+        return _or_why(lambda: self._ask(API, partial(self.builder.account(self.config).confined, node)))
+
+    def _read(self, subjects: Sequence[Subject]) -> dict[str, Evidence | FencerError]:
+        """Read guests live; no other one where an endpoint does not answer: each would take as long."""
+        readings: dict[str, Evidence | FencerError] = {}
+        silent: set[str] = set()
+        for subject in subjects:
+            whom = subject.guest.endpoint
+            if whom in silent:
+                continue
+            read = partial(self.hypervisors[whom].read, subject.guest)
+            readings[subject.node.name] = answer = _or_why(partial(self._ask, whom, read))
+            if isinstance(answer, HypervisorUnreachable):
+                silent.add(whom)
+        return readings
+
+    def _stop_settings(self, guest: GuestRef) -> StopSettings | FencerError | None:
+        read = partial(self.hypervisors[guest.endpoint].stop_settings, guest)
+        return _or_why(partial(self._ask, guest.endpoint, read))
+
+    def _ask_witnesses(self) -> dict[str, Answer]:
+        """Ask every power witness, by endpoint and host, each on a worker of its own."""
+        calls = {host: partial(self._is_off, it) for host, it in self.config.power_witnesses.items()}
+        return self.asker.ask_all(calls, self.config.policy.call_deadline_s, patient=True)
+
+    def _is_off(self, witness: FenceAgentSettings) -> bool | None:
+        return self.builder.witness(witness).is_off()
+
+
+def _or_why(ask: Callable[[], T]) -> T | FencerError:
+    """Return the answer, or why there is none."""
+    try:
+        return ask()
+    except FencerError as error:
+        return error

@@ -1,0 +1,54 @@
+"""Judges the endpoints: do they answer, tell of their guests, and let us do what the configuration wants."""
+
+from __future__ import annotations
+
+import re
+
+from fencer.config.settings import Endpoint, LibvirtEndpoint
+from fencer.errors import ConfigError, FencerError
+from fencer.hypervisors.libvirt.ssh import is_from_beyond, way_of
+from fencer.ports import EndpointInfo
+from fencer.preflight.finding import Finding, Level
+
+_SILENCE = re.compile("no answer within|calls hang there|keepalive timeout")
+
+
+def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) -> Finding:
+    """Judge an endpoint.
+
+    Args:
+        endpoint: As it is configured.
+        answer: How it describes itself.
+        unheard: Why it did not tell how its guests are; empty: it did.
+    """
+    if isinstance(answer, FencerError):
+        tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
+        return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
+    about = f"{answer.kind}: {answer.version}"
+    remarks = list(answer.remarks)
+    if not endpoint.power.nobody and answer.can_power is False:
+        way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
+        remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
+    problems = (*answer.problems, *([f"Its guests were not told: {unheard}"] if unheard else []))
+    points = (*problems, *remarks)
+    if not points:
+        return Finding(endpoint.name, about, Level.OK, answer.detail)
+    level = Level.FAIL if problems else Level.WARN
+    tries = _tries(endpoint, unheard) if unheard else ()
+    return Finding(endpoint.name, about, level, answer.detail, tries, points)
+
+
+def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
+    """Name what the endpoint's own words do not: an ssh that asks or does not get in, a daemon that hangs."""
+    if not isinstance(endpoint, LibvirtEndpoint):
+        return ()
+    way, tries = way_of(endpoint.uri), list[str]()
+    if way is not None and not is_from_beyond(error):
+        tries.append(f"{way.command}   (as fencer's user; it must not ask anything)")
+    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # no unit's, but its user's
+    if _SILENCE.search(error) and not of_session:
+        place = "on this host" if way is None else "there"
+        tries.append(
+            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests run on meanwhile)"
+        )
+    return tuple(tries)

@@ -1,0 +1,108 @@
+"""What `fencer check` knows before it judges: what came back of all that was asked, or why nothing did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config
+from fencer.core.identity import subject_of
+from fencer.core.model import Evidence, Observation
+from fencer.core.rung import Subject
+from fencer.errors import ClusterError, FencerError
+from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
+from fencer.runtime.memory import Scene
+
+Answer: TypeAlias = bool | FencerError | None
+"""Yes, no, neither; or why nobody answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What the API server tells of itself and of our account.
+
+    Attributes:
+        info: Which cluster, and who we are there.
+        missing: Rights that we do not have, and that fencing needs.
+        missing_for_volumes: Those that telling a pod's volumes needs.
+        missing_for_drains: Those that drains need.
+        missing_for_attachments: Those that deleting attachments needs.
+        credentials: What lets us in.
+        wall: The time of day here when that was told.
+    """
+
+    info: ClusterInfo
+    missing: Sequence[str]
+    missing_for_volumes: Sequence[str]
+    missing_for_drains: Sequence[str] | FencerError
+    missing_for_attachments: Sequence[str] | FencerError
+    credentials: Sequence[Credential] | FencerError
+    wall: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One look at all nodes, and what was asked of their guests and hosts after it.
+
+    Attributes:
+        scene: What the look saw from afar.
+        wall: The time of day here when the API server told its own for it.
+        observations: Of all nodes, by name.
+        answering: Endpoints that are in order, and told of their guests.
+        confined: Whether the admission policy holds for our account; None: it was not tried.
+        readings: Live readings of guests, by node. No other guest of an endpoint that did not answer is read.
+        stop_settings: What is set for stops of guests, by node; None: nothing of that kind is kept there.
+        hosts_off: What each power witness says of its host, by ``ENDPOINT/HOST``: off, on, or neither (None).
+    """
+
+    scene: Scene
+    wall: datetime
+    observations: Sequence[Observation]
+    answering: frozenset[str]
+    confined: Answer = None
+    readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)
+    stop_settings: Mapping[str, StopSettings | FencerError | None] = field(default_factory=dict)
+    hosts_off: Mapping[str, Answer] = field(default_factory=dict)
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The nodes that are one guest each, by name."""
+        return [subject for one in self.observations if (subject := subject_of(one)) is not None]
+
+    @property
+    def reachable(self) -> list[Subject]:
+        """Those of them whose guest's endpoint is in order."""
+        return [subject for subject in self.subjects if subject.guest.endpoint in self.answering]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that is judged.
+
+    Attributes:
+        path: Of the configuration.
+        config: The configuration.
+        secrets: What is wrong with each file that holds credentials; empty: nothing.
+        journal_writable: The journal can be written; also where none is wanted.
+        cluster: What the API server told.
+        endpoints: How each endpoint describes itself, by name.
+        nodes: What was seen of the nodes; None: there is no way to the cluster.
+    """
+
+    path: Path
+    config: Config
+    secrets: Mapping[Path, Sequence[Trouble]]
+    journal_writable: bool
+    cluster: ClusterFacts | FencerError
+    endpoints: Mapping[str, EndpointInfo | FencerError]
+    nodes: NodeFacts | ClusterError | None
+
+    @property
+    def described(self) -> dict[str, EndpointInfo]:
+        """The endpoints that described themselves, in the order of the configuration."""
+        infos = {one.name: self.endpoints[one.name] for one in self.config.endpoints}
+        return {name: info for name, info in infos.items() if isinstance(info, EndpointInfo)}

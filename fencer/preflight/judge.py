@@ -1,0 +1,66 @@
+"""Judges all facts, in the order in which people read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fencer.config.settings import PreStop
+from fencer.preflight import (
+    adapters,
+    admission,
+    bindings,
+    cluster,
+    credentials,
+    endpoints,
+    files,
+    guest_stops,
+    guests,
+    host_power,
+    nodes,
+    power,
+    transport,
+)
+from fencer.preflight.facts import ClusterFacts, Facts, NodeFacts
+from fencer.preflight.finding import Finding
+
+
+def judge(facts: Facts) -> Iterator[Finding]:
+    """Judge everything; what could not be asked is not judged."""
+    config = facts.config
+    yield Finding("config", str(facts.path), note=f"mode {config.policy.mode.value}")
+    yield from files.judge_secrets(config, facts.secrets)
+    yield from transport.judge(config)
+    yield from files.judge_journal(config.journal, writable=facts.journal_writable)
+    if isinstance(facts.cluster, ClusterFacts):
+        yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
+        yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
+    else:
+        yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)
+    yield from _endpoints(facts)
+    if isinstance(facts.nodes, NodeFacts):
+        yield from _nodes(facts, facts.nodes)
+    elif facts.nodes is not None:
+        yield nodes.judge_silence(facts.nodes)
+
+
+def _endpoints(facts: Facts) -> Iterator[Finding]:
+    unheard = facts.nodes.scene.errors if isinstance(facts.nodes, NodeFacts) else {}
+    for endpoint in facts.config.endpoints:
+        yield endpoints.judge(endpoint, facts.endpoints[endpoint.name], unheard.get(endpoint.name, ""))
+    yield from guest_stops.judge_unread({name: info.kind for name, info in facts.described.items()})
+
+
+def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
+    config, scene = facts.config, seen.scene
+    if scene.nodes and isinstance(facts.cluster, ClusterFacts):
+        yield admission.judge(facts.cluster.info, seen.confined)
+    silent = [endpoint.name for endpoint in config.endpoints if endpoint.name not in seen.answering]
+    yield guests.judge(seen.observations, silent)
+    if seen.reachable:
+        yield from bindings.judge(seen.reachable, seen.readings)
+        yield from guest_stops.judge(seen.reachable, seen.stop_settings)
+    yield from host_power.judge(config.power_witnesses, seen)
+    yield from adapters.judge(config.endpoints, seen)
+    yield from power.judge(config, seen, facts.described)
+    yield from nodes.judge(config.policy, seen)
+    yield cluster.judge_clock(scene.utc, seen.wall)

@@ -1,0 +1,79 @@
+"""Judges what keeps fencer from acting: what cannot be read, notes, a pause, exclusions, the brake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fencer.core.doubt import WORDS
+from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
+from fencer.core.policy import Policy
+from fencer.core.text import count, listing
+from fencer.errors import ClusterError, ClusterUnreachable
+from fencer.preflight.facts import NodeFacts
+from fencer.preflight.finding import Finding, Level
+
+
+def judge_silence(error: ClusterError) -> Finding:
+    """Say why the nodes could not be looked at."""
+    unreachable = isinstance(error, ClusterUnreachable)
+    tries = ("the same again: it answered a moment ago",) if unreachable else ()
+    return Finding("nodes", "", Level.FAIL, str(error), tries)
+
+
+def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
+    """Judge what could not be read, and what keeps fencer from acting."""
+    observations, scene = nodes.observations, nodes.scene
+    if scene.malformed:
+        about = count(len(scene.malformed), "node")
+        yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
+    yield from _notes(observations)
+    yield from _kept_off([observation.node for observation in observations], scene.paused_why)
+    brake = policy.brake_at(len(observations))
+    yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
+
+
+def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:
+    """Name what is written on Nodes and keeps them from being fenced, or their fence from being lifted."""
+    points = {one.node.name: tuple(_written(one)) for one in observations}
+    about = count(sum(map(bool, points.values())), "node")
+    texts = tuple(f"{name}: {text}" for name, found in points.items() for text in found)
+    if texts:
+        yield Finding("notes", about, Level.WARN, "what is written on them is in fencer's way", points=texts)
+
+
+def _written(observation: Observation) -> Iterator[str]:
+    node, evidence = observation.node, observation.evidence
+    if isinstance(node.mark, Unreadable):
+        yield (
+            f"its mark cannot be read ({node.mark.text}), so it is left alone: "
+            f"`kubectl annotate node {node.name} fencer.dev/mark-` throws the mark away"
+        )
+    elif isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed:
+        yield (
+            f"its fence is not lifted, because its mark is not signed: `fencer unfence {node.name} --adopt "
+            "WHY`, if it was fencer that fenced it"
+        )
+    if isinstance(node.doubts, Unreadable):
+        yield (
+            f"whom not to believe of it cannot be read ({node.doubts.text}), so it is left alone: "
+            f"`kubectl annotate node {node.name} fencer.dev/doubts-` throws that away; all are believed then"
+        )
+    elif evidence is not None:
+        for doubt in node.doubts:
+            if doubt.means(evidence) and not doubt.lifted_by(evidence):
+                yield (
+                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} at '
+                    f"{doubt.since_utc}), so that cannot fence it: `kubectl annotate node {node.name} "
+                    "fencer.dev/doubts-`, if you know better"
+                )
+
+
+def _kept_off(nodes: Sequence[NodeView], paused_why: str | None) -> Iterator[Finding]:
+    if paused_why is not None:
+        tries = ("kubectl annotate namespace kube-system fencer.dev/pause-",)
+        text = f"fencing is paused: {paused_why or 'no reason given'}"
+        yield Finding("pause", "all nodes", Level.WARN, text, tries)
+    excluded = [node.name for node in nodes if node.excluded]
+    if excluded:
+        about = count(len(excluded), "node")
+        yield Finding("excluded", about, Level.NOTE, f"by annotation: {listing(excluded)}")

@@ -1,0 +1,49 @@
+"""Reminds people, while the agent runs, that what lets it into the cluster ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from fencer.errors import ConfigError, FencerError
+from fencer.ports import Credential
+from fencer.wording.credentials import DAY_S, end_warning
+
+
+class CredentialReminder:
+    """Says once a day that the token or the certificate ends soon, or cannot be had any more.
+
+    Args:
+        credentials: Tells what lets us in, within a deadline: a plugin that hangs keeps nobody from fencing.
+        now_s: A monotonic clock, in seconds.
+        wall: The time of day.
+        say: Tells people.
+    """
+
+    def __init__(
+        self,
+        credentials: Callable[[], Sequence[Credential]],
+        now_s: Callable[[], float],
+        wall: Callable[[], datetime],
+        say: Callable[[str], None],
+    ) -> None:
+        self._credentials, self._now_s, self._wall, self._say = credentials, now_s, wall, say
+        self._next_s = now_s()
+
+    def look(self) -> None:
+        """Look, if a day has passed; that nobody answers is told by whoever asks the cluster."""
+        if self._now_s() < self._next_s:
+            return
+        self._next_s = self._now_s() + DAY_S
+        try:
+            held = self._credentials()
+        except ConfigError as error:  # the old ones still lead in; a restart would end with this
+            self._say(f"the credentials for Kubernetes cannot be read anew: {error}")
+            return
+        except FencerError:
+            return
+        for one in held:
+            text = "" if one.ends is None else end_warning((one.ends - self._wall()).total_seconds())
+            if text:
+                another = f". Another token: `{one.renewal}`" if one.renewal else ""
+                self._say(f"the {one.what} for Kubernetes: {text}{another}")

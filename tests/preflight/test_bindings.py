@@ -1,0 +1,83 @@
+"""Bindings against live readings, and copies."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import Candidate, PowerState, Via
+from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
+from fencer.preflight.bindings import judge
+from fencer.preflight.finding import Level
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+from tests.core.build import GUEST, evidence, node
+from tests.preflight.lab import NAME, findings, subject
+
+
+def test_a_binding_whose_guest_is_gone_is_a_failure():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.MISSING, "k8s-3")
+    rows, told = findings(lab)
+    assert rows["guests"]["level"] == "ok", "by the binding on the node"
+    assert (rows["bindings"]["level"], told["ready"]) == ("fail", False)
+    assert len(rows["bindings"]["points"]) == 1
+    assert rows["bindings"]["points"][0].startswith("k8s-3: ")
+    assert "bindings" in told["verdict"]
+
+
+def test_a_guest_that_reads_off_while_its_node_is_ready_is_a_failure():
+    """The binding is wrong, or the hypervisor is."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.LIE_STOPPED, "k8s-3")
+    rows, told = findings(lab)
+    assert (rows["bindings"]["level"], told["ready"]) == ("fail", False)
+    assert rows["bindings"]["points"][0].startswith("k8s-3 is Ready, and lab/k8s-3")
+
+
+def test_copies_are_listed_also_while_they_do_no_harm():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.CLONE, "k8s-2")
+    rows, _ = findings(lab)
+    assert rows["copies"]["level"] == "warn"
+    assert rows["copies"]["note"].startswith("k8s-2: lab/k8s-2")
+
+
+def test_a_guest_of_which_nothing_can_be_told_was_not_read_live():
+    """Its host is dead: that its binding was proven once is no reading."""
+    told = replace(evidence(PowerState.UNKNOWN), raw="lab1 is offline")
+    [finding] = judge([subject()], {NAME: told})
+    assert (finding.level, finding.points) == (Level.WARN, (f"{NAME}: lab1 is offline",))
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (HypervisorUnreachable("lab: no answer within 10 s"), "could not be read live"),
+        (HypervisorDenied("lab: access denied"), "could not be read live"),
+        (GuestNotFound("lab: knows no such guest"), "read live, they do not hold"),
+    ],
+)
+def test_a_guest_that_was_not_read_is_no_binding_that_does_not_hold(error, note):
+    [finding] = judge([subject()], {NAME: error})
+    assert (finding.level, finding.note) == (Level.FAIL, note)
+    assert finding.points == (f"{NAME}: {error}",)
+
+
+def test_a_mapped_node_that_is_bound_to_another_machine_is_told_what_frees_it():
+    """The map means the machine that was made under the old name; the one before it is no copy."""
+    old, new = GUEST, replace(GUEST, id="new", uuid="6f1c8c1e-0000-4000-8000-0000000000ff")
+    both = (Candidate(old, Via.UUID), Candidate(new, Via.MAP))
+    bound = subject(candidates=both, bound_reading=evidence())
+    _, finding = judge([bound], {NAME: evidence(PowerState.RUNNING)})
+    assert (finding.what, finding.about, finding.level) == ("bindings", NAME, Level.WARN)
+    assert finding.note.startswith(f"{NAME} is bound to lab/k8s-2 (UUID {old.uuid}), and `nodes:` means")
+    assert finding.tries[0].startswith(f"kubectl annotate node {NAME} fencer.dev/binding-   (if the machine")
+
+
+def test_of_an_endpoint_that_does_not_answer_one_guest_stands_for_all():
+    other = subject(node=node(name="k8s-3"))
+    [finding] = judge([subject(), other], {NAME: HypervisorUnreachable("lab: no answer")})
+    assert (finding.level, finding.points) == (Level.FAIL, (f"{NAME}: lab: no answer",))

@@ -1,0 +1,153 @@
+"""The cluster: its version, our rights there, its clock, and where it does not answer."""
+
+from datetime import timedelta
+
+import pytest
+
+from fencer.config.settings import HookSettings, PreStop
+from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
+from fencer.ports import ClusterInfo
+from fencer.preflight.cluster import judge, judge_version
+from fencer.preflight.facts import ClusterFacts
+from fencer.preflight.finding import Level
+from fencer.simulation.clock import EPOCH
+from tests.cli.lab import Lab, Otherwise, in_ops
+from tests.preflight.lab import findings
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ("v1.36.2", Level.OK),
+        ("v1.26.0", Level.OK),
+        ("v1.25.16+k3s1", Level.WARN),
+        ("v1.24.0", Level.WARN),
+        ("v1.23.9", Level.FAIL),
+        ("nonsense", Level.WARN),
+    ],
+)
+def test_the_version_decides_what_the_taint_does(version, level):
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", version, "fencer")
+    assert judge_version(info, ()).level is level
+
+
+def test_missing_rights_are_told_with_the_command_that_grants_them():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"patch nodes"}
+    rows, _ = findings(lab)
+    assert rows["kubernetes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
+
+
+def test_a_missing_right_to_look_at_volumes_is_a_warning_with_the_command_that_grants_it():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"get persistentvolumeclaims"}
+    rows, _ = findings(lab)
+    assert (rows["kubernetes"]["level"], rows["volumes"]["level"]) == ("ok", "warn")
+    assert rows["volumes"]["note"].startswith("may not get persistentvolumeclaims: a pod that tolerates")
+    assert rows["volumes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
+
+
+def test_an_account_elsewhere_is_told_the_command_for_its_own_namespace():
+    lab = Otherwise(identity=in_ops, missing_rights=lambda: ["patch nodes"])
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    rows, _ = findings(lab)
+    command = "fencer setup kubernetes --namespace ops{} | kubectl apply -f -"
+    assert rows["kubernetes"]["try"] == [command.format("")]
+    assert rows["evictions"]["try"] == [command.format(" --drain")]
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [("v1.29.15+k3s1", "--no-admission-policy "), ("v1.30.0", ""), ("odd", "")]
+)
+def test_before_there_were_admission_policies_the_command_prints_none(version, option):
+    """Kubectl would fail by a kind that such a server does not know."""
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", version, "(not told)")
+    lab = Otherwise(identity=lambda: info, missing_rights=lambda: ["patch nodes"])
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    lab.own.missing = ["delete volumeattachments"]
+    rows, _ = findings(lab)
+    command = f"fencer setup kubernetes {option}{{}}| kubectl apply -f -"
+    told = [rows[name]["try"] for name in ("kubernetes", "evictions", "attachments")]
+    assert told == [[command.format(role)] for role in ("", "--drain ", "--attachments ")]
+
+
+def test_roles_of_their_own_that_are_not_there_are_no_fault_of_an_agent():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    lab.own.missing = ["delete volumeattachments"]
+    rows, told = findings(lab)
+    assert (rows["evictions"]["level"], rows["attachments"]["level"]) == ("note", "note")
+    assert rows["evictions"]["note"] == "drain and shutdown cannot evict: may not create pods/eviction"
+    assert rows["attachments"]["note"].endswith("are released by Kubernetes, after six minutes")
+    assert rows["attachments"]["try"] == ["fencer setup kubernetes --attachments | kubectl apply -f -"]
+    assert told["ready"] is True
+
+
+def test_a_hook_that_drains_needs_the_role_for_it():
+    lab = Lab()
+    lab.hook = HookSettings(PreStop.DRAIN)
+    lab.simulation.cluster.missing = {"create pods/eviction"}
+    rows, _ = findings(lab)
+    assert rows["evictions"]["level"] == "warn"
+    assert "`hook: {pre_stop: drain}` cannot evict" in rows["evictions"]["note"]
+
+
+def test_a_kubeconfig_that_is_refused_says_itself_what_to_change():
+    lab = Lab()
+    lab.broken["kubernetes"] = "/etc/fencer/kubeconfig: insecure-skip-tls-verify is set: name its CA there"
+    rows, told = findings(lab)
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"]) == (lab.broken["kubernetes"], [])
+    assert (told["ready"], "kubernetes" in told["verdict"]) == (False, True)
+
+
+KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (ClusterUnreachable("no answer"), [KUBECTL]),
+        (ClusterProtocol("HTML"), [KUBECTL]),
+        (ClusterDenied("401: the token ended: this makes another"), []),
+        (ConfigError("refused: insecure-skip-tls-verify is set"), []),
+    ],
+)
+def test_another_client_is_named_where_it_may_tell_more_than_our_own_words(error, tries):
+    """It takes what we refuse, and is refused by whoever refuses us."""
+
+    def identity():
+        raise error
+
+    rows, told = findings(Otherwise(identity=identity))
+    assert (rows["kubernetes"]["note"], rows["kubernetes"]["try"], told["ready"]) == (
+        str(error),
+        tries,
+        False,
+    )
+
+
+class LateLab(Lab):
+    """A machine whose clock is wrong."""
+
+    def wall(self):
+        return super().wall() + timedelta(seconds=75)
+
+
+def test_a_wrong_clock_is_a_warning():
+    rows, _ = findings(LateLab())
+    assert rows["clock"]["about"] == "75 s off"
+
+
+def test_rights_that_cannot_be_asked_for_are_no_failure():
+    info = ClusterInfo("uid", "https://10.0.0.1:6443", "v1.36.2", "fencer")
+    late = ClusterUnreachable("no answer within 10 s")
+    told = ClusterFacts(info, (), (), late, late, (), EPOCH)
+    _, evictions, attachments = judge(told, hook_drains=False)
+    assert (evictions.level, evictions.note) == (
+        Level.WARN,
+        "whether drains may evict is not known: no answer within 10 s",
+    )
+    assert (attachments.level, attachments.note) == (
+        Level.NOTE,
+        "whether attachments may be deleted is not known: no answer within 10 s",
+    )

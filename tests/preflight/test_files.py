@@ -1,0 +1,88 @@
+"""Files of this machine: those with credentials."""
+
+from pathlib import Path
+
+import pytest
+
+from fencer.cluster.settings import ClusterSettings
+from fencer.config.secret_files import Trouble
+from fencer.config.settings import Config, ProxmoxEndpoint
+from fencer.core.policy import Policy
+from fencer.preflight.files import judge_journal, judge_secrets, refuse_config
+from fencer.preflight.finding import Level
+from fencer.preflight.report import Report
+from tests.cli.lab import Lab
+from tests.preflight.lab import findings
+
+KUBECONFIG = Path("/etc/fencer/kubeconfig")
+JOURNAL = Path("/var/log/fencer/journal.jsonl")
+
+
+@pytest.mark.parametrize(("serious", "level"), [(True, "fail"), (False, "warn")])
+def test_a_secret_that_others_can_read_is_named_with_what_to_type(serious, level):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.exposed[KUBECONFIG] = (Trouble("can be read by everybody", "chmod 0600", serious),)
+    rows, told = findings(lab)
+    assert (rows["secrets"]["level"], rows["secrets"]["note"]) == (level, "can be read by everybody")
+    assert rows["secrets"]["try"] == ["chmod 0600"]
+    assert told["ready"] is not serious
+
+
+SSH_KEY = Path("/etc/fencer/ssh_key")
+
+
+def test_a_key_that_a_uri_names_is_looked_at_as_well():
+    lab = Lab()
+    lab.uri = f"qemu+ssh://fencer@lab1/system?keyfile={SSH_KEY}"
+    rows, told = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == ("2 files", "ok")
+    lab.exposed[SSH_KEY] = (Trouble("can be written by everybody", "chmod 0600"),)
+    rows, told = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == (SSH_KEY.name, "fail")
+    assert told["ready"] is False
+
+
+def test_a_key_that_is_not_there_is_nothing_to_object_to():
+    """Ssh goes on without, and TLS where the host asks for none; the endpoint's own row tells."""
+    lab = Lab()
+    lab.uri = f"qemu+ssh://fencer@lab1/system?keyfile={SSH_KEY}"
+    lab.exposed[SSH_KEY] = (Trouble("no such file", f"ls -l {SSH_KEY}", missing=True),)
+    rows, _ = findings(lab)
+    assert (rows["secrets"]["about"], rows["secrets"]["level"]) == ("1 file", "ok")
+
+
+def test_a_missing_kubeconfig_is_told_with_the_command_that_makes_it():
+    lab = Lab()
+    lab.exposed[KUBECONFIG] = (Trouble("no such file", "ls -l kubeconfig", missing=True),)
+    rows, _ = findings(lab)
+    assert rows["secrets"]["try"] == [
+        "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig"
+    ]
+
+
+def test_a_missing_token_is_told_with_the_command_that_prints_what_makes_it():
+    token = Path("/etc/fencer/token")
+    endpoint = ProxmoxEndpoint("home", ("https://pve1:8006",), "home", "fencer@pve!agent", token)
+    config = Config(Policy(), ClusterSettings(KUBECONFIG), (endpoint,))
+    missing = Trouble("no such file", "ls -l", missing=True)
+    own, other = judge_secrets(config, {token: (missing,), Path("/etc/fencer/password"): (missing,)})
+    assert own.tries[0].startswith("fencer setup proxmox --token-id 'fencer@pve!agent' --token-file /etc/")
+    assert other.tries == ("ls -l",), "that is not fencer's to make"
+
+
+@pytest.mark.parametrize(
+    ("file", "writable", "levels"),
+    [(None, True, []), (JOURNAL, True, [Level.OK]), (JOURNAL, False, [Level.FAIL])],
+    ids=["none", "writable", "not writable"],
+)
+def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
+    told = list(judge_journal(file, writable=writable))
+    assert [one.level for one in told] == levels
+    assert [bool(one.tries) for one in told] == [not writable for _ in levels]
+
+
+def test_a_configuration_that_is_wrong_is_the_only_thing_to_say():
+    report = Report(Path("fencer.yaml"), None, (refuse_config(Path("fencer.yaml"), "mode: missing"),))
+    assert report.failed == ("config",)
+    assert report.findings[0].tries == ("mend it, then: fencer config check -c fencer.yaml",)

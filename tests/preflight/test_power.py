@@ -1,0 +1,51 @@
+"""Whom power actions may touch."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.cli.wire import Quiet
+from fencer.config.settings import LibvirtEndpoint
+from fencer.core.identity import Admission
+from fencer.ports import EndpointInfo
+from fencer.preflight.collect import collect
+from fencer.preflight.finding import Level
+from fencer.preflight.power import judge
+from tests.cli.lab import PATH, Lab
+from tests.preflight.lab import findings
+
+
+def test_guests_that_fencer_would_want_to_stop_and_may_not_are_named():
+    rows, _ = findings(Lab(power=False))
+    assert rows["power"]["level"] == "warn"
+    assert "k8s-2" in rows["power"]["note"]
+
+
+def powered(admitted, told=None, groups=frozenset()):
+    """What is said of power where the configuration admits these groups."""
+    lab = Lab(power=False)
+    config, facts = lab.load(PATH), collect(PATH, lab.load(PATH), lab, Quiet())
+    [endpoint] = config.endpoints
+    endpoint = replace(endpoint, power=Admission(groups=frozenset(admitted)))
+    scene = facts.nodes.scene
+    grouped = {key: replace(one, groups=groups) for key, one in scene.evidence.items()}
+    nodes = replace(facts.nodes, scene=replace(scene, evidence=grouped))
+    other = LibvirtEndpoint("other", "qemu:///system")
+    return list(judge(replace(config, endpoints=(endpoint, other)), nodes, {"lab": told} if told else {}))
+
+
+def test_a_group_that_nobody_is_in_is_told_with_the_one_that_is_written_alike():
+    _, nobody = powered({"tag:fencer", "pool:k8s"}, groups=frozenset({"tag:Fencer", "pool:k8s"}))
+    assert (nobody.about, nobody.level) == ("lab: tag:fencer", Level.WARN)
+    assert nobody.note.endswith("it admits nobody; there is tag:Fencer, and case counts")
+
+
+@pytest.mark.parametrize(
+    ("kind", "ways"), [("proxmox", ["for lab: `fencer setup proxmox --power`"]), ("libvirt", [])]
+)
+def test_rights_that_do_not_suffice_are_told_with_the_lines_that_give_them(kind, ways):
+    found, *_ = powered((), EndpointInfo(kind, "9", "", can_power=False))
+    assert found.points == ("our rights there do not suffice to power k8s-1, k8s-2, k8s-3",)
+    under, *given = found.tries
+    assert under.startswith("under lab: `power: {uuids: [")
+    assert [one.partition(",")[0] for one in given] == ways
