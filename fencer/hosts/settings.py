@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from fencer.errors import ConfigError
@@ -37,6 +37,7 @@ class FenceAgentSettings:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     outlets: tuple[str, ...] = ()
     password_file: Path | None = None
+    _: KW_ONLY
     deadline_s: float = 20.0
 
 

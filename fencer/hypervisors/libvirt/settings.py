@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from urllib.parse import urlsplit
 
 
@@ -21,6 +21,7 @@ class LibvirtSettings:
 
     name: str
     uri: str
+    _: KW_ONLY
     keepalive_s: int = 2
     keepalive_count: int = 3
 

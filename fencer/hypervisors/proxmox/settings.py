@@ -6,7 +6,7 @@ import os
 import re
 import ssl
 import string
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -49,6 +49,7 @@ class ProxmoxSettings:
     fingerprints: tuple[str, ...] = ()
     quorum_device: bool = False
     power: Admission = field(default_factory=Admission)
+    _: KW_ONLY
     connect_timeout_s: float = 3.0
     call_timeout_s: float = 8.0
     proof_timeout_s: float = 35.0

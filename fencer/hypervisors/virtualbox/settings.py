@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from fencer.core.text import printable
 from fencer.hypervisors.virtualbox.budget import Budget
@@ -36,6 +36,7 @@ class VirtualBoxSettings:
 
     name: str
     command: tuple[str, ...] = ("VBoxManage",)
+    _: KW_ONLY
     look_s: float = 9.0
     read_s: float = 4.0
     again_s: float = 1.0
