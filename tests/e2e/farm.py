@@ -6,12 +6,12 @@ A cell beats into a file, as `tests.support.guest` says, for as long as its proc
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.heart import beating
 from tests.e2e.operator import Operator
 from tests.support import wait_until
 from tests.support.guest import Power
@@ -19,7 +19,6 @@ from tests.support.guest import Power
 if TYPE_CHECKING:
     from fencer_cells.lab import CellLab
 
-BEAT_S = 0.1
 _RUNNING, _PAUSED, _OFF = Power(1, 1), Power(3, 1), Power(5, 1)
 
 
@@ -112,21 +111,9 @@ class Farm:
 @contextmanager
 def running_farm(lab: CellLab, folder: Path) -> Iterator[Farm]:
     """Run the heart of a farm's cells."""
-    farm, over = Farm(lab, folder), threading.Event()
-
-    def live() -> None:
-        while not over.wait(BEAT_S):
-            for cell in tuple(farm.cells.values()):
-                cell.beat()
-
-    heart = threading.Thread(target=live, name="farm", daemon=True)
-    heart.start()
-    try:
+    farm = Farm(lab, folder)
+    with closing(lab), beating(farm.cells):
         yield farm
-    finally:
-        over.set()
-        heart.join()
-        lab.close()
 
 
 class FarmOperator(Operator):

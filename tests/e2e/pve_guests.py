@@ -6,16 +6,15 @@ of the same form, exactly while the stand-in's truth says that a vCPU of theirs 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.e2e.heart import beating
 from tests.support import wait_until
 from tests.support.guest import Power
 from tests.support.pve import PveCluster
 
-BEAT_S = 0.1
 _RUNNING, _PAUSED, _OFF, _SAVED = Power(1, 1), Power(3, 1), Power(5, 1), Power(5, 5)
 
 
@@ -112,17 +111,6 @@ class PveGuestHost:
 @contextmanager
 def running_pve_guests(pve: PveCluster, folder: Path, places: dict[str, str]) -> Iterator[PveGuestHost]:
     """Run the heart of a cluster's guests."""
-    host, over = PveGuestHost(pve, folder, places), threading.Event()
-
-    def live() -> None:
-        while not over.wait(BEAT_S):
-            for guest in tuple(host.guests.values()):
-                guest.beat()
-
-    heart = threading.Thread(target=live, name="pve-guests", daemon=True)
-    heart.start()
-    try:
+    host = PveGuestHost(pve, folder, places)
+    with beating(host.guests):
         yield host
-    finally:
-        over.set()
-        heart.join()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,13 +19,13 @@ from fencer.core.identity import swapped
 from fencer.core.model import GuestRef
 from fencer.hypervisors.virtualbox.parse import LogHead, parse_log_head
 from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
+from tests.e2e.heart import beating
 from tests.e2e.operator import Operator
 from tests.support import wait_until
 from tests.support.guest import Power
 from tests.support.vbox import FakeVBox
 from tests.support.vbox.machines import RealVBox
 
-BEAT_S = 0.1
 _POWERS = {"running": Power(1, 1), "paused": Power(3, 1), "saved": Power(5, 5)}
 _OFF = Power(5, 1)
 
@@ -222,20 +221,9 @@ class VBoxGuestHost:
 @contextmanager
 def running_vbox_guests(vbox: VBox, folder: Path) -> Iterator[VBoxGuestHost]:
     """Run the heart of a lab's guests."""
-    host, over = VBoxGuestHost(vbox, folder), threading.Event()
-
-    def live() -> None:
-        while not over.wait(BEAT_S):
-            for guest in tuple(host.guests.values()):
-                guest.beat()
-
-    heart = threading.Thread(target=live, name="vbox-guests", daemon=True)
-    heart.start()
-    try:
+    host = VBoxGuestHost(vbox, folder)
+    with beating(host.guests):
         yield host
-    finally:
-        over.set()
-        heart.join()
 
 
 SPEED = 2.0

@@ -1,7 +1,7 @@
 """An sshd of the tests' own on loopback, with its own keys; nothing of the machine's ssh is read or written.
 
 Where the tests run as root, who logs in becomes `nobody`, as the guests' libvirtd is: libvirt's helper at the
-other end takes root for the system's daemon. All of it ends with the test process (see ``guests/keeper.py``).
+other end takes root for the system's daemon. All of it ends with the test process (see ``keeper.py``).
 """
 
 import os
@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +20,9 @@ from typing import Self
 
 from tests.support import missing_real_part, wait_until
 from tests.support.guests import GuestError, GuestHost
+from tests.support.kept import Kept
 from tests.support.processes import alive
 
-_KEEPER = Path(__file__).parent / "guests" / "keeper.py"
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 _PROGRAMS = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client"}
 _HELPER = "virt-ssh-helper"  # of libvirt-daemon: what libvirt's client starts at the other end
@@ -74,7 +73,7 @@ class SshServer:
         self.pid = 0
         where = f"{self._user}@127.0.0.1:{self._port}"
         self.uri = f"qemu+ssh://{where}/session?command={self.folder}/ssh"
-        self._keeper: subprocess.Popen[str] | None = None
+        self._daemon: Kept | None = None
 
     def __enter__(self) -> Self:
         as_root = os.geteuid() == 0
@@ -93,15 +92,9 @@ class SshServer:
         command.write_text(_COMMAND.format(folder=folder))
         command.chmod(0o755)
         self.know_host()
-        keeper = [sys.executable, "-I", "-S", str(_KEEPER), str(folder), self._user]
-        self._keeper = subprocess.Popen(
-            [*keeper, str(shutil.which("sshd", path=_PATH)), "-D", "-e", "-f", str(folder / "sshd_config")],
-            env={"PATH": _PATH},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        sshd = str(shutil.which("sshd", path=_PATH))
+        words = (sshd, "-D", "-e", "-f", str(folder / "sshd_config"))
+        self._daemon = Kept(folder, words, {"PATH": _PATH}, self._user)
         self.start()
         return self
 
@@ -111,22 +104,20 @@ class SshServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._keeper is not None:
-            self._keeper.communicate()
-            self._keeper = None
+        if self._daemon is not None:
+            self._daemon.end()
+            self._daemon = None
 
     def start(self) -> None:
         """Start sshd; return when it listens."""
-        if self._keeper is None or self._keeper.stdin is None or self._keeper.stdout is None:
+        if self._daemon is None:
             raise GuestError("the server is over")
-        self._keeper.stdin.write("start\n")
-        self._keeper.stdin.flush()
-        self.pid = int(self._keeper.stdout.readline())
+        self.pid = self._daemon.start()
         wait_until(self._listens, f"sshd on port {self._port}")
 
     def cut(self) -> None:
         """Kill sshd and all its sessions: who is connected reads the end, nobody else gets in."""
-        while self._keeper is not None and (gone := _descendants(self._keeper.pid)):
+        while self._daemon is not None and (gone := _descendants(self._daemon.pid)):
             for pid in gone:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ from fencer.core.identity import Admission, Directory, Rules, bound
 from fencer.core.model import Binding, Fleet, GuestHistory, Intent, NodeView, Observation, PowerState, Reason
 from fencer.core.rung import Objection
 from fencer.errors import GuestNotFound, HypervisorProtocol
-from tests.hypervisors.proxmox.test_danger import final
+from tests.hypervisors.proxmox.finality import final
 from tests.support.pve import Refused
 
 BOOT = "boot-1"

@@ -13,7 +13,7 @@ Ten of them are known to corrupt data; each with the test that guards it:
  7. a broken cluster file system: `test_a_broken_cluster_file_system_looks_like_nothing`
  8. HA's acknowledged fence: `test_a_recovery_without_a_watchdog_proves_nothing`, and in `test_ha_traces.py`
     `test_an_acknowledged_fence_of_an_idle_host_proves_nothing`
- 9. a stop under HA that is only queued: `test_under_ha_an_order_is_queued_and_kept` in `test_servers.py`;
+ 9. a stop under HA that is only queued: `test_under_ha_an_order_is_queued_and_kept` in `test_power.py`;
     success is the state that is read back (`fencer.runtime.execute`)
 10. a process that outlives SIGKILL, and reads stopped: not to be seen in the API. A guest that fencer stopped
     so slowly is held for `killed_hold_s`: `tests/core/test_recover.py`
@@ -33,31 +33,8 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
+from tests.hypervisors.proxmox.finality import final, look, must_not_be_final
 from tests.support.pve import Pmxcfs
-
-OFF = {PowerState.STOPPED, PowerState.ABSENT}
-
-
-def final(evidence, ran="pve1") -> bool:
-    """Whether core may take a reading for the end of a guest that last ran on a host."""
-    in_place = evidence.guest.host == ran or ran in evidence.moved_from
-    return evidence.power_state in OFF and evidence.settled and evidence.conclusive and in_place
-
-
-def look(home, conf):
-    """Read a guest; None where nothing is known."""
-    try:
-        return home.read(conf)
-    except HypervisorUnreachable:
-        return None
-
-
-def must_not_be_final(home, conf, ran="pve1") -> None:
-    """Neither a reading nor a sweep may call it off for good."""
-    evidence = look(home, conf)
-    assert evidence is None or not final(evidence, ran), evidence
-    assert not [it for it in home.hypervisor.sweep() if it.guest.id == str(conf.vmid) and final(it, ran)]
-
 
 # -- memory that comes back -------------------------------------------------------------------------------
 

@@ -66,4 +66,4 @@ def test_addresses_of_every_kind_can_be_settings(six, server):
 )
 def test_an_address_without_brackets_is_refused_with_what_it_should_be_like(six, server):
     with pytest.raises(ConfigError, match=r"is not like https://pve1:8006"):
-        six.settings(servers=(server,))
+        six.agent(servers=(server,))

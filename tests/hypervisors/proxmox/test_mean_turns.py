@@ -9,7 +9,7 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorDenied, HypervisorError, HypervisorUnreachable
 from tests.hypervisors.proxmox.conftest import Home, serve
-from tests.hypervisors.proxmox.test_danger import final
+from tests.hypervisors.proxmox.finality import final
 from tests.hypervisors.proxmox.test_quorum import proven, stopped
 from tests.support.pve import PveCluster
 from tests.support.pve.model import Conf, Daemon

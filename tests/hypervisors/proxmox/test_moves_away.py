@@ -11,7 +11,7 @@ import pytest
 
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound
-from tests.hypervisors.proxmox.test_danger import final, look
+from tests.hypervisors.proxmox.finality import final, look
 from tests.support.pve import PveCluster
 
 HOSTS = ("pve1", "pve2", "pve3")

@@ -22,7 +22,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import Mode, Policy
 from fencer.errors import GuestChanged
-from tests.hypervisors.proxmox.test_danger import final
+from tests.hypervisors.proxmox.finality import final
 from tests.support.pve import Refused
 
 

@@ -11,7 +11,7 @@ from fencer.core.identity import Admission, Directory, Rules
 from fencer.core.model import Binding, Doubt, Doubted, NodeView, PowerState
 from fencer.errors import GuestNotFound, HypervisorProtocol
 from tests.hypervisors.proxmox.conftest import Home
-from tests.hypervisors.proxmox.test_danger import final
+from tests.hypervisors.proxmox.finality import final
 from tests.support.pve import Clock, PveCluster, PveServers
 
 BOOT = "boot-1"

@@ -11,7 +11,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import uuid as uuids
 from collections.abc import Iterable, Iterator
@@ -25,6 +24,7 @@ import pytest
 
 from tests.support import missing_real_part, real_parts_required, wait_until
 from tests.support.guest import Guest, GuestError, Power
+from tests.support.kept import Kept
 from tests.support.processes import alive, freeze, thaw
 
 __all__ = [
@@ -70,7 +70,7 @@ _DOMAIN = """
 class GuestHost:
     """A private libvirtd and its guests. A context manager: leaving it ends the daemon and every QEMU.
 
-    Nothing of it survives the test process, however that ends (see ``guests/keeper.py``).
+    Nothing of it survives the test process, however that ends (see ``keeper.py``).
 
     Args:
         daemon: ``virtqemud`` in libvirtd's place, or libvirtd.
@@ -90,7 +90,7 @@ class GuestHost:
         self.daemon_pid = 0
         self._count = 0
         self._boot_sectors: dict[bool, bytes] = {}
-        self._keeper: subprocess.Popen[str] | None = None
+        self._daemon: Kept | None = None
 
     def __enter__(self) -> Self:
         os.environ["LIBVIRT_AUTOSTART"] = (
@@ -109,15 +109,8 @@ class GuestHost:
             "XDG_CACHE_HOME": f"{self.folder}/h",
             "XDG_DATA_HOME": f"{self.folder}/h",
         }
-        keeper = [sys.executable, "-I", "-S", str(_SOURCES / "keeper.py"), str(self.folder), self._user]
-        self._keeper = subprocess.Popen(
-            [*keeper, _program(self._command[0]), *self._command[1:]],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        command = (_program(self._command[0]), *self._command[1:])
+        self._daemon = Kept(self.folder, command, environment, self._user)
         self.start_libvirtd()
         return self
 
@@ -127,9 +120,9 @@ class GuestHost:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._keeper is not None:
-            self._keeper.communicate()  # closes its input: it ends everything, then itself
-            self._keeper = None
+        if self._daemon is not None:
+            self._daemon.end()
+            self._daemon = None
 
     # -- guests -------------------------------------------------------------------------------------------
 
@@ -198,11 +191,9 @@ class GuestHost:
 
     def start_libvirtd(self) -> None:
         """Start the daemon; return when it answers. Guests that ran on without it are found again."""
-        if self._keeper is None or self._keeper.stdin is None or self._keeper.stdout is None:
+        if self._daemon is None:
             raise GuestError("the host is over")
-        self._keeper.stdin.write("start\n")
-        self._keeper.stdin.flush()
-        self.daemon_pid = int(self._keeper.stdout.readline())
+        self.daemon_pid = self._daemon.start()
         try:
             wait_until(self._answers, "answer of libvirtd")
         except AssertionError as late:

@@ -1,8 +1,8 @@
-"""Keeps a libvirtd and all its QEMUs for the tests, and ends every one of them when the tests are over.
+"""Keeps a daemon and all that it starts for the tests, and ends every one of them when the tests are over.
 
-A program of its own (standard library only), started by `tests.support.guests` as
-``keeper.py FOLDER USER COMMAND…``. Each line on its input starts COMMAND anew as USER and is answered by a
-line with the process id. The end of its input, which also comes when the test process is killed, ends all
+A program of its own (standard library only), started by `tests.support.kept` as
+``keeper.py FOLDER USER COMMAND…``. Each line on its input starts COMMAND as USER and is answered by a line
+with the process id. The end of its input, which also comes when the test process is killed, ends all
 descendants and removes FOLDER.
 
 It is a child subreaper: QEMU daemonises, so its end is only noticed at once where its new parent reaps at
