@@ -100,7 +100,7 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
         StartTurn(tools.world, tools.agent, tools.parts.policy, tools.node(name), timeout_s)
         for name in tools.names
     ]
-    campaign = Campaign(tools.world, turns, len(turns), tools.way.show, ordered=False)
+    campaign = Campaign(tools.world, turns, len(turns), tools.steps.show, ordered=False)
     took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back")
     tell(f"back in {took}: {listing(tools.names)}.")
     for turn in turns:

@@ -21,9 +21,9 @@ from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, Power
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
-from fencer.simulation.world import ALIVE
 
 ON_ITS_WAY_S = 10.0
 """So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""
