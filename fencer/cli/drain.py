@@ -37,7 +37,7 @@ from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
 
 WHY = {
-    Lot.UNMANAGED: "no controller would make it anew; --force evicts it, for good",
+    Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
     Lot.LOCAL_DATA: "it would lose its emptyDir; --delete-emptydir-data evicts it",
 }
 

@@ -47,10 +47,12 @@ dry_run_option: Decorator = click.option(
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,
-    help="Evict pods that no controller makes anew, too: for good. As kubectl's.",
+    help="Also evict pods without a controller; they are not recreated. As kubectl's.",
 )
 emptydir_option: Decorator = click.option(
-    "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
+    "--delete-emptydir-data",
+    is_flag=True,
+    help="Also evict pods that use an emptyDir; its data is lost. As kubectl's.",
 )
 ignore_daemonsets_option: Decorator = click.option(
     "--ignore-daemonsets",

@@ -93,7 +93,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     lambda text: world.reporter.said(text, warning=True),
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
-                log.info("told to stop: stopped after the present pass")
+                log.info("told to stop: stopped after the current pass")
         notify("STOPPING=1")
 
 

@@ -260,7 +260,7 @@ class Connection:
         return Answer(read_object(response.data, where), response.headers.get("Date"), where)
 
     def _renew(self, place: int, refused: Apis, date: str | None) -> str:
-        """Read the credentials anew for the next request: tokens in files and of plugins get old.
+        """Read the credentials again for the next request: tokens in files and of plugins get old.
 
         Args:
             place: Which server refused.

@@ -162,7 +162,7 @@ def _refuse_another(node: OwnNode, boot_id: str) -> None:
 
 
 def _whose(node: OwnNode) -> str:
-    """Say who cordoned last: the note stands on when somebody uncordons, and cordons anew."""
+    """Say who cordoned last: the note stands on when somebody uncordons, and cordons again."""
     return "by fencer" if node.cordoner in (MANAGER, AGENT) else "by somebody else"
 
 

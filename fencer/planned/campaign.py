@@ -16,7 +16,7 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 
 UNREPLACED = frozenset({"Job", "DaemonSet", "Node"})
-"""Kinds whose pods come anew elsewhere perhaps never, or on their own time."""
+"""Kinds whose pods come again elsewhere perhaps never, or on their own time."""
 
 
 class Replacements:

@@ -123,7 +123,7 @@ class Tenant:
         host_paths: Directories of its node that it may write.
         containers: Its containers.
         waiting: Why one of them does not run, like ``CrashLoopBackOff``; empty: none is said to wait.
-        restarts: How often that one was started anew; where none waits, the one that was most often.
+        restarts: How often that one was started again; where none waits, the one that was most often.
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
     """

@@ -44,7 +44,7 @@ class SimulatedSurveyor:
         self.hooks: dict[str, Hook] = {}
         """Workload → the preStop hook of its pods' containers."""
         self.crashing: dict[str, int] = {}
-        """Workload whose pods are in a crash loop → how often their containers were started anew."""
+        """Workload whose pods are in a crash loop → how often their containers were started again."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
         self._api = api

@@ -675,7 +675,7 @@ def test_a_finalizer_that_keeps_a_pods_name_taken_is_named(facts, held):
 
 
 def test_pods_without_a_controller_and_those_of_one_elsewhere_are_told_one_by_one():
-    """However alike they are: neither would be made anew in the other's place."""
+    """However alike they are: neither would be made again in the other's place."""
     bare = [pod(name, controller="") for name in "ab"]
     abroad = pod("web-c")
     abroad = replace(abroad, pod=replace(abroad.pod, namespace="other"))

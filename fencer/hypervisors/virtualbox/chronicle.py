@@ -75,8 +75,8 @@ class _Record:
 class Chronicle:
     """Remembers machines from reading to reading; empty after a restart. Safe from any thread.
 
-    Without memory what has to be seen for some time is seen anew, and a machine that is gone has no record of
-    its end.
+    Without memory, what has to be seen for some time is seen from the beginning, and a machine that is gone
+    has no record of its end.
     """
 
     def __init__(self) -> None:

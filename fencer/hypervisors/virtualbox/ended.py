@@ -3,7 +3,7 @@
 VirtualBox writes state and date down at an *end* that it sees. Of a run that ends with its host, or with a
 VBoxSVC that is killed, it sees none: from then on it tells the end before that run, for good. A second
 VBoxSVC of the same user tells the same of a machine that *runs*: it knows nothing of the first one's. Either
-way the machine's own log, which each run begins anew, is younger than the state. Then only the host can tell:
+way the machine's own log, a new one for each run, is younger than the state. Then only the host can tell:
 whether a process may be that run's, whether the run is older than the host's boot, whether another host may
 have it.
 

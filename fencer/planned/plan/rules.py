@@ -47,7 +47,7 @@ def filtered(case: Case) -> Iterator[Remark]:
     yield from _each(
         What.UNMANAGED,
         held[Lot.UNMANAGED],
-        "no controller makes it anew: a drain would not begin",
+        "no controller recreates it: a drain would not begin",
         "--force: it is gone for good",
     )
     yield from _each(
@@ -56,7 +56,7 @@ def filtered(case: Case) -> Iterator[Remark]:
         "uses an emptyDir: a drain would not begin",
         "--delete-emptydir-data: what is in there is lost",
     )
-    yield from _each(What.UNMANAGED_LOST, lost[What.UNMANAGED_LOST], "no controller makes it anew", "")
+    yield from _each(What.UNMANAGED_LOST, lost[What.UNMANAGED_LOST], "no controller recreates it", "")
     yield from _each(What.EMPTYDIR_LOST, lost[What.EMPTYDIR_LOST], "what is in its emptyDir is lost", "")
 
 
@@ -80,7 +80,7 @@ def replicas(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
 def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Iterator[Remark]:
     about, pods = called(group), names_of(group)
     if group[0].pod.controller.startswith(_JOB):
-        yield Remark(What.JOB_ANEW, about, "its work begins anew elsewhere", "wait until it is done", pods)
+        yield Remark(What.JOB_ANEW, about, "its work begins again elsewhere", "wait until it is done", pods)
         return
     siblings = case.siblings.get(family(group[0].pod), [])
     here = {tenant.pod.uid for tenant in group}

@@ -1,7 +1,7 @@
 """Keeps a libvirtd and all its QEMUs for the tests, and ends every one of them when the tests are over.
 
 A program of its own (standard library only), started by `tests.support.guests` as
-``keeper.py FOLDER USER COMMAND…``. Each line on its input starts COMMAND anew as USER and is answered by a
+``keeper.py FOLDER USER COMMAND…``. Each line on its input starts COMMAND again as USER and is answered by a
 line with the process id. The end of its input, which also comes when the test process is killed, ends all
 descendants and removes FOLDER.
 

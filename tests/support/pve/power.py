@@ -82,7 +82,7 @@ class Power(PowerSteps):
             return self._task(on, "qmreboot", vmid, user, self._reboot(on, vmid, timeout_s))
 
     def reset(self, vmid: int, host: str | None = None, user: str = ROOT) -> Task:
-        """``qm reset``: boot anew in the same process."""
+        """``qm reset``: boot again in the same process."""
         with self._pve.clock.lock:
             on = self._on(vmid, host)
             self._refuse_stopped(on, vmid)

@@ -69,7 +69,7 @@ def main(path, words):
 
 
 def save(path, world):
-    """Write the file anew, in one step: who is killed in the midst leaves the old one."""
+    """Write the file again, in one step: who is killed in the midst leaves the old one."""
     new = f"{path}.new"
     with open(new, "w", encoding="utf-8") as file:
         file.write(json.dumps(world))
