@@ -22,7 +22,7 @@ def config() -> None:
 
 @config.command(
     "check",
-    short_help="Is the file right? Every mistake with its line.",
+    short_help="Check the file; report every error with its line.",
     epilog="\b\nExample:\n  fencer config check -c ./fencer.yaml",
 )
 @config_option

@@ -37,7 +37,7 @@ from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
 
 WHY = {
-    Lot.UNMANAGED: "no controller would make it anew; --force evicts it, for good",
+    Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
     Lot.LOCAL_DATA: "it would lose its emptyDir; --delete-emptydir-data evicts it",
 }
 
@@ -186,13 +186,13 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     turns = [
         DrainTurn(
             node,
-            NodeDrain(tools.world, tools.agent, node.name, options, tools.way.show),
+            NodeDrain(tools.world, tools.agent, node.name, options, tools.steps.show),
             keep_cordon=options.keep_cordon,
         )
         for node in nodes
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
-    campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options, options.timeout_s)
+    campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options, options.timeout_s)
     took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. Back with {clean(way_back(tools, turns))}.")

@@ -13,8 +13,8 @@ from fencer.core.text import listing
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.endless import asleep, endless
-from fencer.planned.plan.words import Finding
-from fencer.ports.inventory import Budget, Inventory, Look, Machine, Tenant
+from fencer.planned.plan.words import Remark
+from fencer.ports.inventory import Budget, Inventory, Listing, Machine, Tenant
 
 GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
 even_if_blocked_option: Decorator = click.option(
@@ -42,8 +42,8 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
         if why:
             way = f"; try: {GRANT}" if budgets.denied else ""
             say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
-    nodes = Look(tuple(map(Machine, tools.scene.nodes.values())))
-    seen = Inventory(nodes, Look(_tenants(tools, budgets)), budgets)
+    nodes = Listing(tuple(map(Machine, tools.scene.nodes.values())))
+    seen = Inventory(nodes, Listing(_tenants(tools, budgets)), budgets)
     off = {
         name: state.value
         for name in tools.names
@@ -58,7 +58,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
         give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
 
 
-def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
+def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:
     """Return the pods of the nodes, and those elsewhere that a budget counts beside one of them."""
     ask, evictor = tools.looker.shared.api, tools.world.evictor
     assert evictor is not None  # noqa: S101 - whoever drains has one
@@ -80,7 +80,7 @@ def _tenants(tools: Tools, budgets: Look[Budget]) -> tuple[Tenant, ...]:
     return tuple({**elsewhere, **here}.values())
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: Remark) -> str:
     pods = f" ({listing(finding.pods)})" if finding.pods and finding.pods != (finding.about,) else ""
     way = f"; try: {finding.way}" if finding.way else ""
     return f"{finding.what}: {finding.about}{pods}: {finding.text}{way}."

@@ -22,8 +22,8 @@ from fencer.wording.reasons import TEXTS
 from fencer.wording.ways_out import ways_out
 
 FENCED_WAY = (
-    "What would change this: the guest to boot anew. An armed `fencer watch` then lifts the fence by itself, "
-    "once its kubelet is heard and nothing from before the fence is left."
+    "What would change this: the guest to boot again. An armed `fencer watch` then lifts the fence by "
+    "itself, once its kubelet is heard and nothing from before the fence is left."
 )
 
 COUNTED_WAY = (

@@ -30,7 +30,7 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
     short_help="Fence a node by hand.",
     epilog="\b\nExamples:\n  fencer fence k8s-2 --dry-run\n  fencer fence k8s-2\n  fencer fence --guest 102\n"
     "  fencer fence k8s-2 --guest home/102\n"
-    "  fencer fence k8s-2 --confirm-guest-off 'pve2 has no power, I stand before it'",
+    "  fencer fence k8s-2 --confirm-guest-off 'pve2 has no power, I am standing at it'",
 )
 @click.argument("node", required=False)
 @click.option(
@@ -196,7 +196,7 @@ def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
     if decision.reason is Reason.PODS_CLEARED:
         tell(
             f"fenced in {age(round(took_s))}. It comes off by itself, under an armed `fencer watch`, when "
-            f"the guest has booted anew; `fencer explain {node}` shows what it waits for."
+            f"the guest has booted again; `fencer explain {node}` shows what it waits for."
         )
     elif decision.verdict is Verdict.FENCED:
         task.refuse(judged, f"fenced, but not finished within {age(round(took_s))}")

@@ -31,7 +31,7 @@ config_option: Decorator = click.option(
 )
 
 dry_run_option: Decorator = click.option(
-    "--dry-run", is_flag=True, help="Take the proof, say what would be done, and do nothing."
+    "--dry-run", is_flag=True, help="Gather the proof, say what would be done, and do nothing."
 )
 
 yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -81,7 +81,13 @@ def timeout_option(default_s: int) -> Decorator:
 def output_option(*forms: str) -> Decorator:
     """Return the option for the form of the answer; the first form is the default."""
     return click.option(
-        "-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True, help="Form."
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help="Output format.",
     )
 
 

@@ -19,7 +19,7 @@ from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.duration import RESTS_ON
 from fencer.planned.plan.judge import plan as make_plan
-from fencer.planned.plan.words import Finding, NodePlan, Plan, Room, Severity, Span, Verdict
+from fencer.planned.plan.words import NodePlan, Outlook, Plan, Remark, Room, Severity, Span
 from fencer.ports.inventory import Inventory
 from fencer.runtime.world import API
 
@@ -34,16 +34,16 @@ COLOURS = {
     Severity.NOTE: FAINT,
 }
 VERDICT_COLOURS = {
-    Verdict.CLEAR: GOOD,
-    Verdict.DISRUPTIVE: DOUBTFUL,
-    Verdict.UNKNOWN: BAD,
-    Verdict.BLOCKED: BAD,
+    Outlook.CLEAR: GOOD,
+    Outlook.DISRUPTIVE: DOUBTFUL,
+    Outlook.UNKNOWN: BAD,
+    Outlook.BLOCKED: BAD,
 }
 SAYS = {
-    Verdict.CLEAR: "nothing stands in the way of the drain, and nothing is interrupted by it",
-    Verdict.DISRUPTIVE: "nothing stands in the way of the drain, but something is interrupted, lost or waits",
-    Verdict.UNKNOWN: "what was not looked at could block the drain",
-    Verdict.BLOCKED: "as things are, the drain would not come to its end",
+    Outlook.CLEAR: "nothing stands in the way of the drain, and nothing is interrupted by it",
+    Outlook.DISRUPTIVE: "nothing stands in the way of the drain, but something is interrupted, lost or waits",
+    Outlook.UNKNOWN: "what was not looked at could block the drain",
+    Outlook.BLOCKED: "as things are, the drain would not come to its end",
 }
 UNITS = {"cpu": "cpu_m", "memory": "memory_b", "pods": "pods"}
 """Resources, with the unit of their numbers."""
@@ -136,7 +136,7 @@ def _node_line(node: NodePlan) -> str:
     return f"{clean(node.name)}: {', '.join(words)}"
 
 
-def _rows(findings: Sequence[Finding]) -> Iterator[list[Cell | str]]:
+def _rows(findings: Sequence[Remark]) -> Iterator[list[Cell | str]]:
     for one in findings:
         level = Cell(one.severity.value, COLOURS[one.severity])
         yield [level, one.what.value, clean(one.about), clean(one.text)]

@@ -1,4 +1,4 @@
-"""What `drain`, `shutdown` and `start` share: which nodes, the parts, the way as it is shown, and the end."""
+"""What `drain`, `shutdown` and `start` share: which nodes, the parts, the steps as shown, and the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fencer.errors import ClusterError, ConfigError
 from fencer.planned.campaign import Campaign
 from fencer.planned.ordering import elsewhere
 from fencer.ports import Reporter
-from fencer.ports.inventory import Budget, Look
+from fencer.ports.inventory import Budget, Listing
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
@@ -47,10 +47,12 @@ dry_run_option: Decorator = click.option(
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,
-    help="Evict pods that no controller makes anew, too: for good. As kubectl's.",
+    help="Also evict pods without a controller; they are not recreated. As kubectl's.",
 )
 emptydir_option: Decorator = click.option(
-    "--delete-emptydir-data", is_flag=True, help="Evict pods that use an emptyDir, too. As kubectl's."
+    "--delete-emptydir-data",
+    is_flag=True,
+    help="Also evict pods that use an emptyDir; its data is lost. As kubectl's.",
 )
 ignore_daemonsets_option: Decorator = click.option(
     "--ignore-daemonsets",
@@ -92,8 +94,8 @@ host_option: Decorator = click.option(
 )
 
 
-class Way:
-    """Shows the way of several nodes, a line a step, and takes in what is reported on it.
+class Steps:
+    """Shows the steps of several nodes, a line each, and takes in what is reported on it.
 
     Args:
         wiring: Tells the time of day.
@@ -149,7 +151,7 @@ class Tools:
         looker: Judges without acting, and tells nobody.
         world: The ports, with the evictor, telling everybody.
         agent: Acts.
-        way: Shows.
+        steps: Shows them.
         budgets: Lists the budgets of the cluster.
     """
 
@@ -159,8 +161,8 @@ class Tools:
     looker: Agent
     world: World
     agent: Agent
-    way: Way
-    budgets: Callable[[], Look[Budget]]
+    steps: Steps
+    budgets: Callable[[], Listing[Budget]]
 
     def node(self, name: str) -> NodeView:
         """Return a node as first seen."""
@@ -227,15 +229,15 @@ def planned(
         with no_such_node():
             for name in names:
                 looker.named(scene, name)
-        way = Way(wiring, several=len(names) > 1)
-        reporter = SeveralReporters(*_reporters(parts, way, act=act))
+        steps = Steps(wiring, several=len(names) > 1)
+        reporter = SeveralReporters(*_reporters(parts, steps, act=act))
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
         agent = _agent(parts, wiring, world)
 
-        def budgets() -> Look[Budget]:
+        def budgets() -> Listing[Budget]:
             return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
 
-        yield Tools(parts, names, scene, looker, world, agent, way, budgets)
+        yield Tools(parts, names, scene, looker, world, agent, steps, budgets)
 
 
 def introduce(tools: Tools) -> None:
@@ -311,8 +313,8 @@ def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
     return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
-def _reporters(parts: Parts, way: Way, *, act: bool) -> Iterator[Reporter]:
-    yield way
+def _reporters(parts: Parts, steps: Steps, *, act: bool) -> Iterator[Reporter]:
+    yield steps
     if act and parts.config.journal is not None:
         yield JournalReporter(parts.config.journal)
     if act:

@@ -25,8 +25,8 @@ from fencer.runtime.world import API
 
 nothing_stands_option = why_option(
     "--nothing-stands",
-    "With --remove: your word that no fence or cordon of fencer's stands in the cluster, where it cannot be "
-    "asked, because it is gone perhaps. Not taken where one is seen.",
+    "With --remove: your word that none of fencer's fences or cordons stands in the cluster, where it cannot "
+    "be asked, because it is gone perhaps. Not taken where one is seen.",
 )
 
 
@@ -36,7 +36,7 @@ def refuse_what_stands(
     word: str | None,
     which: Callable[[Iterable[NodeView], str], Sequence[Standing]] = standing,
 ) -> str:
-    """Look at the cluster, and go no further where something of fencer's stands there.
+    """Look at the cluster, and go no further where something that fencer set stands there.
 
     Args:
         wiring: Builds the way there.
@@ -55,8 +55,8 @@ def refuse_what_stands(
     except FencerError as error:
         if word is None:
             complain(
-                f"{error}\nwhether a fence or cordon of fencer's stands there is not known, so nothing was "
-                "done. Where the cluster is gone: --nothing-stands WHY"
+                f"{error}\nwhether one of fencer's fences or cordons stands there is not known, so nothing "
+                "was done. Where the cluster is gone: --nothing-stands WHY"
             )
             raise click.exceptions.Exit(error.exit_code) from error
         return f"the cluster could not be asked; your word that nothing stands: {clean(word)}"
@@ -66,7 +66,7 @@ def refuse_what_stands(
     if found:
         _name(where, found)
         raise click.exceptions.Exit(1)
-    return f"{where}: {count(len(nodes), 'node')}, and nothing of fencer's stands there"
+    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set stands there"
 
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
@@ -93,7 +93,7 @@ def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
 
 
 def _name(where: str, found: Sequence[Standing]) -> None:
-    complain(f"{where}: something of fencer's still stands there, so nothing was done")
+    complain(f"{where}: something that fencer set still stands there, so nothing was done")
     width = max(len(one.node) for one in found)
     for one in found:
         say(f"  {clean(one.node):{width}}  {clean(one.text)}", err=True)

@@ -125,7 +125,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     and `watch` tell two weeks before; then run this again with --replace. Each token is bound to a Secret of
     its own: deleting that ends it at once.
 
-    With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster: that of
+    With --remove nothing is printed while one of fencer's fences or cordons stands in the cluster: that of
     --kubeconfig, or else that of the configuration.
     """
     from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are

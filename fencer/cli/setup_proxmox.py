@@ -21,13 +21,17 @@ from fencer.errors import ConfigError
 )
 @click.option("--power", is_flag=True, help="It may stop and start guests, too.")
 @click.option(
-    "--pool", metavar="NAME", help="With --power: only guests of this pool. It sees all others still."
+    "--pool", metavar="NAME", help="With --power: only guests of this pool. It can still see all others."
 )
 @click.option(
     "--pve", type=click.Choice(["8", "9"]), default="9", show_default=True, help="Major version there."
 )
 @click.option(
-    "--token-id", default="fencer@pve!agent", show_default=True, metavar="USER@REALM!ID", help="Whom."
+    "--token-id",
+    default="fencer@pve!agent",
+    show_default=True,
+    metavar="USER@REALM!ID",
+    help="Token to create.",
 )
 @click.option(
     "--token-file",
@@ -58,7 +62,7 @@ def proxmox(  # noqa: PLR0913 - one for each option
     Without --power it can only look. It must see every guest: one that it may not see looks like one that
     was deleted. `fencer check` reads the rights back, and names what is missing or too much.
 
-    With --remove nothing is printed while a fence or cordon of fencer's stands in the cluster that the
+    With --remove nothing is printed while one of fencer's fences or cordons stands in the cluster that the
     configuration names, because without the token nobody lifts it. Power is taken back as well, whatever was
     given.
     """

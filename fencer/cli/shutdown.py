@@ -168,12 +168,12 @@ def _plan(tools: Tools, options: ShutdownOptions, who: str) -> Iterator[str]:
 def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     nodes = in_order(tools.node(name) for name in tools.names)
     turns = [
-        ShutdownTurn(tools.world, tools.agent, tools.parts.policy, node, options, tools.way.show)
+        ShutdownTurn(tools.world, tools.agent, tools.parts.policy, node, options, tools.steps.show)
         for node in nodes
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 and options.drain else None
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
-    campaign = Campaign(tools.world, turns, parallel, tools.way.show, several, options.drain, patience_s)
+    campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options.drain, patience_s)
     took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
     back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))

@@ -50,7 +50,7 @@ def start(
     yes: bool,
     timeout_s: float,
 ) -> None:
-    """Bring nodes back: power their guests on, wait until they are Ready, lift fence and cordon of fencer's.
+    """Bring nodes back: power their guests on, wait until they are Ready, lift fencer's fence and cordon.
 
     A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
     --timeout 0 waits for ever.
@@ -86,7 +86,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
     if evidence is not None and evidence.power_state is PowerState.STOPPED:
         steps.append("powered on")
     if isinstance(node.mark, FenceMark) and node.fenced:
-        steps.append("unfenced when it has booted anew")
+        steps.append("unfenced when it has booted again")
     if cordoned_by_drain(node):
         steps.append("uncordoned when it is Ready")
     elif node.unschedulable:
@@ -100,7 +100,7 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
         StartTurn(tools.world, tools.agent, tools.parts.policy, tools.node(name), timeout_s)
         for name in tools.names
     ]
-    campaign = Campaign(tools.world, turns, len(turns), tools.way.show, ordered=False)
+    campaign = Campaign(tools.world, turns, len(turns), tools.steps.show, ordered=False)
     took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back")
     tell(f"back in {took}: {listing(tools.names)}.")
     for turn in turns:

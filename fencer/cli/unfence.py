@@ -62,7 +62,7 @@ def unfence(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Lift the fence of a node by hand. `fencer watch`, armed, does so by itself.
 
-    The rule is the same: the guest booted anew, its kubelet is heard, and no pod or volume from before the
+    The rule is the same: the guest booted again, its kubelet is heard, and no pod or volume from before the
     fence is left.
     """
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
@@ -73,7 +73,7 @@ def unfence(  # noqa: PLR0913 - one for each option
         if _is_done(task, before):
             return
         if not dry_run:
-            first = "its guest has booted anew" if same_boot is None else "its old memory is heard"
+            first = "its guest has booted again" if same_boot is None else "its old memory is heard"
             plan = [*paragraph(PLAN.format(first=first), indent=2), *_beside_word(before)]
             consent(plan, f"Unfence {clean(node)}?", yes=yes)
         after, took_s = task.pursue(timeout_s, act=not dry_run)

@@ -31,7 +31,7 @@ from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import LogReporter, set_up
 from fencer.reporting.several import SeveralReporters
-from fencer.runtime.footprint import settle
+from fencer.runtime.footprint import trim
 from fencer.runtime.hookserver import HookServer
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.reminder import CredentialReminder
@@ -80,7 +80,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
             notify("READY=1")
             if not _ready(parts, agent, policy.mode, stop, once=once):
                 raise click.exceptions.Exit(1)
-            settle()
+            trim()
             if once:
                 judged = agent.tick().judged.values()
                 well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
@@ -93,7 +93,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     lambda text: world.reporter.said(text, warning=True),
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
-                log.info("told to stop: stopped after the present pass")
+                log.info("told to stop: stopped after the current pass")
         notify("STOPPING=1")
 
 

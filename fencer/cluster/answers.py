@@ -68,7 +68,7 @@ class Late(Unanswered):
 
 
 class Expired(ClusterUnreachable):
-    """A list took so long that its next page cannot be had any more (410): begin anew."""
+    """A list took so long that its next page cannot be had any more (410): begin again."""
 
 
 class Garbled(ClusterProtocol):

@@ -37,9 +37,8 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tls import believe_own_ca, plainly, warn_no_more_of
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 
-READ_TRIES = 3
+READ_TRIES, FIRST_PAUSE_S = 3, 0.1
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
-FIRST_PAUSE_S = 0.1
 # What urllib3 puts before its words: the server, which we have named already.
 _WRAPPING = re.compile(r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): ")
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
@@ -261,7 +260,7 @@ class Connection:
         return Answer(read_object(response.data, where), response.headers.get("Date"), where)
 
     def _renew(self, place: int, refused: Apis, date: str | None) -> str:
-        """Read the credentials anew for the next request: tokens in files and of plugins get old.
+        """Read the credentials again for the next request: tokens in files and of plugins get old.
 
         Args:
             place: Which server refused.

@@ -15,6 +15,7 @@ from fencer.cluster.fields import expect, mapping, number, sequence, shown, text
 from fencer.ports.inventory import Hook
 
 LONGEST_S = 10**9
+"""A sleep without an end, in a number that can be added to."""
 _LONGEST_SCRIPT = 4096
 _SHELLS = frozenset({"sh", "ash", "dash", "bash"})
 _HARMLESS = frozenset({":", "true", "date", "echo", "printf", "rm", "set", "touch"})

@@ -38,7 +38,7 @@ class Lists:
     def read(
         self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], **arguments: Any
     ) -> list[T]:
-        """Read all pages of a list; begin anew once if the next page has expired meanwhile.
+        """Read all pages of a list; begin again once if the next page has expired meanwhile.
 
         Args:
             what: The request in words, for errors.

@@ -55,7 +55,7 @@ class KubernetesAccount:
         return False
 
     def credentials(self) -> Sequence[Credential]:
-        """See `Account.credentials`. The kubeconfig is read anew: what is in it may have been replaced."""
+        """See `Account.credentials`. The kubeconfig is read again: what is in it may have been replaced."""
         return credentials(self._settings, _configuration(self._settings))
 
 

@@ -1,4 +1,4 @@
-"""What a Pod says to a drain: who makes it anew, what it loses, how it ends, what it needs elsewhere."""
+"""What a Pod says to a drain: who recreates it, what it loses, how it ends, what it needs elsewhere."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def containers(data: Any) -> tuple[Container, ...]:
 
 
 def waiting(data: Any) -> tuple[str, int]:
-    """Return why a container waits, and how often it was started anew.
+    """Return why a container waits, and how often it was started again.
 
-    Where none waits that is no reason, and the restarts of the one that was started anew most often.
+    Where none waits that is no reason, and the restarts of the one that was started again most often.
 
     Source: k8s.io/api core/v1, ContainerStateWaiting; sidecars are among the init containers' statuses.
     """

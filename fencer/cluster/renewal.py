@@ -50,7 +50,7 @@ def _held(settings: ClusterSettings, configuration: Any) -> Iterator[Credential]
 
 def sent_claims(configuration: Any) -> Claims | None:
     """Return what the token that a client sends says of itself; None: it sends none that does."""
-    # Under which name it is kept depends on the client's version. Its own reader would fetch it anew.
+    # Under which name it is kept depends on the client's version. Its own reader would fetch it again.
     kept = configuration.api_key
     header = kept.get("BearerToken") or kept.get("authorization") or ""
     return claims_of(header.removeprefix(_BEARER))

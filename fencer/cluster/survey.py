@@ -12,7 +12,7 @@ from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.rights import BUDGETS, PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterDenied, ClusterProtocol
-from fencer.ports.inventory import Budget, Inventory, Look
+from fencer.ports.inventory import Budget, Inventory, Listing
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class KubernetesSurveyor:
             ),
         )
 
-    def budgets(self) -> Look[Budget]:
+    def budgets(self) -> Listing[Budget]:
         """See `Surveyor.budgets`."""
         return self._look(
             BUDGETS,
@@ -72,16 +72,16 @@ class KubernetesSurveyor:
             survey_parse.budget,
         )
 
-    def _look(self, right: Right, kind: str, pick: Pick, read: Callable[[Any], T]) -> Look[T]:
+    def _look(self, right: Right, kind: str, pick: Pick, read: Callable[[Any], T]) -> Listing[T]:
         """List objects that a plan can do without: if they cannot be had, it says so."""
         try:
             return self._list(kind, pick, read)
         except ClusterDenied:
-            return Look(why_not=f"forbidden: {right}", denied=True)
+            return Listing(why_not=f"forbidden: {right}", denied=True)
         except ClusterProtocol as error:
-            return Look(why_not=str(error))
+            return Listing(why_not=str(error))
 
-    def _list(self, kind: str, pick: Pick, read: Callable[[Any], T]) -> Look[T]:
+    def _list(self, kind: str, pick: Pick, read: Callable[[Any], T]) -> Listing[T]:
         """List objects; one that cannot be read is set aside and named, and hides no other."""
         found = self._lists.read(
             f"list {kind.removesuffix('List').lower()}s",
@@ -89,14 +89,14 @@ class KubernetesSurveyor:
             pick,
             lambda item, _utc: parse.set_aside(read, item),
         )
-        return Look(
+        return Listing(
             tuple(item for item in found if not isinstance(item, str)),
             tuple(item for item in found if isinstance(item, str)),
         )
 
 
-def _selecting(look: Look[T | None]) -> Look[T]:
+def _selecting(look: Listing[T | None]) -> Listing[T]:
     """Leave out the services that select nothing."""
-    return Look(
+    return Listing(
         tuple(item for item in look.items if item is not None), look.unread, look.why_not, look.denied
     )

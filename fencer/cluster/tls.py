@@ -22,7 +22,7 @@ _REFUSED = re.compile(r"certificate verify failed: (?P<why>.*?)\.?( \(_ssl\.c:\d
 
 
 class _Connection(HTTPSConnection):
-    """Verifies without the formalities. Its CA is read anew each time: the file may have been replaced."""
+    """Verifies without the formalities. Its CA is read again each time: the file may have been replaced."""
 
     def connect(self) -> None:
         """Connect with a context of its own, into which urllib3 loads CA and client certificate."""

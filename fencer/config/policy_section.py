@@ -73,7 +73,7 @@ KEYS: Mapping[str, Any] = {
         "How many pods are cleared between two live readings of the guest.", example=16, unit="pods"
     ),
     "unfence_renewals": key(
-        "How often a node that booted anew must renew its lease before its fence is lifted.",
+        "How often a node that booted again must renew its lease before its fence is lifted.",
         example=3,
         unit="renewals",
     ),

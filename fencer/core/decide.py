@@ -43,7 +43,7 @@ def decide(observation: Observation, policy: Policy) -> Decision:
 
     Returns:
         What it is, why, the whole ladder, and what to do next. After each action everything is to be
-        observed and decided anew; a decision is never carried over.
+        observed and decided again; a decision is never carried over.
     """
     observation = spoken_for(observation, policy)
     if observation.intent is Intent.UNFENCE and not observation.node.fenced:
@@ -63,9 +63,9 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
     """Judge a node that nobody can tell the guest of: a fence, and what it left, comes off all the same."""
     node, subject = observation.node, untold(observation)
     if node.fenced:
-        anew = bool(node.boot_id) and node.boot_id not in known_boot_ids(node)
+        rebooted = bool(node.boot_id) and node.boot_id not in known_boot_ids(node)
         asked = observation.intent in {Intent.WATCH, Intent.UNFENCE}
-        if refused.reason is not Reason.NO_GUEST or not (anew and asked):
+        if refused.reason is not Reason.NO_GUEST or not (rebooted and asked):
             return refused
         passed = tuple(check for check in refused.checks if check.outcome is Outcome.PASSED)
         return climb(RETURN_UNTOLD, subject, passed, policy)

@@ -124,7 +124,7 @@ def unmarked(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.TAINT_TAKEN_OFF,
             f"somebody took the taint off that {node.mark.by} set at {node.mark.fenced_at_utc}",
-            "the node to boot anew, or `fencer fence` by hand: an operator's word is not undone",
+            "the node to boot again, or `fencer fence` by hand: an operator's word is not undone",
         )
     return Passed("no taint and no mark")
 

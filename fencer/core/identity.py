@@ -318,7 +318,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
 
 
 def told_apart(guests: Sequence[GuestRef]) -> list[str]:
-    """Name guests for people, with the UUIDs of those that are called alike: made anew under an old name."""
+    """Name guests for people, with the UUIDs of those that are called alike: made again under an old name."""
     called = Counter(map(str, guests))
     return [str(guest) if called[str(guest)] == 1 else f"{guest} (UUID {guest.uuid})" for guest in guests]
 
@@ -434,7 +434,7 @@ def moved_binding(observation: Observation) -> Binding | None:
 def still_bound(observation: Observation) -> GuestRef | None:
     """Return the guest that a mapped node is bound to, where the map means another one by now; None: none.
 
-    A machine that was made anew under its old name has another UUID, and the node's own word is not taken for
+    A machine that was made again under its old name has another UUID. The node's own word is not taken for
     what became of the first: where that one runs on, it is the node.
     """
     binding, candidates = observation.node.binding, observation.candidates

@@ -107,7 +107,7 @@ RETURN = acting(
     (
         ("same guest", recover.same_guest),
         ("running", recover.running),
-        ("booted anew", recover.booted_anew),
+        ("booted again", recover.booted_anew),
         ("renewed", recover.renewed),
         ("looked closely", recover.looked_closely),
         ("pods gone", recover.pods_gone),
@@ -119,13 +119,13 @@ RETURN = acting(
 RETURN_UNTOLD = Ladder(
     (
         ("fenced guest off", recover.fenced_guest_off),
-        ("booted anew", recover.booted_anew),
+        ("booted again", recover.booted_anew),
         ("heard for long", recover.heard_for_long),
         *RETURN.rungs[4:],
     ),
     recover.unfence,
 )
-"""The same, of a node that was fenced and that no guest is any more: deleted, or built anew elsewhere."""
+"""The same, of a node that was fenced and that no guest is any more: deleted, or built again elsewhere."""
 TAKE_BACK = acting(
     (
         ("looked closely", recover.looked_closely),

@@ -575,7 +575,7 @@ class PodView:
     """A pod on a node: what decides whether a fence clears it or a drain evicts it, and what still holds it.
 
     Attributes:
-        controller: Kind and name of the owner that makes it anew, like ``ReplicaSet/web-6f``; empty: none.
+        controller: Kind and name of the owner that recreates it, like ``ReplicaSet/web-6f``; empty: none.
         local_data: It uses an emptyDir, which is lost with the pod.
         claims: Names of its PersistentVolumeClaims.
         grace_s: How long it may take to end.
@@ -666,7 +666,7 @@ class GuestHistory:
         boot_id: The node's boot id, as last seen.
         boot_seen_s: When this agent first saw that boot id.
         renewals_at_boot: The node's `NodeView.lease_renewals` then.
-        guest: Key of the guest that all of it is about; another one begins anew.
+        guest: Key of the guest that all of it is about; another one begins again.
         proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
         ran_as: The guest as this agent last read it RUNNING, with the host where that was.
         heard: What live reads heard of the node after live readings that called the guest off.
@@ -931,7 +931,7 @@ class UntaintNode:
 
 @dataclass(frozen=True, slots=True)
 class ForgetMark:
-    """Take off a mark whose taint an operator took off, once the node has booted anew."""
+    """Take off a mark whose taint an operator took off, once the node has booted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -992,7 +992,7 @@ class Decision:
         verdict: The outcome.
         reason: Why, from the closed list: the first objection, or what the outcome rests on.
         checks: The whole ladder, in order.
-        actions: What to do now, in order. After each one everything is observed anew.
+        actions: What to do now, in order. After each one everything is observed again.
         recheck_s: When to look again at the latest; None: at the ordinary poll.
         look: What was seen from afar has to be looked at closely, before anything is concluded from it.
         guest: The guest it is about, where that is known.

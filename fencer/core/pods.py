@@ -45,7 +45,7 @@ def _rests(pod: PodView) -> bool:
 
 
 def bound_to_node(pod: PodView) -> bool:
-    """Whether a pod's controller would make it anew on this very node and nowhere else."""
+    """Whether a pod's controller would recreate it on this very node and nowhere else."""
     return pod.controller.startswith("DaemonSet/")
 
 

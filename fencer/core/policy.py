@@ -1,4 +1,6 @@
-"""Every threshold and switch, with its derivation: the one source of defaults.
+"""Every threshold and switch that an operator may set, with its derivation: the one source of defaults.
+
+Facts of other systems, and what only fencer's own parts have to agree upon, stand where they are used.
 
 Names ending in ``_s`` are seconds. `violations` names every inequality that a set of values breaks; the
 configuration refuses such a set.

@@ -73,7 +73,7 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
 
 
 def fresh(subject: Subject, policy: Policy) -> Answer:
-    """There is a reading of the guest, and it is not old; from afar it may be, and then is taken anew."""
+    """There is a reading of the guest, and it is not old; from afar it may be, and then is taken again."""
     evidence = subject.evidence
     if not evidence.read:
         last = subject.seen.last_state

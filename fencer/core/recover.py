@@ -244,7 +244,7 @@ def left(subject: Subject, policy: Policy) -> Answer:
     if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
         return Passed("to be looked at" if seen.pods is None else "its pods and volumes are looked after")
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
-    needs = "its guest to boot anew"
+    needs = "its guest to boot again"
     if policy.after_stop is AfterStop.START:
         needs = f"{needs}: `fencer start {subject.node.name}`; fencer starts only what its own stop left off"
     return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, needs)

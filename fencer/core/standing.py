@@ -66,7 +66,7 @@ def _fence(node: NodeView, utc: str) -> Standing | None:
         return Standing(node.name, text, (f"fencer unfence {node.name}{word}", gone))
     if isinstance(mark, Unreadable) and node.out_of_service is not None:
         by_hand = (
-            f"kubectl taint nodes {node.name} {OUT_OF_SERVICE}-   (once its guest has booted anew)",
+            f"kubectl taint nodes {node.name} {OUT_OF_SERVICE}-   (once its guest has booted again)",
             f"kubectl annotate nodes {node.name} fencer.dev/mark-",
         )
         return Standing(node.name, f"fenced, by a mark that cannot be read ({mark.text})", by_hand)

@@ -105,7 +105,9 @@ def _add_drain(commands: _Commands) -> None:
     command.add_argument("--now", action="store_true", help="drain although the machine is not going down")
     _add_seconds(command, "--timeout", drain.TIMEOUT_S, "for all of it")
     _add_seconds(command, "--probe", drain.PROBE_S, "how long to wait for the API server to answer at all")
-    command.add_argument("--force", action="store_true", help="evict pods that no controller makes anew")
+    command.add_argument(
+        "--force", action="store_true", help="also evict pods without a controller; they are not recreated"
+    )
     command.add_argument("--ignore-daemonsets", action="store_true", help="as kubectl's; they always stay")
     command.add_argument(
         "--delete-emptydir-data", action="store_true", help="evict pods that use an emptyDir"

@@ -32,6 +32,7 @@ VOLUMES_WITHIN_S = 30.0
 """The kubelet reports every 10 s what it has unmounted; a volume that it never reported so is held back from
 other nodes for six minutes. Source: attach/detach controller, maxWaitForUnmount."""
 _AGAIN_S = 1.0
+"""Between two tries to reach the API server."""
 _STAYING_NAMES = {
     Lot.MIRROR: "static",
     Lot.DAEMON: "of DaemonSets",
@@ -162,7 +163,7 @@ def _refuse_another(node: OwnNode, boot_id: str) -> None:
 
 
 def _whose(node: OwnNode) -> str:
-    """Say who cordoned last: the note stands on when somebody uncordons, and cordons anew."""
+    """Say who cordoned last: the note stands on when somebody uncordons, and cordons again."""
     return "by fencer" if node.cordoner in (MANAGER, AGENT) else "by somebody else"
 
 

@@ -71,7 +71,7 @@ def _over(cordon: Cordon, boot_id: str, start: str) -> tuple[Step, str]:
     if cordon.boot_id != boot_id:
         return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
     if cordon.start and start and cordon.start != start:
-        return Step.UNCORDON, "it was cordoned by a drain, and the system was started anew since"
+        return Step.UNCORDON, "it was cordoned by a drain, and the system was started again since"
     if cordon.shutdown:
         return Step.UNLESS_DOWN, "the shutdown was called off"
     return Step.LEAVE, "cordoned by a drain in this very boot"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 COMMAND_WITHIN_S = 10.0
+"""A tool that hangs delays a shutdown by so much and no more."""
 LARGEST = 1 << 20
 """Bytes of a file, or of what a command says: parts of it any user of the machine may choose."""
 _PIECE = 1 << 16

@@ -25,6 +25,7 @@ _OFF, _ON = ("OFF", 2), ("ON", 0)
 """The word, and the exit code that has to go with it."""
 
 _REAP_S = 1.0
+"""A process that was killed is waited for so long, and left to itself then."""
 
 
 def reading(said: str, code: int) -> bool | None:

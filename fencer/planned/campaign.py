@@ -17,7 +17,7 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 
 UNREPLACED = frozenset({"Job", "DaemonSet", "Node"})
-"""Kinds whose pods come anew elsewhere perhaps never, or on their own time."""
+"""Kinds whose pods come again elsewhere perhaps never, or on their own time."""
 
 
 class Replacements:
@@ -170,11 +170,11 @@ class Campaign:
             under_way = [other.node for other in self.under_way]
             if self._ordered and not may_begin(turn.node, under_way, self._parallel):
                 return
-            if not self._settled(turn):
+            if not self._next_may_begin(turn):
                 return
             self.under_way.append(self.waiting.pop(0))
 
-    def _settled(self, turn: Turn) -> bool:
+    def _next_may_begin(self, turn: Turn) -> bool:
         """Whether the next turn may begin: who had to be back is, and who has to be back after it is known.
 
         An API that was lost with the node before comes back, and is waited for as pods are.

@@ -233,7 +233,7 @@ class NodeDrain:
 
     def _refuse(self, barred: Sequence[PodView]) -> None:
         ways = {
-            Lot.UNMANAGED: "no controller would make it anew (--force evicts it, for good)",
+            Lot.UNMANAGED: "no controller would recreate it (--force evicts it, for good)",
             Lot.LOCAL_DATA: "its emptyDir would be lost (--delete-emptydir-data evicts it)",
         }
         for pod in barred:

@@ -27,13 +27,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look(Generic[T_co]):
-    """One kind of object, as far as it could be looked at.
+class Listing(Generic[T_co]):
+    """One kind of object, as far as it could be listed.
 
     Attributes:
         items: What was read.
         unread: Objects that are there and could not be read, each with why.
-        why_not: Why none could be looked at at all; empty: they could.
+        why_not: Why none could be listed at all; empty: they could.
         denied: It was a missing right.
     """
 
@@ -123,7 +123,7 @@ class Tenant:
         host_paths: Directories of its node that it may write.
         containers: Its containers.
         waiting: Why one of them does not run, like ``CrashLoopBackOff``; empty: none is said to wait.
-        restarts: How often that one was started anew; where none waits, the one that was most often.
+        restarts: How often that one was started again; where none waits, the one that was most often.
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
     """
@@ -231,14 +231,14 @@ class Volume:
 class Inventory:
     """All that a plan knows."""
 
-    nodes: Look[Machine] = field(default_factory=Look)
-    pods: Look[Tenant] = field(default_factory=Look)
-    budgets: Look[Budget] = field(default_factory=Look)
-    services: Look[Service] = field(default_factory=Look)
-    claims: Look[Claim] = field(default_factory=Look)
-    volumes: Look[Volume] = field(default_factory=Look)
+    nodes: Listing[Machine] = field(default_factory=Listing)
+    pods: Listing[Tenant] = field(default_factory=Listing)
+    budgets: Listing[Budget] = field(default_factory=Listing)
+    services: Listing[Service] = field(default_factory=Listing)
+    claims: Listing[Claim] = field(default_factory=Listing)
+    volumes: Listing[Volume] = field(default_factory=Listing)
 
-    def looks(self) -> tuple[tuple[Kind, Look[object]], ...]:
+    def looks(self) -> tuple[tuple[Kind, Listing[object]], ...]:
         """Return every kind with what could be seen of it."""
         return (
             (Kind.NODES, self.nodes),

@@ -9,7 +9,7 @@ from fencer.core.model import (
     PodView,
 )
 from fencer.evicting.answers import Answer
-from fencer.ports.inventory import Budget, Inventory, Look
+from fencer.ports.inventory import Budget, Inventory, Listing
 
 
 class Evictor(Protocol):
@@ -62,7 +62,7 @@ class Surveyor(Protocol):
         """
         ...
 
-    def budgets(self) -> Look[Budget]:
+    def budgets(self) -> Listing[Budget]:
         """List the budgets alone, paged; a missing right is said in it.
 
         Raises:

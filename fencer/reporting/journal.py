@@ -1,6 +1,6 @@
 """The journal: every changed decision and every action as one JSON object a line, for people to look back.
 
-No decision reads it. The file is opened anew for each line, so that it may be moved away at any time.
+No decision reads it. The file is opened again for each line, so that it may be moved away at any time.
 """
 
 from __future__ import annotations

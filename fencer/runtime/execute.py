@@ -1,7 +1,7 @@
 """Execute: carry out one action, and say what happened. Whether it was right to is not asked here.
 
 Every write is guarded by the version or UID that was observed, so that an action on outdated facts fails
-instead of harming. An error after sending means "outcome unknown": the caller observes anew.
+instead of harming. An error after sending means "outcome unknown": the caller observes again.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Executor:
                 return Happened("uncordoned")
             case ForgetMark():
                 api(lambda: cluster.forget_mark(node))
-                return Happened("mark of an older fence taken off: the node has booted anew")
+                return Happened("mark of an older fence taken off: the node has booted again")
             case StopGuest() | DiscardSaved() | ShutdownGuest() | StartGuest():
                 return self._do_power(observation, action)
             case DeleteAttachments(attachments):

@@ -1,4 +1,4 @@
-"""What an agent costs the host that it runs on: settle down once everything that lasts has been built."""
+"""What an agent costs its host: what it gives back once everything that lasts has been built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 from contextlib import suppress
 
 
-def settle() -> None:
+def trim() -> None:
     """Give back what only starting needed, and stop looking through what stays.
 
     To be called once in the life of a process, after its parts are built.

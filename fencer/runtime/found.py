@@ -135,7 +135,7 @@ class Finder:
             self._volumes.clear()
 
     def attachments_changed(self) -> None:
-        """Have attachments listed anew when they are asked for next."""
+        """Have attachments listed again when they are asked for next."""
         self._listed_s = float("-inf")
 
     def rest_s(self, scene: Scene, node: NodeView) -> float:

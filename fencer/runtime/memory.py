@@ -73,7 +73,7 @@ class Scene:
         utc: The API server's clock.
         now_s: The agent's clock when the cluster had answered.
         paused_why: Set when fencing is paused for the whole cluster.
-        fleet: The summary; None: to be made anew.
+        fleet: The summary; None: to be made again.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
         since_last_s: How long after the look before this one began.

@@ -362,7 +362,7 @@ class Observer:
         """Return every guest that may be this node, the bound one first; before it one that it has moved to.
 
         A binding follows its guest: where the bound one is at rest, exactly one other runs, and the node is
-        heard, that is who has to be read from now on. Core binds it anew once it was seen alive with the
+        heard, that is who has to be read from now on. Core binds it again once it was seen alive with the
         node.
         """
         candidates = scene.directory.candidates(node)
@@ -427,7 +427,7 @@ class Observer:
             return Fact(deleted, renew_time=None, utc=self._api(self._world.cluster.roster).utc)
 
     def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
-        """Return the nodes whose objects were deleted while we fenced them, and were not made anew since."""
+        """Return the nodes whose objects were deleted while we fenced them, and were not made again since."""
         uids = {node.uid for node in nodes.values()}
         lost = [node for uid, node in self._memory.fenced.items() if uid not in uids]
         for node in lost:

@@ -49,7 +49,7 @@ NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Words, for people and for other agents: whoever carries out nothing else has done nothing."""
 
 COUNTED = (TaintNode, StopGuest)
-"""Before these the other nodes are counted anew: other agents act, too, and a pass may take long."""
+"""Before these the other nodes are counted again: other agents act, too, and a pass may take long."""
 
 WORTH_WAITING = frozenset(
     {
@@ -190,7 +190,7 @@ class Agent:
         *,
         act: bool = True,
     ) -> Judged:
-        """Take one node as far as it goes now: one action at a time, everything observed anew after each."""
+        """Take one node as far as it goes now: one action at a time, everything observed again after each."""
         observation = self._signed(observation)
         decision = self._as_rehearsed(observation, decide(observation, self._policy))
         failed, counted = "", False

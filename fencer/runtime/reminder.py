@@ -38,7 +38,7 @@ class CredentialReminder:
         try:
             held = self._credentials()
         except ConfigError as error:  # the old ones still lead in; a restart would end with this
-            self._say(f"the credentials for Kubernetes cannot be read anew: {error}")
+            self._say(f"the credentials for Kubernetes cannot be read again: {error}")
             return
         except FencerError:
             return

@@ -36,7 +36,7 @@ def place_of(name: str) -> Path:
     for folder in _FOLDERS:
         if (folder / name).is_file():
             return folder / name
-    raise ConfigError(f"{name}: is not there. It comes with fencer: install fencer anew")
+    raise ConfigError(f"{name}: is not there. It comes with fencer: install fencer again")
 
 
 def refuse_existing(path: Path) -> None:

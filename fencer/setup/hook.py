@@ -5,7 +5,7 @@ there, nor migrate there, nor be recovered there. So everything is looked at bef
 no guest is given the script before it runs on every host.
 
 A running guest has it at once: Proxmox applies a hookscript without a restart, and reads the configuration
-anew whenever it runs one.
+again whenever it runs one.
 
 Source: pve-guest-common, GuestHelpers::check_hookscript; qemu-server, QemuServer.pm, `$fast_plug_option` and
 phase pre-start; pve-manager, PVE/CLI/pvesh.pm, proxy_handler: pvesh asks another host by Proxmox' own ssh.

@@ -12,6 +12,7 @@ from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
+from fencer.simulation.datacenter import Datacenter
 from fencer.simulation.guests import Guest
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.hypervisor import SimulatedHypervisor
@@ -22,7 +23,6 @@ from fencer.simulation.passages import revert, take_snapshot
 from fencer.simulation.surveyor import SimulatedSurveyor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.workloads import Workload
-from fencer.simulation.world import World
 
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
@@ -109,7 +109,7 @@ class Simulation:
         self.seed = seed
         self.clock = VirtualClock()
         self.timeline = Timeline(self.clock.now_s)
-        self.world = World(self.clock, self.timeline, seed=seed, strict=strict)
+        self.world = Datacenter(self.clock, self.timeline, seed=seed, strict=strict)
         self.api = Api(self.clock, self.world.random)
         self.control_plane = ControlPlane(self.api, workloads, timing or Timing(), self.timeline)
         self.cluster = SimulatedCluster(self.api)

@@ -207,6 +207,6 @@ class Alarm:
         self.by(self._clock.now_s() + delay_s)
 
     def _ring(self) -> None:
-        if self._clock.now_s() >= self._due_s:  # else: rung before, and set anew for later
+        if self._clock.now_s() >= self._due_s:  # else: rung before, and set again for later
             self._due_s = math.inf
             self._call()

@@ -141,7 +141,7 @@ class Crew:
                 clock.at(began_s + watcher.until_s, self._tell_end)
 
     def befall(self, fault: Fault) -> None:
-        """Let an agent stand still, or end and begin anew, in the midst of what it will be doing by then."""
+        """Let an agent stand still, or end and begin again, in the midst of what it will be doing by then."""
         process, name, for_s = self._processes.get(fault.target), fault.target, fault.for_s
         if process is None:
             return
@@ -180,7 +180,7 @@ class Crew:
                 self._live(self._agent(self._ports(name, watcher)), watcher)
             except Killed:
                 clock.advance(self._down_s[name])
-                timeline.tell("world", None, "agent-begins", f"{name} begins anew")
+                timeline.tell("world", None, "agent-begins", f"{name} begins again")
 
     def _live(self, ticker: Ticker, watcher: Watcher) -> None:
         clock, timeline = self._simulation.clock, self._simulation.timeline

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorUnreachable
+from fencer.simulation.datacenter import Datacenter
 from fencer.simulation.guests import Guest
-from fencer.simulation.world import World
 
 BOARD_S = 0.4
 """How long a host's board takes to answer."""
@@ -37,7 +37,7 @@ class SimulatedPower:
         world: The truth.
     """
 
-    def __init__(self, host: str, world: World) -> None:
+    def __init__(self, host: str, world: Datacenter) -> None:
         self.trouble = WitnessTrouble()
         self._host = host
         self._world = world
@@ -60,7 +60,7 @@ class SimulatedPower:
         self.trouble.lies, self.trouble.lie = True, answer
 
 
-def recover(world: World, guest: Guest, host: str) -> bool:
+def recover(world: Datacenter, guest: Guest, host: str) -> bool:
     """Let HA take a guest off a host that it has fenced: its watchdog has cut that host's power by then."""
     origin = guest.host
     if origin not in world.silent_hosts or host in world.silent_hosts or guest.passage is not None:

@@ -15,8 +15,8 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.ports import Deadline, EndpointInfo, StopSettings
+from fencer.simulation.datacenter import Datacenter
 from fencer.simulation.guests import Guest, Passage
-from fencer.simulation.world import World
 
 EVENT_S = 0.02
 """How long a lifecycle event takes to reach a subscriber."""
@@ -68,7 +68,7 @@ class SimulatedHypervisor:
         tells_cold: It tells whether a guest was booted or restored; not every real one can, of every guest.
     """
 
-    def __init__(self, endpoint: str, world: World, *, tells_cold: bool = True) -> None:
+    def __init__(self, endpoint: str, world: Datacenter, *, tells_cold: bool = True) -> None:
         self.trouble = Trouble()
         self._tells_cold = tells_cold
         self._endpoint = endpoint

@@ -145,7 +145,7 @@ class Kubelet:
         self._memory.stopped = True
 
     def start(self) -> None:
-        """``systemctl start kubelet``: reads its pods anew and ends what is not among them."""
+        """``systemctl start kubelet``: reads its pods again and ends what is not among them."""
         self._memory.stopped, self._memory.news_at_s, self._memory.report_at_s = False, 0.0, 0.0
 
     def tick(self, now_s: float) -> float:

@@ -53,7 +53,7 @@ class MemoryKubeletApi:
             self._api.renew(node)
 
     def report_node(self, report: NodeReport) -> None:
-        """Write node.status. A kubelet registers once in a boot: only then does it make a Node anew."""
+        """Write node.status. A kubelet registers once in a boot: only then does it make a Node again."""
         node = self._node()
         known = report.boot_id in self._boots
         if not known:

@@ -66,7 +66,7 @@ class ApiPod:
     """A pod.
 
     Attributes:
-        owner: Kind and name of the workload, like ``StatefulSet/db``; empty: nobody makes it anew.
+        owner: Kind and name of the workload, like ``StatefulSet/db``; empty: nobody recreates it.
         node: Where it is bound; None: not scheduled yet.
         pinned: The only node it may run on (DaemonSet pods); None: any.
         volume: Name of its ReadWriteOnce volume; None: none.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencer.core.model import PowerState
+from fencer.simulation.datacenter import SHUTDOWN_S, Datacenter
 from fencer.simulation.guests import Guest, Passage, Snapshot
-from fencer.simulation.world import SHUTDOWN_S, World
 
 COPY_S = 40.0
 """How long a migration copies memory while the guest runs on."""
@@ -33,7 +33,7 @@ ROLLBACK_S = 12.0
 """How long it takes to read a snapshot's memory back from disk."""
 
 
-def migrate(world: World, guest: Guest, host: str) -> bool:
+def migrate(world: Datacenter, guest: Guest, host: str) -> bool:
     """Move a running guest to another host, memory and all; it is the same boot there, in another process."""
     if guest.power is not PowerState.RUNNING or guest.passage is not None:
         return False
@@ -63,7 +63,7 @@ def migrate(world: World, guest: Guest, host: str) -> bool:
     return True
 
 
-def move_out(world: World, guest: Guest, endpoint: str, host: str, left: Passage) -> bool:
+def move_out(world: Datacenter, guest: Guest, endpoint: str, host: str, left: Passage) -> bool:
     """Move a running guest to another endpoint, memory and all, and leave its definition where it was.
 
     Args:
@@ -88,7 +88,7 @@ def move_out(world: World, guest: Guest, endpoint: str, host: str, left: Passage
     return True
 
 
-def back_up(world: World, guest: Guest) -> bool:
+def back_up(world: Datacenter, guest: Guest) -> bool:
     """Shut a guest down, start its process for the backup to read from, and let it boot once that began.
 
     Of a guest that is off, only start a process, which never runs, and end it with the backup.
@@ -121,7 +121,7 @@ def back_up(world: World, guest: Guest) -> bool:
     return True
 
 
-def _back_up_off(world: World, guest: Guest) -> bool:
+def _back_up_off(world: Datacenter, guest: Guest) -> bool:
     why = guest.why
     reading = Passage(PowerState.STOPPING, "running (prelaunch), lock backup", idle=True)
     world.become(guest, PowerState.STOPPED, why, reading)
@@ -137,7 +137,7 @@ def take_snapshot(guest: Guest) -> bool:
     return True
 
 
-def revert(world: World, guest: Guest, on_return: Callable[[], None]) -> bool:
+def revert(world: Datacenter, guest: Guest, on_return: Callable[[], None]) -> bool:
     """Bring the memory of the snapshot back: with its boot, and with what was mounted then.
 
     Args:
@@ -171,7 +171,7 @@ def revert(world: World, guest: Guest, on_return: Callable[[], None]) -> bool:
     return True
 
 
-def _then(world: World, guest: Guest, delay_s: float, step: Callable[[], object]) -> None:
+def _then(world: Datacenter, guest: Guest, delay_s: float, step: Callable[[], object]) -> None:
     """Take the next step, if the guest is still in the passage that it is in now."""
     passage = guest.passage
     world.clock.after(delay_s, lambda: guest.passage is passage and step())

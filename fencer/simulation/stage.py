@@ -63,18 +63,18 @@ class Stage:
         self._waiting = [fault for fault in script if fault.cue is not None]
         self.simulation.api.watchers.append(self._hear_cue)
 
-    def play(self, settled: Callable[[], bool] = lambda: True, bound_s: float = 0.0) -> Iterator[StageEvent]:
+    def play(self, over: Callable[[], bool] = lambda: True, bound_s: float = 0.0) -> Iterator[StageEvent]:
         """Let the story happen, and tell it line by line.
 
         Args:
-            settled: Whether all is as it should be in the end; until then it goes on.
+            over: Whether all is as it should be in the end; until then it goes on.
             bound_s: But no longer than so many seconds.
         """
         simulation, scenario = self.simulation, self.scenario
         end_s = simulation.timeline.began_s + (scenario.alone_s if self.alone else scenario.duration_s)
         last_s = end_s + bound_s
         try:
-            while (now_s := simulation.clock.now_s()) < end_s or (now_s < last_s and not settled()):
+            while (now_s := simulation.clock.now_s()) < end_s or (now_s < last_s and not over()):
                 until_s = end_s if now_s < end_s else last_s
                 simulation.clock.advance(min(TOLD_AT_ONCE_S, until_s - now_s))
                 yield from simulation.timeline.take()

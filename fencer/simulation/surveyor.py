@@ -12,7 +12,7 @@ from fencer.ports.inventory import (
     Container,
     Hook,
     Inventory,
-    Look,
+    Listing,
     Machine,
     Service,
     Tenant,
@@ -44,7 +44,7 @@ class SimulatedSurveyor:
         self.hooks: dict[str, Hook] = {}
         """Workload → the preStop hook of its pods' containers."""
         self.crashing: dict[str, int] = {}
-        """Workload whose pods are in a crash loop → how often their containers were started anew."""
+        """Workload whose pods are in a crash loop → how often their containers were started again."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
         self._api = api
@@ -58,19 +58,19 @@ class SimulatedSurveyor:
         claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
         volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
         return Inventory(
-            nodes=Look(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
-            pods=Look(tuple(pods)),
+            nodes=Listing(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
+            pods=Listing(tuple(pods)),
             budgets=self.budgets(),
-            services=self._may("list services", Look(services)),
-            claims=self._may("list persistentvolumeclaims", Look(claims)),
-            volumes=self._may("list persistentvolumes", Look(volumes)),
+            services=self._may("list services", Listing(services)),
+            claims=self._may("list persistentvolumeclaims", Listing(claims)),
+            volumes=self._may("list persistentvolumes", Listing(volumes)),
         )
 
-    def budgets(self) -> Look[Budget]:
+    def budgets(self) -> Listing[Budget]:
         """Look at the budgets."""
         pods = self._pods()
         found = tuple(self._budget(budget, pods) for budget in self._api.budgets)
-        return self._may("list poddisruptionbudgets", Look(found, tuple(self.unread_budgets)))
+        return self._may("list poddisruptionbudgets", Listing(found, tuple(self.unread_budgets)))
 
     def _nodes(self) -> list[NodeView]:
         return [fact.node for fact in self._cluster.roster().facts]
@@ -80,8 +80,8 @@ class SimulatedSurveyor:
             self._tenant(pod, node.name) for node in self._nodes() for pod in self._cluster.pods(node.name)
         ]
 
-    def _may(self, right: str, look: Look[T]) -> Look[T]:
-        return Look(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
+    def _may(self, right: str, look: Listing[T]) -> Listing[T]:
+        return Listing(why_not=f"forbidden: {right}", denied=True) if right in self._cluster.missing else look
 
     def _tenant(self, pod: PodView, node: str) -> Tenant:
         workload = dict(pod.labels).get("app", "")

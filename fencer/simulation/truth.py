@@ -3,11 +3,11 @@
 An independent witness of what agents do. It knows neither evidence nor rules, only the world as it is; and it
 stands between agents and ports, and watches what becomes of the objects, so that nothing is done unseen.
 
-*Given away* is what ran in a memory that still is anywhere. So a guest that was dead and boots anew while a
+*Given away* is what ran in a memory that still is anywhere. So a guest that was dead and boots again while a
 fence is on its way has lost nothing: what ran in it has ended, until its kubelet starts something again. And
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
-So is a guest that boots anew, and starts what was to run on its node before anybody hears of it.
+So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, Power
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
-from fencer.simulation.world import ALIVE
 
 ON_ITS_WAY_S = 10.0
 """So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""

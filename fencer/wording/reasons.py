@@ -24,7 +24,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.NODE_HEALTHY: Text("healthy", "nothing needs to"),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
     Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to"),
-    Reason.NO_GUEST: Text("no guest is this node", "a guest with its UUID, or an entry in `nodes:`"),
+    Reason.NO_GUEST: Text("no guest matches this node", "a guest with its UUID, or an entry in `nodes:`"),
     Reason.GUEST_AMBIGUOUS: Text(
         "more than one guest may be this node", "unique UUIDs, or an entry in `nodes:`"
     ),
@@ -48,7 +48,7 @@ TEXTS: dict[Reason, Text] = {
         "the host of its guest is not there, which proves nothing",
         "the host back, a power witness (`host_power:`), or --confirm-guest-off WHY",
     ),
-    Reason.GUEST_RUNNING: Text("its guest runs", "the guest stopped, or leave to stop it"),
+    Reason.GUEST_RUNNING: Text("its guest runs", "the guest stopped, or permission to stop it"),
     Reason.GUEST_UNRESPONSIVE: Text("its guest runs and is not heard", "the guest stopped"),
     Reason.GUEST_PAUSED: Text("its guest is paused", "the guest stopped, or resumed"),
     Reason.PAUSE_TOO_SHORT: Text("its guest is paused, not for long", "the pause to last, or to end"),
@@ -97,7 +97,7 @@ TEXTS: dict[Reason, Text] = {
         "every node is silent: the path to them is the suspect", "one node that is heard"
     ),
     Reason.FOREIGN_TAINT: Text("somebody else set the out-of-service taint", "whoever set it to take it off"),
-    Reason.TAINT_TAKEN_OFF: Text("somebody took fencer's taint off", "the node to boot anew"),
+    Reason.TAINT_TAKEN_OFF: Text("somebody took fencer's taint off", "the node to boot again"),
     Reason.MARK_UNREADABLE: Text("its mark cannot be read", "the fencer that wrote it"),
     Reason.MARK_UNSIGNED: Text(
         "its mark is of an older fencer, and anybody could have written it", "fencer unfence --adopt WHY"
@@ -106,14 +106,16 @@ TEXTS: dict[Reason, Text] = {
     Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to"),
     Reason.CLEARING_PODS: Text("its pods are being cleared", "their end"),
     Reason.RELEASING_VOLUMES: Text("its pods are cleared, its volumes are being released", "their release"),
-    Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot anew"),
-    Reason.AWAITING_BOOT: Text("its guest has not booted anew yet", "a cold start"),
-    Reason.AWAITING_RENEWALS: Text("booted anew, its kubelet is not yet heard often enough", "more renewals"),
+    Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot again"),
+    Reason.AWAITING_BOOT: Text("its guest has not booted again yet", "a cold start"),
+    Reason.AWAITING_RENEWALS: Text(
+        "booted again, its kubelet is not yet heard often enough", "more renewals"
+    ),
     Reason.OLD_MEMORY: Text("its guest came back with its old memory", "a cold restart, or --same-boot WHY"),
     Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", "nothing needs to"),
     Reason.PODS_REMAIN: Text("pods from before the fence are left", "their end"),
     Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "their release"),
-    Reason.BOOTED_ANEW: Text("booted anew and clean", "nothing needs to"),
+    Reason.BOOTED_ANEW: Text("booted again and clean", "nothing needs to"),
     Reason.SETTLING: Text("back, and cordoned until caches have settled", "a moment"),
     Reason.SETTLED: Text("back and settled", "nothing needs to"),
     Reason.SHUTDOWN_DUE: Text("its guest is to shut down", "nothing needs to"),

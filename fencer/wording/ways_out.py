@@ -69,7 +69,7 @@ WAYS: dict[Reason, str] = {
     Reason.TAINT_TAKEN_OFF: "`fencer fence {node}`",
     Reason.MARK_UNREADABLE: (
         "`kubectl annotate node {node} fencer.dev/mark-` throws it away; its taint has to be taken off by "
-        "hand then, once its guest has booted anew: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
+        "hand then, once its guest has booted again: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
     ),
     Reason.DOUBTS_UNREADABLE: (
         "`kubectl annotate node {node} fencer.dev/doubts-` throws them away; whoever was proven wrong is "
@@ -135,7 +135,7 @@ OF_ONE_STILL_BOUND = dict.fromkeys(
     "{node} fencer.dev/binding-`; the guest that `nodes:` names is the node then. Be sure: two writers "
     "destroy a volume",
 )
-"""Other words where a machine was made anew under the name that the map knows."""
+"""Other words where a machine was made again under the name that the map knows."""
 
 
 def ways_out(judged: Judged, path: str) -> Iterator[str]:

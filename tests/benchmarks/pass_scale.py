@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.hypervisors.proxmox.parse import read_listing
-from fencer.runtime.footprint import settle
+from fencer.runtime.footprint import trim
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from tests.benchmarks import fleet
@@ -62,7 +62,7 @@ def agent(cluster: Any, guests: int, passes: int) -> Told:
     hypervisor.sweep()
     world = World(cluster, {fleet.ENDPOINT: hypervisor}, fleet.Direct(), clock, fleet.Silent())  # type: ignore[dict-item]  # as far as it is needed
     watching = Agent(world, Policy(mode=Mode.ARMED))
-    settle()
+    trim()
     costs, healthy = [], 0
     for _ in range(passes):
         with cpu() as cost:

@@ -1,4 +1,4 @@
-"""A machine that was made anew under its old name: what is said of the two, and what frees the node."""
+"""A machine that was made again under its old name: what is said of the two, and what frees the node."""
 
 from dataclasses import replace
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencer.cli.planned import Way
+from fencer.cli.planned import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.simulation.evictions import healthy
@@ -304,8 +304,8 @@ def test_a_pipe_that_closes_ends_no_drain():
     os.close(heard)
     went_on = False
     with suppress(OSError), os.fdopen(deaf, "w") as out, redirect_stdout(out):
-        Way(running(), several=True).show("k8s-2", "cordoned", "to be drained")
-        Way(running(), several=False).said("something", warning=True)
+        Steps(running(), several=True).show("k8s-2", "cordoned", "to be drained")
+        Steps(running(), several=False).said("something", warning=True)
         went_on = True
     assert went_on
 

@@ -40,7 +40,7 @@ def unreachable():
 def test_where_nothing_stands_it_prints_what_kubectl_deletes_and_says_where_it_looked():
     result = Lab().run(*REMOVE)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "# simulation, as fencer: 3 nodes, and nothing of fencer's stands there\n" in result.stdout
+    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there\n" in result.stdout
     assert "kind: Secret\nmetadata:\n  name: fencer-key\n  namespace: fencer\n" in result.stdout
 
 
@@ -49,7 +49,8 @@ def test_a_fence_is_named_with_what_lifts_it_and_nothing_is_printed():
     assert (result.exit_code, result.stdout) == (1, "")
     head, fence, ends, gone = result.stderr.splitlines()
     assert (
-        head == "fencer: simulation, as fencer: something of fencer's still stands there, so nothing was done"
+        head
+        == "fencer: simulation, as fencer: something that fencer set still stands there, so nothing was done"
     )
     assert fence.startswith("  k8s-2  fenced ")
     assert "ago by fencer@pve1, as lab/k8s-2 on lab1 was off" in fence
@@ -153,7 +154,7 @@ def test_the_token_stays_while_a_fence_stands():
 def test_where_nothing_stands_the_lines_take_the_token_that_is_named():
     result = Lab().run(*PROXMOX, "--token-id", "lab@pve!watch", "--token-file", "/etc/fencer/lab-token")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "# simulation, as fencer: 3 nodes, and nothing of fencer's stands there\n" in result.stdout
+    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there\n" in result.stdout
     assert "    pveum user token delete lab@pve watch\n" in result.stdout
     assert result.stdout.endswith("rm -f /etc/fencer/lab-token\n")
 

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: lines that fit, and a picture that is drawn anew."""
+"""What a person at a terminal sees: lines that fit, and a picture that is drawn again."""
 
 import os
 import subprocess

@@ -15,7 +15,7 @@ follows up to ``[code]`` is its output. Everything else is for the reader. Lines
     > service web                                a Service leads to that workload
     > local data-db-0 k8s-1                      the volume of that claim is on that node only
     > hook web nginx -s quit                     its pods have this preStop hook
-    > crashing web 17                            its pods are in a crash loop, started anew so often
+    > crashing web 17                            its pods are in a crash loop, started again so often
     > tolerating Deployment/web                  no cordon keeps its pods off
     > finalizer StatefulSet/db example.com/hold  its pods have this finalizer
     > grace Deployment/web 0                     its pods may take so long to end

@@ -462,7 +462,7 @@ ROWS = (
         "patch nodes",
         "forget the mark of a fence that an administrator took off",
         _forgotten,
-        "the node has booted anew",
+        "the node has booted again",
     ),
     allowed(
         "patch nodes",

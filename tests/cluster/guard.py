@@ -71,7 +71,7 @@ def policies_in_force(api: ControlPlane) -> Iterator[None]:
     yield
     for document in yaml.safe_load_all(POLICY.read_text()):
         backstage.send("DELETE", f"{collection_of(document)}/{document['metadata']['name']}")
-    # They are read anew once a second: what other modules write shall not meet them.
+    # They are read again once a second: what other modules write shall not meet them.
     wait_until(lambda: not _refusing(api), "end of the policies")
     backstage.drop_pod("probe")
     backstage.drop_node("probe")

@@ -57,7 +57,7 @@ def test_a_length_that_is_announced_is_not_believed(stand_in, lead_to, frame):
 
 
 def test_who_is_told_to_wait_for_the_answer_again_and_again_does_not(stand_in, lead_to):
-    """Each "100 Continue" begins the answer anew. After 5 s the true one would come."""
+    """Each "100 Continue" begins the answer again. After 5 s the true one would come."""
 
     def behave(request: Request, connection, end) -> None:
         for _ in range(250):

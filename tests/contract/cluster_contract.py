@@ -409,10 +409,10 @@ class ClusterContract:
     def test_an_event_shows_when_the_node_is_described(self, cluster, backstage, node):
         view = cluster.fact(node).node
         cluster.record_event(view, "Fenced", "stopped twice; 3 pods cleared", warning=True)
-        cluster.record_event(view, "Unfenced", "booted anew", warning=False)
+        cluster.record_event(view, "Unfenced", "booted again", warning=False)
         assert set(backstage.events_of(node)) == {
             ("Warning", "Fenced", "stopped twice; 3 pods cleared"),
-            ("Normal", "Unfenced", "booted anew"),
+            ("Normal", "Unfenced", "booted again"),
         }
 
 

@@ -5,9 +5,9 @@ import pytest
 from fencer.hosts.fence_agents import FenceAgentWitness
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.simulation.clock import VirtualClock
+from fencer.simulation.datacenter import Datacenter
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.timeline import Timeline
-from fencer.simulation.world import World
 from tests.contract.host_power_contract import HostPowerContract, WordsContract
 from tests.support.boards import IpmiBoard, fence_agent, redfish, why_not
 
@@ -32,7 +32,7 @@ class TestSimulatedPower(HostPowerContract):
     @pytest.fixture
     def world(self):
         clock = VirtualClock()
-        return World(clock, Timeline(clock.now_s), seed=1, strict=True)
+        return Datacenter(clock, Timeline(clock.now_s), seed=1, strict=True)
 
     @pytest.fixture
     def witness(self, world):

@@ -15,9 +15,9 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.simulation.clock import VirtualClock
+from fencer.simulation.datacenter import Datacenter
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.timeline import Timeline
-from fencer.simulation.world import World
 
 PATIENCE_S = 60
 
@@ -82,7 +82,7 @@ class MemoryBackstage:
 @pytest.fixture
 def world():
     clock = VirtualClock()
-    return World(clock, Timeline(clock.now_s), seed=1, strict=True)
+    return Datacenter(clock, Timeline(clock.now_s), seed=1, strict=True)
 
 
 class TestSimulatedHypervisor(HypervisorContract, SavingContract, LosableContract):

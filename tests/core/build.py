@@ -136,7 +136,7 @@ def fenced(**facts):
 
 
 def returned(**facts):
-    """The node after its fence, guest booted anew and clean: to be unfenced, by every rule."""
+    """The node after its fence, guest booted again and clean: to be unfenced, by every rule."""
     back = node(
         taints=(TAINT,),
         mark=MARK,

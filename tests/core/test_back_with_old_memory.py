@@ -128,7 +128,7 @@ class TestOldMemory:
         assert [type(action) for action in decide(resumed(), STOPPING).actions] == [Alarm, StopGuest]
 
     def test_a_guest_that_runs_by_a_new_boot_is_not_stopped_for_what_its_kubelet_said_before(self):
-        """It has booted anew since; its kubelet has not told so yet."""
+        """It has booted again since; its kubelet has not told so yet."""
         booting = resumed(node=replace(HEARD, boot_id=NEW_BOOT))
         assert not any(isinstance(action, StopGuest) for action in decide(booting, STOPPING).actions)
 

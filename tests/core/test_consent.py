@@ -84,8 +84,8 @@ def test_a_pause_is_told_with_its_reason(why, told):
 def test_who_only_observes_takes_its_notes_and_says_what_arms_it():
     cordon = Cordon("unfence", NEW_BOOT, "2026-11-20T09:59:00Z")
     back = replace(healthy().node, cordon=cordon, cordoner="fencer", unschedulable=True, boot_id=NEW_BOOT)
-    anew = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT), boot_id=NEW_BOOT)
-    decision = decide(healthy(node=back, history=anew), OBSERVING)
+    again = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT), boot_id=NEW_BOOT)
+    decision = decide(healthy(node=back, history=again), OBSERVING)
     assert decision.reason is Reason.OBSERVE_MODE
     assert [type(action) for action in decision.actions] == [BindNode]
     assert "mode: armed" in decision.objection.needs

@@ -234,7 +234,7 @@ class TestByHand:
         gone = node(lease_age_s=None, lease_renewals=0)
         silent = observation(intent=Intent.FENCE, node=gone, evidence=None, history=GuestHistory())
         assert decide(silent, ARMED).reason is Reason.LEASE_UNSEEN
-        spoken = replace(silent, word=Word(guest_off_why="I stand before it"))
+        spoken = replace(silent, word=Word(guest_off_why="I am standing at it"))
         assert decide(spoken, ARMED).verdict is Verdict.FENCE
 
     UNPROVEN = node(binding=None, lease_age_s=20.0)
@@ -498,7 +498,7 @@ class TestSavedGuests:
         assert not set(map(type, decision.actions)) - {RecordDoubts}
 
     def test_what_lies_nobody_knows_where_is_not_thrown_away_but_refused_and_noted(self):
-        """A file of `virsh save`: it was ordered anew in every pass, and failed each time."""
+        """A file of `virsh save`: it was ordered again in every pass, and failed each time."""
         filed = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, filed=True))
         decision = decide(filed, self.policy)
         assert (decision.verdict, decision.reason) == (Verdict.REFUSE, Reason.GUEST_SAVED)
@@ -625,7 +625,7 @@ class TestOperatorsWord:
         assert decide(rebooted, ARMED).actions == ()
 
     def test_recorded_in_a_mark_that_nobody_signed_it_is_nobodys(self):
-        """The taint is gone, and a person fences anew: what a kubelet may have written is not their word."""
+        """The taint is gone, and a person fences again: what a kubelet may have written is not their word."""
         forged = replace(MARK, proof=Proof.OPERATOR, schema=1)
         by_hand = observation(
             intent=Intent.FENCE, node=node(mark=forged), evidence=None, history=GuestHistory()

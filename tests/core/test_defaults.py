@@ -2,7 +2,7 @@
 
 from fencer.core.done import GuestStopped, Happened
 from fencer.core.model import PowerState
-from fencer.ports.inventory import Inventory, Look, Machine
+from fencer.ports.inventory import Inventory, Listing, Machine
 from tests.core.build import ARMED, GUEST, node
 
 
@@ -13,8 +13,8 @@ def test_what_happened_went_well_and_an_order_was_sent():
 
 
 def test_a_plan_for_which_nothing_was_looked_at_knows_no_node_and_was_denied_nothing():
-    assert Inventory().nodes == Look()
-    assert not Look().denied
+    assert Inventory().nodes == Listing()
+    assert not Listing().denied
 
 
 def test_a_machine_of_which_nothing_is_known_has_room_for_nothing():

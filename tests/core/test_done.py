@@ -17,8 +17,8 @@ from tests.core.build import GUEST
             f"stopped {GUEST}; it reads stopped now: shutoff (its answer was: timed out)",
         ),
         (
-            {"ok": False, "error": "it has been started anew", "sent": False},
-            "did not stop it: it has been started anew. It reads stopped now: shutoff",
+            {"ok": False, "error": "it has been started again", "sent": False},
+            "did not stop it: it has been started again. It reads stopped now: shutoff",
         ),
     ],
     ids=["stopped", "tried", "stopped all the same", "not sent"],

@@ -114,7 +114,7 @@ class TestLeases:
         assert (seen.lease_age_s, seen.heard_s) == (2.0, 2.0)
 
     def test_an_api_that_was_restored_from_a_backup_is_believed_at_last(self):
-        """Its versions began anew, lower; a list that lags shows lower ones, too, but not for a minute."""
+        """Its versions began again, lower; a list that lags shows lower ones, too, but not for a minute."""
         lease = track(None, "t9", ready=True, now_s=1000.0, version=900)
         lagging = track(lease, "t8", ready=True, now_s=1059.0, version=800)
         assert aged(node(), lagging, 1059.0).lease_age_s == 59.0
@@ -177,13 +177,13 @@ class TestRuns:
         assert not told(OFF, OFF)[0].running_seen
 
     def test_when_it_was_last_off_outlasts_every_run_but_not_the_guest(self):
-        """Runs begin anew for many reasons; what was heard before it was off is of the past in each."""
+        """Runs begin again for many reasons; what was heard before it was off is of the past in each."""
         was_off, _ = told(ON, OFF, OFF, ON, evidence(ON, incarnation="another run"))
         assert was_off.off_s == NOW_S + 4.0
         late, _ = told(evidence(OFF), start=was_off)  # an older answer
         assert late.off_s == NOW_S + 4.0
-        anew, _ = told(evidence(ON, guest=OTHER), start=was_off)
-        assert anew.off_s == -inf
+        again, _ = told(evidence(ON, guest=OTHER), start=was_off)
+        assert again.off_s == -inf
 
     def test_a_recorded_absence_continues_a_stop_and_any_other_does_not(self):
         recorded = evidence(PowerState.ABSENT, end_recorded=True)
@@ -211,8 +211,8 @@ class TestRuns:
         still = remember(history, renewed, evidence(OFF, observed_at_s=NOW_S + 4), NOW_S + 4, 10.0)
         assert renewals_in_run(still, renewed) == 1
         silent = replace(renewed, lease_age_s=61.0)
-        anew = remember(history, silent, evidence(OFF, observed_at_s=NOW_S + 4), NOW_S + 4, 10.0)
-        assert renewals_in_run(anew, silent) == 0
+        again = remember(history, silent, evidence(OFF, observed_at_s=NOW_S + 4), NOW_S + 4, 10.0)
+        assert renewals_in_run(again, silent) == 0
         assert renewals_in_run(GuestHistory(), silent) == 0
 
 

@@ -470,7 +470,7 @@ def test_guests_are_told_apart_by_endpoint_id_and_uuid_and_named_for_people():
 @pytest.mark.parametrize(
     ("boot_id", "cold_start", "may"),
     [(BOOT, True, False), (NEW_BOOT, True, True), (BOOT, None, True), (BOOT, False, True)],
-    ids=["a copy that was booted", "booted anew", "it came with its memory", "it was restored"],
+    ids=["a copy that was booted", "booted again", "it came with its memory", "it was restored"],
 )
 def test_a_node_that_tells_of_a_known_boot_is_no_guest_that_was_booted_elsewhere(boot_id, cold_start, may):
     reading = evidence(PowerState.RUNNING, guest=OTHER, cold_start=cold_start)

@@ -257,7 +257,7 @@ class TestMemory:
             assert seen.run.readings == readings
 
     def test_a_pause_goes_on_since_the_renewal_that_is_forgotten(self):
-        """Else it would begin anew when it is over, and be told as a short one; and its locks count on."""
+        """Else it would begin again when it is over, and be told as a short one; and its locks count on."""
         locked = run(PowerState.PAUSED, renewals_at_start=4, last_s=NOW_S, busy=39, free_since_s=NOW_S - 3)
         history = GuestHistory(locked, guest=GUEST.key)
         reading = evidence(PowerState.PAUSED, observed_at_s=NOW_S + 2)

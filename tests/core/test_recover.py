@@ -466,7 +466,7 @@ class TestReplacedGuest:
         ids=["not there any more", "it moved", "not known", "memory on disk", "it runs"],
     )
     def test_one_with_its_uuid_is_the_very_guest_where_that_is_not_there_any_more(self, facts, same):
-        """It was restored under another number, or moved on once it had booted anew."""
+        """It was restored under another number, or moved on once it had booted again."""
         renumbered = replace(GUEST, id="900", name="k8s-2-restored")
         seen = returned(
             candidates=(Candidate(renumbered, Via.UUID),),

@@ -153,8 +153,10 @@ class TestRenewals:
             node=replace(BACK, boot_id=BOOT, lease_renewals=8), history=history, intent=Intent.UNFENCE
         )
         assert lifts(decide(replace(same, word=VOUCHED), ARMED))
-        anew = replace(same, node=replace(BACK, lease_renewals=8), history=replace(history, boot_id=NEW_BOOT))
-        assert decide(anew, ARMED).reason is Reason.AWAITING_RENEWALS
+        again = replace(
+            same, node=replace(BACK, lease_renewals=8), history=replace(history, boot_id=NEW_BOOT)
+        )
+        assert decide(again, ARMED).reason is Reason.AWAITING_RENEWALS
 
 
 class TestOldMemory:
@@ -313,9 +315,9 @@ class TestLeftovers:
         told = decide(afar, replace(ARMED, after_stop=AfterStop.START)).objection
         assert (
             told.needs
-            == "its guest to boot anew: `fencer start k8s-2`; fencer starts only what its own stop left off"
+            == "its guest to boot again: `fencer start k8s-2`; fencer starts only what its own stop left off"
         )
-        assert decide(afar, ARMED).objection.needs == "its guest to boot anew"
+        assert decide(afar, ARMED).objection.needs == "its guest to boot again"
 
     def test_pods_go_before_volumes(self):
         assert isinstance(decide(fenced(), ARMED).actions[0], ClearPods)

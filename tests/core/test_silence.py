@@ -75,7 +75,7 @@ class TestLimits:
     def test_without_a_lease_silence_is_only_a_persons_word(self):
         """A hypervisor's word for its guest is none for the kubelet, be it alive or not."""
         assert silent_for(None).reason is Reason.LEASE_UNSEEN
-        spoken = Word(guest_off_why="I stand before it")
+        spoken = Word(guest_off_why="I am standing at it")
         facts = {"evidence": None, "history": GuestHistory(), "word": spoken, "intent": Intent.FENCE}
         unheard = observation(node=node(lease_age_s=None, lease_renewals=0), **facts)
         assert decide(unheard, ARMED).verdict is Verdict.FENCE
@@ -239,8 +239,8 @@ class TestMarks:
 
     def test_that_of_an_older_one_is_forgotten_beside_what_else_is_noted(self):
         outlived = replace(healthy().node, mark=replace(MARK, boot_id="older"), boot_id=NEW_BOOT)
-        anew = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT), boot_id=NEW_BOOT)
-        actions = decide(healthy(node=outlived, history=anew), ARMED).actions
+        again = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT), boot_id=NEW_BOOT)
+        actions = decide(healthy(node=outlived, history=again), ARMED).actions
         assert [type(action) for action in actions] == [BindNode, ForgetMark]
 
     def test_a_binding_that_cannot_be_read_tells_of_no_earlier_boot(self):

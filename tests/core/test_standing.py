@@ -38,7 +38,7 @@ def told(**facts):
             "fenced, by a mark that cannot be read (schema 9)",
             (
                 "kubectl taint nodes k8s-2 node.kubernetes.io/out-of-service-   "
-                "(once its guest has booted anew)",
+                "(once its guest has booted again)",
                 "kubectl annotate nodes k8s-2 fencer.dev/mark-",
             ),
         ),

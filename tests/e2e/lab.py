@@ -295,7 +295,7 @@ class Lab:
     # -- an administrator's hands -------------------------------------------------------------------------
 
     def spread_out(self) -> None:
-        """Have the database's pods scheduled anew, if some worker runs none of them."""
+        """Have the database's pods scheduled again, if some worker runs none of them."""
         if set(self.look().ready(DATABASE).values()) == set(WORKERS):
             return
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets/{DATABASE}"
@@ -313,7 +313,7 @@ class Lab:
         create_job(self.client, self._job)
 
     def bring_back(self, name: str) -> None:
-        """Make a node's guest anew if it is gone, start it if it is off."""
+        """Make a node's guest again if it is gone, start it if it is off."""
         guest = self.nodes[name].guest
         if guest.power() is None:
             self.host.define(name, guest.uuid)

@@ -108,7 +108,7 @@ class RestClient:
         return read
 
     def close(self) -> None:
-        """Close the connection; the next request opens one anew."""
+        """Close the connection; the next request opens one again."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

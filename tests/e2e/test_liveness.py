@@ -48,7 +48,7 @@ def one_that_stays(lab: Lab, node: str) -> Iterator[str]:
 def test_a_pod_that_tolerates_the_taint_and_its_volume_stay_and_hold_no_fence(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
-    """All others are cleared, and the fence comes off as soon as the guest has booted anew."""
+    """All others are cleared, and the fence comes off as soon as the guest has booted again."""
     with operator.watching(operator.configure()):
         name = lab.busiest()
         volume = afterwards.enter_context(one_that_stays(lab, name))

@@ -65,7 +65,7 @@ def test_a_guest_that_is_started_between_the_proof_and_the_taint(
 
 
 def hold_the_taint_of_a_node_that_nobody_changes_any_more(lab: Lab, gate: Gate, name: str) -> None:
-    """Kubernetes writes to a silent node three times; a fence in between is refused, and made anew."""
+    """Kubernetes writes to a silent node three times; a fence in between is refused, and made again."""
     held = f"PATCH /api/v1/nodes/{name}"
     gate.wait_held(held)
     wait_until(lambda: lab.taints(name) >= UNREACHABLE, f"both of Kubernetes' taints of {name}")
@@ -121,7 +121,7 @@ def test_the_out_of_service_taint_of_somebody_else_is_neither_used_nor_taken_off
 def test_a_fence_that_an_operator_took_back_is_not_made_again(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
-    """Not for this boot; the mark says so until the node has booted anew, and goes then."""
+    """Not for this boot; the mark says so until the node has booted again, and goes then."""
     with operator.watching(operator.configure()):
         name = lab.busiest()
         node, began = lab.nodes[name], len(operator.journal(name))

@@ -203,7 +203,7 @@ class TestGuestsThatEnd:
 
     @pytest.mark.parametrize("end", ["qm stop", "crash"])
     def test_a_guest_that_ends_is_fenced_and_comes_back(self, home: Home, end: str) -> None:
-        """The main job: its pods run elsewhere, and when it has booted anew the fence is lifted by itself."""
+        """The main job: its pods run elsewhere; the fence is lifted by itself when it has booted again."""
         name = home.lab.busiest()
         guest = home.guest(name)
         if end == "qm stop":
@@ -281,7 +281,7 @@ class TestHosts:
         story = home.story(name)
         wanted = ["wait/pause_too_short", "stop_first/guest_paused", "StopGuest", *FENCE]
         assert [story.index(it) for it in wanted] == sorted(story.index(it) for it in wanted)
-        assert story.count("wait/pause_too_short") == 1, "it began anew"
+        assert story.count("wait/pause_too_short") == 1, "it began again"
         assert "refuse/evidence_stale" not in story
         assert home.pve.kvms(guest.vmid) == []
         guest.start()

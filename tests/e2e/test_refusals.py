@@ -120,7 +120,7 @@ def test_a_saved_guest_is_fenced_once_its_memory_is_thrown_away(
 def test_a_guest_saved_to_a_file_is_refused_and_nothing_is_ordered_in_vain(
     lab: Lab, operator: Operator, afterwards: ExitStack
 ) -> None:
-    """Not by `saved_guest: discard` either: libvirt keeps no track of the file. Each pass tried it anew."""
+    """Not by `saved_guest: discard` either: libvirt keeps no track of the file. Each pass tried it again."""
     with operator.watching(operator.configure(saved_guest="discard")):
         name = lab.busiest()
         lab.wait_settled()

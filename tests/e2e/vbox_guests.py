@@ -123,7 +123,7 @@ class RealBootable(RealVBox):
         os.kill(pid, signal.SIGKILL)
 
     def heard(self, guest: GuestRef) -> str:
-        """Return what is new in the serial line's file; a start begins it anew."""
+        """Return what is new in the serial line's file; a start begins it again."""
         said, before = self.said(guest).replace("B", ""), self._read.get(guest.id, 0)
         self._read[guest.id] = len(said)
         fresh = said[before:] if len(said) >= before else said

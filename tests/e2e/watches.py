@@ -129,7 +129,7 @@ class CurrentList:
             self._cluster, self._user, self._groups, self._path, listed["metadata"]["resourceVersion"]
         )
         for kind, changed in self._watch.changes():
-            if kind == "ERROR":  # too old a version: read anew
+            if kind == "ERROR":  # too old a version: read again
                 return
             with self._lock:
                 if kind == "DELETED":

@@ -158,7 +158,7 @@ def file(tmp_path):
     return tmp_path / "file"
 
 
-anew = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+again = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 class TestWhatItBeginsWithIsRight:
@@ -198,7 +198,7 @@ def test_a_configuration(data):
         check(parse(data, "f.yaml"))
 
 
-@anew
+@again
 @given(data=raw([KUBECONFIG, PLAIN_KUBECONFIG]))
 def test_a_kubeconfig(file, data):
     from kubernetes.client import Configuration  # noqa: PLC0415 - heavy
@@ -208,7 +208,7 @@ def test_a_kubeconfig(file, data):
         load_credentials(ClusterSettings(kubeconfig=file), Configuration())
 
 
-@anew
+@again
 @given(data=raw([PLAIN_KUBECONFIG]))
 def test_a_kubelets_kubeconfig(file, data):
     file.write_bytes(data)
@@ -312,7 +312,7 @@ def test_a_kubelets_configuration(text):
         little_yaml.document(text)
 
 
-@anew
+@again
 @given(data=raw([LOGIND]))
 def test_logind_files(tmp_path, data):
     folder = tmp_path / "etc/systemd/logind.conf.d"

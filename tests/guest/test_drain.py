@@ -39,26 +39,26 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 class Cluster:
-    """An API server, and controllers that make pods anew on the very node they were evicted from.
+    """An API server, and controllers that make pods again on the very node they were evicted from.
 
     Attributes:
         pods: On the node, by name.
         evicted: The names of those that were, one by one.
         patches: By whom the node was changed, one by one.
         refuse: What every eviction is answered with, if not that it is done.
-        anew: Gives each evicted pod's successor.
+        again: Gives each evicted pod's successor.
         lost: So many answers to patches get lost; they are done all the same.
         away: Every answer is that the server has none.
         away_after_patch: From the first change on.
         date: What its answers say of the time; empty: nothing.
     """
 
-    def __init__(self, *pods: Json, anew: Callable[[Json], Json | None] = lambda _: None) -> None:
+    def __init__(self, *pods: Json, again: Callable[[Json], Json | None] = lambda _: None) -> None:
         self.pods = {pod["metadata"]["name"]: pod for pod in pods}
         self.evicted: list[str] = []
         self.patches: list[str] = []
         self.refuse: tuple[int, Json] | None = None
-        self.anew = anew
+        self.again = again
         self.lost = 0
         self.away = self.away_after_patch = False
         self.date = ""
@@ -120,7 +120,7 @@ class Cluster:
     def evict(self, name: str) -> tuple[int, Json]:
         """End a pod, and have its controller make another."""
         self.evicted.append(name)
-        successor = self.anew(self.pods.pop(name))
+        successor = self.again(self.pods.pop(name))
         if successor:
             self.pods[successor["metadata"]["name"]] = successor
         return 201, {"status": "Success"}
@@ -152,7 +152,7 @@ def test_a_drain_ends_where_each_pod_comes_back_because_it_tolerates_the_cordon(
 ) -> None:
     """26 evictions in 25 s, and then failure: so it went where whoever was there was taken as work."""
     start = [_pod(f"web-{number}", tolerations=EVERYTHING) for number in range(3)]
-    cluster = Cluster(*start, anew=lambda pod: _pod(f"{pod['metadata']['name']}x", tolerations=EVERYTHING))
+    cluster = Cluster(*start, again=lambda pod: _pod(f"{pod['metadata']['name']}x", tolerations=EVERYTHING))
     cluster.node["status"]["volumesInUse"] = ["a", "b", "c"]
     said: list[str] = []
     with _node(authority, cluster) as client:
@@ -165,7 +165,7 @@ def test_a_drain_ends_where_each_pod_comes_back_because_it_tolerates_the_cordon(
 
 
 def test_a_drain_ends_where_pods_are_bound_past_the_cordon(authority: Authority) -> None:
-    cluster = Cluster(_pod("a"), _pod("b"), anew=lambda pod: _pod(f"{pod['metadata']['name']}x"))
+    cluster = Cluster(_pod("a"), _pod("b"), again=lambda pod: _pod(f"{pod['metadata']['name']}x"))
     said: list[str] = []
     with _node(authority, cluster) as client:
         assert drain(client, _plan(), said.append) == DONE, said
@@ -176,7 +176,7 @@ def test_a_drain_ends_where_pods_are_bound_past_the_cordon(authority: Authority)
 
 def test_who_comes_later_and_may_be_elsewhere_is_evicted(authority: Authority) -> None:
     """Bound by a scheduler that had not seen the cordon yet."""
-    cluster = Cluster(_pod("a"), anew=lambda pod: _pod("b") if pod["metadata"]["name"] == "a" else None)
+    cluster = Cluster(_pod("a"), again=lambda pod: _pod("b") if pod["metadata"]["name"] == "a" else None)
     said: list[str] = []
     with _node(authority, cluster) as client:
         assert drain(client, _plan(), said.append) == DONE, said
@@ -191,11 +191,11 @@ def test_all_that_were_on_their_way_are_evicted(authority: Authority) -> None:
     """Of a controller that had none here at first: bound already, or with a volume that is waited for."""
     others = iter(["web-1", "web-2", "web-3"])
 
-    def anew(pod: Json) -> Json | None:
+    def again(pod: Json) -> Json | None:
         late = pod["metadata"]["name"].startswith("web")
         return None if late else _pod(next(others), "web", "2026-11-20T09:50:00Z")
 
-    cluster, said = Cluster(*(_pod(name, "db") for name in "abc"), anew=anew), list[str]()
+    cluster, said = Cluster(*(_pod(name, "db") for name in "abc"), again=again), list[str]()
     cluster.date = DATE
     with _node(authority, cluster) as client:
         assert drain(client, _plan(), said.append) == DONE, said
@@ -209,11 +209,11 @@ def test_a_drain_ends_whatever_controllers_are_called(
 ) -> None:
     """Whoever may make pods may name the node in them, and a controller of any name: Jobs of a task each."""
 
-    def anew(pod: Json) -> Json:
+    def again(pod: Json) -> Json:
         number = int(pod["metadata"]["name"]) + 1
         return _pod(f"{number}", f"job-{number}", f"2026-11-20T10:00:{second if number < 4 else 11}Z")
 
-    cluster, said = Cluster(_pod("0", "job-0"), anew=anew), list[str]()
+    cluster, said = Cluster(_pod("0", "job-0"), again=again), list[str]()
     cluster.date = DATE
     with _node(authority, cluster) as client:
         assert drain(client, _plan(timeout_s=60), said.append) == DONE, said
@@ -376,10 +376,10 @@ def test_who_never_asked_for_a_cordon_says_nothing_of_one(authority: Authority) 
 def test_a_node_that_is_uncordoned_meanwhile_is_not_drained(authority: Authority) -> None:
     """By a person, or by another drain that gives its cordon back: pods come to it again."""
 
-    def anew(_: Json) -> None:
+    def again(_: Json) -> None:
         cluster.change({"annotations": {}}, {"unschedulable": None}, "kubectl-uncordon")
 
-    cluster, said = Cluster(_pod("a"), anew=anew), list[str]()
+    cluster, said = Cluster(_pod("a"), again=again), list[str]()
     with _node(authority, cluster) as client:
         assert drain(client, _plan(shutdown=False), said.append) == REFUSED
     assert re.fullmatch(
@@ -422,7 +422,7 @@ def test_after_a_soft_reboot_the_cordon_comes_off(authority: Authority, shutdown
         assert drain(client, _plan(shutdown=shutdown), said.append) == DONE
         assert uncordon(client, BOOT, 0.1, said.append, start=LATER_START) == DONE
     assert said[-1].startswith(
-        "k8s-1 uncordoned: it was cordoned by a drain, and the system was started anew"
+        "k8s-1 uncordoned: it was cordoned by a drain, and the system was started again"
     )
     assert not cluster.unschedulable
 

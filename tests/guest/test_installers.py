@@ -63,7 +63,7 @@ def _rke2(machine: Machine, unit: str) -> None:
 
 
 def _k0s(machine: Machine, unit: str) -> None:
-    """k0s writes the kubelet's configuration anew at each start, and names it.
+    """k0s writes the kubelet's configuration again at each start, and names it.
 
     The kubelet itself has a copy of the kubeconfig that names the API server beside it, or the load balancer.
     """

@@ -136,7 +136,7 @@ def test_a_list_that_expires_begins_anew(authority: Authority) -> None:
 
 
 def test_a_list_is_as_old_as_its_first_page(authority: Authority) -> None:
-    """What comes to the node while it is read is not in it; of one that began anew the later one counts."""
+    """What comes to the node while it is read is not in it; of one that began again the later one counts."""
     pods, expired = [_pod(number) for number in range(45)], [True]
 
     def page(start: int, limit: int) -> tuple[int, dict[str, object]]:

@@ -20,7 +20,7 @@ def required() -> Mapping[str, str]:
 
 
 class Site:
-    """The files of one step, anew each time; what was said the last time is kept beside it, until the next.
+    """The files of one step, again each time; what was said the last time is kept beside it, until the next.
 
     Attributes:
         folder: For whatever it keeps.

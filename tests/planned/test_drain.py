@@ -106,7 +106,7 @@ def test_a_pod_that_may_not_be_evicted_is_found_before_the_cordon_however_late_i
     assert "1 pod needs an option that was not given; nothing was changed" in drain.failed
     assert (
         "in the way",
-        "demo/bare: no controller would make it anew (--force evicts it, for good)",
+        "demo/bare: no controller would recreate it (--force evicts it, for good)",
     ) in scene.told
     assert "cordon" not in scene.calls
 

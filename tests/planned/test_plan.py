@@ -11,14 +11,14 @@ from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.duration import BACK_S, VOLUME_S
 from fencer.planned.plan.judge import plan
-from fencer.planned.plan.words import Severity, Verdict, What
+from fencer.planned.plan.words import Outlook, Severity, What
 from fencer.ports.inventory import (
     Budget,
     Claim,
     Container,
     Hook,
     Inventory,
-    Look,
+    Listing,
     Machine,
     Service,
     Tenant,
@@ -52,7 +52,7 @@ def budget(name="web", *, selector=APP, allowed=1, desired=1, healthy=2, expecte
 
 def inventory(*pods, nodes=(), budgets=(), services=(), claims=(), volumes=()):
     nodes = nodes or (machine("k8s-1"), machine("k8s-2"), machine("k8s-3"))
-    return Inventory(*(Look(tuple(kind)) for kind in (nodes, pods, budgets, services, claims, volumes)))
+    return Inventory(*(Listing(tuple(kind)) for kind in (nodes, pods, budgets, services, claims, volumes)))
 
 
 def whats(seen, *names, terms=None):
@@ -91,7 +91,7 @@ def claim_of(name, volume="pv-1", **facts):
 
 def test_replicas_apart_with_a_delay_are_clear():
     seen = plan(("k8s-1",), inventory(*TWO), Terms())
-    assert (seen.verdict, seen.findings) == (Verdict.CLEAR, ())
+    assert (seen.verdict, seen.findings) == (Outlook.CLEAR, ())
     assert seen.homes == ("k8s-2", "k8s-3")
     assert seen.verdict.goes
 
@@ -119,7 +119,7 @@ def test_a_silent_node_cannot_be_drained():
     seen = inventory(nodes=(machine("k8s-1", ready=None), machine("k8s-2")))
     assert one(seen, What.NODE_SILENT).about == "k8s-1"
     assert "fencer explain k8s-1" in one(seen, What.NODE_SILENT).way
-    assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.BLOCKED
+    assert plan(("k8s-1",), seen, Terms()).verdict is Outlook.BLOCKED
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_budget_for_fewer_than_leave_makes_waves():
     pods = [pod(f"web-{letter}") for letter in "abc"]
     seen = inventory(*pods, budgets=(budget(allowed=1, desired=2, healthy=3, expected=3),))
     assert whats(seen) == {What.BUDGET_WAVES}
-    assert plan(("k8s-1",), seen, Terms()).verdict is Verdict.CLEAR
+    assert plan(("k8s-1",), seen, Terms()).verdict is Outlook.CLEAR
 
 
 def test_waves_stall_where_the_first_cannot_start_elsewhere():
@@ -675,7 +675,7 @@ def test_a_finalizer_that_keeps_a_pods_name_taken_is_named(facts, held):
 
 
 def test_pods_without_a_controller_and_those_of_one_elsewhere_are_told_one_by_one():
-    """However alike they are: neither would be made anew in the other's place."""
+    """However alike they are: neither would be made again in the other's place."""
     bare = [pod(name, controller="") for name in "ab"]
     abroad = pod("web-c")
     abroad = replace(abroad, pod=replace(abroad.pod, namespace="other"))
@@ -1007,28 +1007,28 @@ def test_what_blocks_has_no_end():
 
 # -- what is not known --------------------------------------------------------------------------------------
 
-DENIED = Look(why_not="forbidden: list things")
+DENIED = Listing(why_not="forbidden: list things")
 
 
 @pytest.mark.parametrize(
     ("pods", "kind", "expected"),
     [
-        (TWO, "nodes", Verdict.UNKNOWN),
-        (TWO, "pods", Verdict.UNKNOWN),
-        (TWO, "budgets", Verdict.UNKNOWN),
-        ((), "budgets", Verdict.CLEAR),
-        (TWO, "services", Verdict.CLEAR),
-        ((pod("web-a", containers=(BARE,)), TWO[1]), "services", Verdict.DISRUPTIVE),
-        ((pod("web-c", containers=(BARE,)), *TWO), "services", Verdict.DISRUPTIVE),
-        ((pod("web-a", containers=(WAITS, BARE)), TWO[1]), "services", Verdict.DISRUPTIVE),
-        ((pod("web-a", containers=(QUITS,)), TWO[1]), "services", Verdict.DISRUPTIVE),
-        ((pod("web-a", containers=()), TWO[1]), "services", Verdict.DISRUPTIVE),
-        (TWO, "claims", Verdict.CLEAR),
-        (TWO, "volumes", Verdict.CLEAR),
-        (DBS, "claims", Verdict.DISRUPTIVE),
-        ((*DBS, *TWO), "claims", Verdict.DISRUPTIVE),
-        (DBS, "volumes", Verdict.DISRUPTIVE),
-        ((*DBS, *TWO), "volumes", Verdict.DISRUPTIVE),
+        (TWO, "nodes", Outlook.UNKNOWN),
+        (TWO, "pods", Outlook.UNKNOWN),
+        (TWO, "budgets", Outlook.UNKNOWN),
+        ((), "budgets", Outlook.CLEAR),
+        (TWO, "services", Outlook.CLEAR),
+        ((pod("web-a", containers=(BARE,)), TWO[1]), "services", Outlook.DISRUPTIVE),
+        ((pod("web-c", containers=(BARE,)), *TWO), "services", Outlook.DISRUPTIVE),
+        ((pod("web-a", containers=(WAITS, BARE)), TWO[1]), "services", Outlook.DISRUPTIVE),
+        ((pod("web-a", containers=(QUITS,)), TWO[1]), "services", Outlook.DISRUPTIVE),
+        ((pod("web-a", containers=()), TWO[1]), "services", Outlook.DISRUPTIVE),
+        (TWO, "claims", Outlook.CLEAR),
+        (TWO, "volumes", Outlook.CLEAR),
+        (DBS, "claims", Outlook.DISRUPTIVE),
+        ((*DBS, *TWO), "claims", Outlook.DISRUPTIVE),
+        (DBS, "volumes", Outlook.DISRUPTIVE),
+        ((*DBS, *TWO), "volumes", Outlook.DISRUPTIVE),
     ],
 )
 @pytest.mark.parametrize("partly", [False, True])
@@ -1044,7 +1044,7 @@ def test_what_was_not_looked_at_counts_as_what_it_could_hide(pods, kind, expecte
 
 def test_a_volume_not_looked_at_may_block_where_a_budget_counts_its_pod():
     seen = inventory(*DBS, budgets=(budget(allowed=1),))
-    assert plan(("k8s-1",), replace(seen, claims=DENIED), Terms()).verdict is Verdict.UNKNOWN
+    assert plan(("k8s-1",), replace(seen, claims=DENIED), Terms()).verdict is Outlook.UNKNOWN
     both = replace(inventory(*DBS), claims=DENIED, budgets=DENIED)
     assert {finding.what for finding in plan(("k8s-1",), both, Terms()).findings} == {What.MAY_BLOCK}
 
@@ -1061,7 +1061,7 @@ def test_a_volume_hides_nothing_that_blocks_where_a_budget_counts_only_pods_with
 def test_what_was_not_looked_at_is_told_with_the_right_that_is_missing_and_what_cannot_be_read_by_its_name():
     denied = replace(inventory(*TWO), budgets=replace(DENIED, denied=True))
     assert "fencer-plan" in one(denied, What.MAY_BLOCK).way
-    odd = Look(unread=("budget demo/odd: spec: expected an object",))
+    odd = Listing(unread=("budget demo/odd: spec: expected an object",))
     assert "demo/odd" in one(replace(inventory(*TWO), budgets=odd), What.MAY_BLOCK).text
 
 
@@ -1091,7 +1091,7 @@ def test_a_node_named_twice_is_drained_once():
     assert len(plan(("k8s-1", "k8s-1"), inventory(*TWO), Terms()).nodes) == 1
 
 
-RANK = {Verdict.CLEAR: 0, Verdict.DISRUPTIVE: 1, Verdict.UNKNOWN: 2, Verdict.BLOCKED: 2}
+RANK = {Outlook.CLEAR: 0, Outlook.DISRUPTIVE: 1, Outlook.UNKNOWN: 2, Outlook.BLOCKED: 2}
 NAMES = ("k8s-1", "k8s-2", "k8s-3")
 flags = st.booleans()
 
@@ -1170,7 +1170,7 @@ def erase(seen, kind, place):
     if not 0 <= place < len(look.items):
         return replace(seen, **{kind: DENIED})
     rest = (*look.items[:place], *look.items[place + 1 :])
-    return replace(seen, **{kind: Look(rest, ("one of them cannot be read",))})
+    return replace(seen, **{kind: Listing(rest, ("one of them cannot be read",))})
 
 
 @given(

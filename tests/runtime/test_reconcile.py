@@ -44,7 +44,7 @@ def test_the_guest_is_read_before_the_node_and_again_after_the_taint(stage):
     assert "taint" in stage.calls
     at = stage.calls.index("taint")
     before, after = stage.calls[:at], stage.calls[at + 1 :]
-    assert before[-5:] == ["read", "fact", "pods", "attachments", "roster"]  # and the fleet is counted anew
+    assert before[-5:] == ["read", "fact", "pods", "attachments", "roster"]  # and the fleet is counted again
     assert after[:3] == ["read", "fact", "pods"]  # attachments of all nodes were listed a moment ago
     assert after[4] == "clear"
 

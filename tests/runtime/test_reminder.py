@@ -27,7 +27,7 @@ def test_a_kubeconfig_that_cannot_be_used_any_more_is_told_while_its_token_still
     lab, told = Lab(), []
     CredentialReminder(broken, lambda: 0.0, lab.wall, told.append).look()
     assert told == [
-        "the credentials for Kubernetes cannot be read anew: /etc/fencer/kubeconfig: cannot be read by user "
+        "the credentials for Kubernetes cannot be read again: /etc/fencer/kubeconfig: cannot be read by user "
         "998: Permission denied"
     ]
 

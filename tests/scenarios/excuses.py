@@ -49,7 +49,7 @@ def could_not_be_told(
         }.get(fault.what, ())
         if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
             continue
-        for node in lied_about:  # each run is lied about anew
+        for node in lied_about:  # each run is lied about again
             since_s = _answered_s(scenario, max(fault.at_s, stage.truth.runs_since_s(node) - began_s))
             lies[node] = EPOCH + timedelta(seconds=began_s + since_s + first_look_s)
     looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)

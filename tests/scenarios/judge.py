@@ -12,6 +12,7 @@ from typing import cast
 from fencer.core.model import FenceMark, NodeView
 from fencer.core.times import parse_utc
 from fencer.ports import Cluster
+from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import OF_AGENTS, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
@@ -19,7 +20,6 @@ from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
-from fencer.simulation.world import DoubleWriter
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import bound_s, deaths, frozen_s, starved, told_wrong
 from tests.scenarios.excuses import could_not_be_told

@@ -201,7 +201,7 @@ def alarms(scenario):
 
 
 def test_old_memory_is_told_after_the_fence_was_lifted_too():
-    """The VM boots anew and the fence comes off; then it is reverted to a boot from before the fence."""
+    """The VM boots again and the fence comes off; then it is reverted to a boot from before the fence."""
     script = (*REVERTED.script[:2], Fault(120.0, What.START, "k8s-2"), Fault(240.0, What.REVERT, "k8s-2"))
     assert alarms(replace(REVERTED, script=script, duration_s=360.0))
 

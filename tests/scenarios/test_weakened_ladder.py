@@ -9,11 +9,11 @@ import pytest
 
 from fencer.core.policy import PausedGuest
 from fencer.simulation.assembly import Shape
+from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.scenarios import ARMED, SCENARIOS
 from fencer.simulation.stage import play
 from fencer.simulation.truth import Breach
-from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import real_agent
 from tests.scenarios.weakened import without, without_a_second_look
 

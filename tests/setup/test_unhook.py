@@ -79,7 +79,7 @@ def test_print_changes_nothing_and_prints_what_does_it(cluster):
     result = remove(cluster, "--print")
     assert (result.exit_code, len(cluster.hooks)) == (0, 2)
     assert result.stdout.splitlines() == [
-        "# simulation, as fencer: 3 nodes, and nothing of fencer's stands there",
+        "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there",
         "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure.",
         "pvesh set /nodes/pve1/qemu/101/config --delete hookscript",
         "pvesh set /nodes/pve2/qemu/102/config --delete hookscript",

@@ -2,13 +2,13 @@ import pytest
 
 from fencer.core.model import PowerState
 from fencer.simulation.clock import VirtualClock
+from fencer.simulation.datacenter import Datacenter, DoubleWriter
 from fencer.simulation.timeline import Timeline
-from fencer.simulation.world import DoubleWriter, World
 
 
 def make(*, strict=True):
     clock = VirtualClock()
-    world = World(clock, Timeline(clock.now_s), seed=1, strict=strict)
+    world = Datacenter(clock, Timeline(clock.now_s), seed=1, strict=strict)
     return (
         world,
         world.add_guest("a", endpoint="lab", host="h1"),
@@ -48,7 +48,7 @@ def test_one_breach_is_counted_once_and_again_when_it_comes_again():
     assert world.double_writers == 2
 
 
-@pytest.mark.parametrize("freeze", [World.pause, World.save])
+@pytest.mark.parametrize("freeze", [Datacenter.pause, Datacenter.save])
 def test_a_frozen_guest_that_holds_the_volume_is_a_hazard_and_a_breach_once_it_runs_on(freeze):
     world, a, b = make()
     a.mount("v")
@@ -114,12 +114,12 @@ def test_every_start_is_another_incarnation_and_a_resume_is_none():
 @pytest.mark.parametrize(
     ("state", "act"),
     [
-        (PowerState.STOPPED, World.pause),
-        (PowerState.STOPPED, World.power_off),
-        (PowerState.RUNNING, World.resume),
-        (PowerState.RUNNING, World.start),
-        (PowerState.ABSENT, World.start),
-        (PowerState.ABSENT, World.delete),
+        (PowerState.STOPPED, Datacenter.pause),
+        (PowerState.STOPPED, Datacenter.power_off),
+        (PowerState.RUNNING, Datacenter.resume),
+        (PowerState.RUNNING, Datacenter.start),
+        (PowerState.ABSENT, Datacenter.start),
+        (PowerState.ABSENT, Datacenter.delete),
     ],
 )
 def test_what_a_state_does_not_allow_changes_nothing(state, act):

@@ -9,12 +9,12 @@ import pytest
 
 from fencer.core.model import Reason, Verdict
 from fencer.core.policy import PausedGuest
+from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import ARMED, SCENARIOS
 from fencer.simulation.stage import play
 from fencer.simulation.stories.deaths import VM_PAUSED, VM_STOPPED
 from fencer.simulation.truth import Breach
-from fencer.simulation.world import DoubleWriter
 from tests.scenarios.recipes import RECIPES, real_agent
 
 QUICK_RECIPE, SECONDS_RECIPE = RECIPES["quick"], RECIPES["seconds"]

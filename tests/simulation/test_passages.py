@@ -5,9 +5,9 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.datacenter import REBOOT_S, DoubleWriter
 from fencer.simulation.passages import ARRIVAL_S, BACKUP_LASTS_S, COPY_S, ROLLBACK_S, SWITCH_S, migrate
 from fencer.simulation.workloads import StatefulSet
-from fencer.simulation.world import REBOOT_S, DoubleWriter
 from tests.simulation.worlds import What, happen, warm
 
 TWO_HOSTS = Shape(hosts=("lab1", "lab2"))

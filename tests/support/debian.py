@@ -93,7 +93,7 @@ class DebianGuest(Guest):
         self._wait(lambda: self.pid is None and not self.on, "end of the Debian guest", _OFF_WITHIN_S)
 
     def soft_reboot(self) -> None:
-        """Let systemd start everything anew under the same kernel; return when all has started."""
+        """Let systemd start everything again under the same kernel; return when all has started."""
         before = self._systemd_began()
         with suppress(GuestError):  # its agent is stopped too, and may be gone before it has told
             self.run("systemctl soft-reboot", check=False)

@@ -72,7 +72,7 @@ class Guest:
             self.resume()
 
     def reset(self) -> None:
-        """Press its reset button: it boots anew in the same QEMU."""
+        """Press its reset button: it boots again in the same QEMU."""
         self._virsh("reset")
 
     def destroy(self) -> None:

@@ -19,7 +19,7 @@ def hold(page: Path, name: str, made: str) -> None:
     if os.environ.get("FENCER_WRITE_DOCS"):
         page.write_text(_put_in(page.read_text(encoding="utf-8"), name, made), encoding="utf-8")
     written = part(page.read_text(encoding="utf-8"), name)
-    assert written == made.strip(), "FENCER_WRITE_DOCS=1 writes it anew; then read what has changed"
+    assert written == made.strip(), "FENCER_WRITE_DOCS=1 writes it again; then read what has changed"
 
 
 def part(text: str, name: str) -> str:

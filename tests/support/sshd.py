@@ -124,7 +124,7 @@ class SshServer:
             wait_until(partial(_over, gone), "end of sshd and its sessions")
 
     def make_key(self, name: str) -> None:
-        """Make a key anew: ``host`` or ``user``; sshd takes it when it starts."""
+        """Make a key again: ``host`` or ``user``; sshd takes it when it starts."""
         for path in (self.folder / name, self.folder / f"{name}.pub"):
             path.unlink(missing_ok=True)
         keygen = str(shutil.which("ssh-keygen", path=_PATH))

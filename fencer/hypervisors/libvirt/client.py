@@ -1,6 +1,6 @@
 """`LibvirtHypervisor`: the port `Hypervisor` over one libvirt URI.
 
-Reading goes over one read-only connection with an event subscription, one call at a time; it is made anew at
+Reading goes over one read-only connection with an event subscription, one call at a time; it is made again at
 the next call when it was lost, or when a call hangs in it. Each power action has a read-write connection of
 its own, so that nothing that hangs there touches the reading. Only calls that libvirtd answers from its own
 memory are used to read: a frozen QEMU blocks for ever whatever asks its monitor.

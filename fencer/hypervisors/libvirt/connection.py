@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _LOOP_PAUSE_S = 1.0
 _LOOP_WAKES_S = 0.5
 _ENDS_WITHIN_S = 2.0
+"""libvirt's event loop: a pause after errors, how often it looks whether it may end, how long it may take."""
 _EVENTS, _CLOSE = "libvirt-events", "libvirt-close"
 
 

@@ -20,7 +20,7 @@ from fencer.hypervisors.proxmox.parse import Members, read_members, read_rights
 from fencer.hypervisors.proxmox.power import PowerSwitch
 from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.quorum import make_sure_it_hears
-from fencer.hypervisors.proxmox.rights import Verdict, compare
+from fencer.hypervisors.proxmox.rights import Comparison, compare
 from fencer.hypervisors.proxmox.servers import Servers
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.proxmox.sweep import Sweeper
@@ -235,7 +235,7 @@ def _blind(pools: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _about(rights: Verdict, *, power: bool) -> tuple[str, ...]:
+def _about(rights: Comparison, *, power: bool) -> tuple[str, ...]:
     """Say what the token may do too much, and how it gets exactly what it needs."""
     said = []
     if rights.excess:

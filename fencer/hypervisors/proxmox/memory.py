@@ -130,7 +130,7 @@ class Word:
 
     Attributes:
         said: As it was last repeated.
-        first_s: When it was first heard, on our clock; anew after we had not listened for `WORD_S`.
+        first_s: When it was first heard, on our clock; again after we had not listened for `WORD_S`.
         last_s: When it was last heard.
         moved_s: When it was first heard so, after it had been another; None: it never was.
     """

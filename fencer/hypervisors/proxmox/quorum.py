@@ -30,7 +30,7 @@ SILENT_S = 30.0
 def _take_in(look: Look, memory: Memory) -> None:
     """Remember what a server has heard of the other hosts, and since when: only that it moves means anything.
 
-    Their clocks may be wrong, and their uptimes begin anew.
+    Their clocks may be wrong, and their uptimes begin again.
     """
     uptimes_s = look.listing.uptimes_s
     words = {_up(host): uptimes_s[host] for host in look.members.others if host in uptimes_s}

@@ -17,7 +17,7 @@ _HARMLESS = frozenset({"VM.GuestAgent.Audit", "VM.Monitor"})
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """What became of the comparison.
 
     Attributes:
@@ -33,7 +33,7 @@ class Verdict:
     power_only: frozenset[str] | None
 
 
-def compare(rights: Rights) -> Verdict:
+def compare(rights: Rights) -> Comparison:
     """Hold the token's rights against what is needed, and what may be: whether it powers guests is a choice.
 
     Args:
@@ -57,7 +57,7 @@ def compare(rights: Rights) -> Verdict:
     wanted = _WANTED | _HARMLESS | {_POWER}
     held = {privilege for granted in rights.values() for privilege in granted}
     excess = sorted(privilege for privilege in held - wanted if not privilege.endswith(".Audit"))
-    return Verdict(tuple(missing), tuple(excess), can_power, None if everywhere else _powered(rights))
+    return Comparison(tuple(missing), tuple(excess), can_power, None if everywhere else _powered(rights))
 
 
 def _powered(rights: Rights) -> frozenset[str]:

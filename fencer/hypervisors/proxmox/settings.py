@@ -130,7 +130,7 @@ class Token:
         self.secret = self._read()
 
     def reread(self) -> bool:
-        """Read the file anew; whether there is another secret in it now.
+        """Read the file again; whether there is another secret in it now.
 
         Raises:
             ConfigError: as at first.

@@ -38,7 +38,7 @@ AGAIN_S = 10.0
 SILENT_S = 30.0
 """A host that did not answer is left alone for so long."""
 RELEARN_S = 300.0
-"""Configurations change and numbers are given anew: each is read again so often …"""
+"""Configurations change and numbers are given again: each is read again so often …"""
 RELEARNT = 2
 """… but so many at most in each sweep."""
 FORGOTTEN_S = 86_400.0

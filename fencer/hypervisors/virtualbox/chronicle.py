@@ -11,7 +11,7 @@ from typing import Final
 
 from fencer.core.model import PowerState
 from fencer.core.text import printable
-from fencer.hypervisors.virtualbox.ended import Ending, Look, Scene, date, find, is_contradicted
+from fencer.hypervisors.virtualbox.ended import Ending, Scene, Traces, date, find, is_contradicted
 from fencer.hypervisors.virtualbox.parse import STATES, LogHead, Machine, same_moment
 from fencer.hypervisors.virtualbox.processes import Suspects, suspects
 
@@ -75,8 +75,8 @@ class _Record:
 class Chronicle:
     """Remembers machines from reading to reading; empty after a restart. Safe from any thread.
 
-    Without memory what has to be seen for some time is seen anew, and a machine that is gone has no record of
-    its end.
+    Without memory, what has to be seen for some time is seen from the beginning, and a machine that is gone
+    has no record of its end.
     """
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ def _off(now: _Record, log: LogHead, scene: Scene) -> Reading:
     machine, at_s = now.machine, now.read_at_s
     quiet_for_s = None if now.quiet_since_s is None else at_s - now.quiet_since_s
     lived_here = now.lived == log.opened
-    found = find(Look(machine, log, scene, now.suspects, lived_here, at_s - now.state_since_s, quiet_for_s))
+    found = find(Traces(machine, log, scene, now.suspects, lived_here, at_s - now.state_since_s, quiet_for_s))
     after = f", {name_of_run(log)}" if is_contradicted(machine, log) else ""
     return Reading(
         power_state=_WORTH.get(found.ending, STATES[machine.state]),

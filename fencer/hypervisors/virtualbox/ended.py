@@ -3,7 +3,7 @@
 VirtualBox writes state and date down at an *end* that it sees. Of a run that ends with its host, or with a
 VBoxSVC that is killed, it sees none: from then on it tells the end before that run, for good. A second
 VBoxSVC of the same user tells the same of a machine that *runs*: it knows nothing of the first one's. Either
-way the machine's own log, which each run begins anew, is younger than the state. Then only the host can tell:
+way the machine's own log, a new one for each run, is younger than the state. Then only the host can tell:
 whether a process may be that run's, whether the run is older than the host's boot, whether another host may
 have it.
 
@@ -66,7 +66,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Traces:
     """All that is known when a machine reads off.
 
     Attributes:
@@ -98,7 +98,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What follows from a `Look`.
+    """What follows from a `Traces`.
 
     Attributes:
         ending: The result.
@@ -132,7 +132,7 @@ def needs_place(machine: Machine, log: LogHead) -> bool:
     return not log.ended or is_contradicted(machine, log)
 
 
-def find(look: Look) -> Conclusion:
+def find(look: Traces) -> Conclusion:
     """Judge a machine that VirtualBox calls off."""
     if look.suspects.own:
         return _of_living(look, look.suspects.own)
@@ -144,7 +144,7 @@ def find(look: Look) -> Conclusion:
     return _of_unknown_run(look) if is_contradicted(look.machine, look.log) else _of_dated_end(look)
 
 
-def _of_living(look: Look, own: Process) -> Conclusion:
+def _of_living(look: Traces, own: Process) -> Conclusion:
     """Judge a machine whose own process is there: it runs, whatever is said of it, and until that has gone.
 
     So this is never `Ending.OPEN`, which a person's word may close.
@@ -159,7 +159,7 @@ def _of_living(look: Look, own: Process) -> Conclusion:
     return Conclusion(Ending.SOON, f"for {look.seen_for_s:.0f} s, but {there}", _its_end(own, look.machine))
 
 
-def _of_dated_end(look: Look) -> Conclusion:
+def _of_dated_end(look: Traces) -> Conclusion:
     if look.log.ended:
         return Conclusion(Ending.OVER)
     doubt = _untold(look) or (f"{look.suspects.any} may be its own" if look.suspects.any else "")
@@ -169,7 +169,7 @@ def _of_dated_end(look: Look) -> Conclusion:
     return Conclusion(Ending.OPEN, f"{told}, and {doubt}", _way_out(look)) if doubt else _by_quiet(look, told)
 
 
-def _of_aborted(look: Look, doubt: str) -> Conclusion:
+def _of_aborted(look: Traces, doubt: str) -> Conclusion:
     """Judge an end without a word of the log's.
 
     Time alone ends a doubt only where no process is there, and only of a run that this VBoxSVC was heard to
@@ -186,7 +186,7 @@ def _of_aborted(look: Look, doubt: str) -> Conclusion:
     return Conclusion(Ending.OPEN, f"for {seen_s:.0f} s, but {doubt}", _way_out(look))
 
 
-def _of_unknown_run(look: Look) -> Conclusion:
+def _of_unknown_run(look: Traces) -> Conclusion:
     opened, booted_s, place = look.log.opened, look.scene.booted_s, look.scene.place
     began = _began(look)
     if suspect := look.suspects.any:
@@ -203,7 +203,7 @@ def _of_unknown_run(look: Look) -> Conclusion:
     return _by_quiet(look, began)
 
 
-def _is_read_since(look: Look) -> bool:
+def _is_read_since(look: Traces) -> bool:
     """Whether what the settings file tells is known to the VBoxSVC that is asked, and no saved memory.
 
     Another one was asked before, and ran it: so this one began later, and read what each restored run, and a
@@ -212,7 +212,7 @@ def _is_read_since(look: Look) -> bool:
     return look.lived_here and look.log.ended != "Saved"
 
 
-def _by_quiet(look: Look, told: str) -> Conclusion:
+def _by_quiet(look: Traces, told: str) -> Conclusion:
     """Judge by how long no process was seen, where all else is known."""
     if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
@@ -220,13 +220,13 @@ def _by_quiet(look: Look, told: str) -> Conclusion:
     return Conclusion(Ending.OVER, f"{told}, but it is over: no process of it was there for {QUIET_S:.0f} s")
 
 
-def _way_out(look: Look) -> str:
+def _way_out(look: Traces) -> str:
     """Say what would change a doubt: first that its host tells, where it does not."""
     is_told = look.scene.processes is not None and look.scene.place is not None
     return WAY_OUT if is_told else f"its host telling: {LET_THROUGH}; or {WAY_OUT}"
 
 
-def _untold(look: Look) -> str:
+def _untold(look: Traces) -> str:
     """Say what has to be known of the host of a run, and is not; empty: all is known."""
     scene = look.scene
     if scene.processes is None or scene.place is None:
@@ -236,7 +236,7 @@ def _untold(look: Look) -> str:
     return ""
 
 
-def _began(look: Look) -> str:
+def _began(look: Traces) -> str:
     return f"but a run of it began at {date(look.log.opened)}: this VBoxSVC does not know of that one"
 
 

@@ -24,6 +24,8 @@ _LOOK_S = 0.05
 """How long a program may be gone unnoticed whose heirs hold its output open: ssh's master process does."""
 
 _REAP_S = 1.0
+"""A process that was killed is waited for so long, and left to itself then."""
+
 PLAIN: Final = re.compile(r"-{0,2}[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 """Words in which no shell sees anything: ssh gives all words to one on the other side."""
 ANY: Final = re.compile(r"[^\0]+")

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 from fencer.core.text import count
 from fencer.planned.plan.case import Case, by_family, called, names_of
-from fencer.planned.plan.words import Finding, What
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Budget, Tenant
 
 _NEVER_WAY = "a lower minAvailable, a higher maxUnavailable, or more replicas"
 
 
-def findings(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
+def findings(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
     """Name the budgets that stand in the way.
 
     Args:
@@ -22,7 +22,7 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
     doubled = [one for one in case.leaving if len(case.budgets_of.get(one.pod.uid, ())) > 1]
     for group in by_family(doubled):
         budgets = sorted(budget.name for budget in case.budgets_of[group[0].pod.uid])
-        yield Finding(
+        yield Remark(
             What.TWO_BUDGETS,
             called(group),
             f"in {len(budgets)} budgets ({', '.join(budgets)}), and then the API never evicts",
@@ -47,13 +47,13 @@ def _never(case: Case, budget: Budget) -> bool:
 
 def _budget(
     case: Case, budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]
-) -> Iterator[Finding]:
+) -> Iterator[Remark]:
     about, pods = str(budget), names_of(covered)
     if budget.problem:
-        yield Finding(What.BUDGET_BROKEN, about, f"its pods cannot be counted: {budget.problem}", pods=pods)
+        yield Remark(What.BUDGET_BROKEN, about, f"its pods cannot be counted: {budget.problem}", pods=pods)
     elif not budget.counted:
         text = "was changed a moment ago and not counted since"
-        yield Finding(What.BUDGET_NOT_NOW, about, text, "look again in a few seconds", pods)
+        yield Remark(What.BUDGET_NOT_NOW, about, text, "look again in a few seconds", pods)
     elif budget.allowed <= 0:
         never = _never(case, budget)
         yield from _shut(budget, [one for one in covered if one.pod.ready], never=never)
@@ -62,19 +62,19 @@ def _budget(
         yield _waves(budget, covered, homeless)
 
 
-def _shut(budget: Budget, ready: Sequence[Tenant], *, never: bool) -> Iterator[Finding]:
+def _shut(budget: Budget, ready: Sequence[Tenant], *, never: bool) -> Iterator[Remark]:
     """Say what a budget that allows no disruption does to pods that are Ready."""
     if not ready:
         return
     about, pods, needs = str(budget), names_of(ready), _needs(budget)
     if never:
-        yield Finding(What.BUDGET_NEVER, about, f"{needs}: it never allows an eviction", _NEVER_WAY, pods)
+        yield Remark(What.BUDGET_NEVER, about, f"{needs}: it never allows an eviction", _NEVER_WAY, pods)
     else:
         text = f"{needs}: it allows no eviction now"
-        yield Finding(What.BUDGET_NOT_NOW, about, text, "wait until more of its pods are Ready", pods)
+        yield Remark(What.BUDGET_NOT_NOW, about, text, "wait until more of its pods are Ready", pods)
 
 
-def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Iterator[Finding]:
+def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Iterator[Remark]:
     """Say what it does to pods that are not Ready: they would go free, if enough others were.
 
     Where the budget needs all its pods those never are, and a pod that gets Ready is held all the same.
@@ -88,7 +88,7 @@ def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Ite
     else:
         rule = "needs none healthy; then it allows as many evictions as there are healthy ones: 0 now"
     other = "a budget that does not need all its pods" if never else "the pods repaired"
-    yield Finding(
+    yield Remark(
         What.BUDGET_NEVER if never else What.BUDGET_UNHEALTHY,
         str(budget),
         f"{_ailing(unready)}, and the budget {rule}",
@@ -111,7 +111,7 @@ def _needs(budget: Budget) -> str:
     return f"needs {budget.desired} of {budget.expected} pods healthy, and has {budget.healthy}"
 
 
-def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]) -> Finding:
+def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str]) -> Remark:
     about, pods = str(budget), names_of(covered)
     stuck = [tenant for tenant in covered if tenant.pod.uid in homeless]
     if len(stuck) >= budget.allowed:
@@ -120,6 +120,6 @@ def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str])
             f"{', '.join(names_of(stuck))} cannot start elsewhere: the rest never may go"
         )
         way = "fewer nodes at a time, so that each comes back before the next goes"
-        return Finding(What.BUDGET_STALLS, about, text, way, pods)
+        return Remark(What.BUDGET_STALLS, about, text, way, pods)
     text = f"allows {budget.allowed} at a time of {len(covered)} that would leave"
-    return Finding(What.BUDGET_WAVES, about, text, pods=pods)
+    return Remark(What.BUDGET_WAVES, about, text, pods=pods)

@@ -14,7 +14,7 @@ from fencer.evicting.answers import LEAST_GRACE_S
 from fencer.evicting.evacuation import TOLERATES
 from fencer.evicting.lots import Lot
 from fencer.planned.plan.case import Case, by_family, called, grace_s, names_of
-from fencer.planned.plan.words import Finding, What
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Container, Service, Tenant
 
 KILLED_S = 2.0
@@ -27,7 +27,7 @@ _UNKNOWN = (Container(""),)
 """Stands for the containers of a pod of which none is known: nothing delays their end."""
 
 
-def findings(case: Case) -> Iterator[Finding]:
+def findings(case: Case) -> Iterator[Remark]:
     """Name what is special about how pods end."""
     for group in by_family(case.leaving):
         yield from _endpoints(case, group)
@@ -56,7 +56,7 @@ class _Hit:
     container: Container
 
 
-def _endpoints(case: Case, group: Sequence[Tenant]) -> Iterator[Finding]:
+def _endpoints(case: Case, group: Sequence[Tenant]) -> Iterator[Remark]:
     """Name the pods to which Services lead and whose containers may end before all have heard of it.
 
     Source: Kubernetes, "Pod Lifecycle", termination: a pod's end and its removal from the endpoints begin
@@ -122,15 +122,15 @@ def _led(hits: Sequence[_Hit]) -> str:
     return f"Service {services} leads to {'it' if alone else f'its container {names}'}"
 
 
-def _finding(what: What, hits: Sequence[_Hit], text: str, way: str) -> Finding:
+def _finding(what: What, hits: Sequence[_Hit], text: str, way: str) -> Remark:
     tenants = list({hit.tenant.pod.uid: hit.tenant for hit in hits}.values())
-    return Finding(what, called(tenants), text, way, names_of(tenants))
+    return Remark(what, called(tenants), text, way, names_of(tenants))
 
 
 # -- time to end --------------------------------------------------------------------------------------------
 
 
-def _hooks(group: Sequence[Tenant]) -> Iterator[Finding]:
+def _hooks(group: Sequence[Tenant]) -> Iterator[Remark]:
     """Name the pods whose hook takes all of the grace period: it counts from the hook's begin on."""
     over = [
         (delay_s, tenant, one)
@@ -149,10 +149,10 @@ def _hooks(group: Sequence[Tenant]) -> Iterator[Finding]:
     )
     way = f"terminationGracePeriodSeconds well over {delay_s:g}, or a hook that waits less"
     tenants = list({found.pod.uid: found for _, found, _ in over}.values())
-    yield Finding(What.PRE_STOP_OVER_GRACE, called(tenants), text, way, names_of(tenants))
+    yield Remark(What.PRE_STOP_OVER_GRACE, called(tenants), text, way, names_of(tenants))
 
 
-def _graces(case: Case) -> Iterator[Finding]:
+def _graces(case: Case) -> Iterator[Remark]:
     """Name the pods that may take longer to end than somebody waits, and those that take no time at all."""
     limits = (
         (What.GRACE_OVER_TIMEOUT, case.terms.timeout_s, "a drain waits {limit:g} s (--timeout)"),
@@ -167,28 +167,28 @@ def _graces(case: Case) -> Iterator[Finding]:
         for what, limit_s, text in limits:
             if longest_s > limit_s:
                 said = f"may take {longest_s:g} s to end; {text.format(limit=limit_s)}"
-                yield Finding(what, called(group), said, pods=names_of(group))
+                yield Remark(what, called(group), said, pods=names_of(group))
                 break
     for group in by_family(one for one in case.leaving if one.pod.grace_s < LEAST_GRACE_S):
         text = (
             f"ends at once (terminationGracePeriodSeconds: 0): the drain gives it {LEAST_GRACE_S:g} s, so "
             "that its replacement starts only when it has ended"
         )
-        yield Finding(What.GRACE_ZERO, called(group), text, pods=names_of(group))
+        yield Remark(What.GRACE_ZERO, called(group), text, pods=names_of(group))
 
 
 # -- and after ----------------------------------------------------------------------------------------------
 
 
-def _returning(case: Case) -> Iterator[Finding]:
+def _returning(case: Case) -> Iterator[Remark]:
     """Name the pods that a cordon does not keep off: the controller's next one may be bound to this node."""
     for group in by_family(one for one in case.leaving if one.pod.tolerates_cordon and one.pod.controller):
         text = f"{TOLERATES}: may come back to this node after its eviction, and the drain leaves it then"
         way = "a node affinity, or tolerations that are narrower"
-        yield Finding(What.COMES_BACK, called(group), text, way, names_of(group))
+        yield Remark(What.COMES_BACK, called(group), text, way, names_of(group))
 
 
-def _held(case: Case) -> Iterator[Finding]:
+def _held(case: Case) -> Iterator[Remark]:
     """Name the pods that stay until somebody takes a finalizer off, those that were deleted before too."""
     going = [one for name in case.names for one in case.of_lot(name, Lot.EVICT, Lot.LEAVING)]
     for group in by_family(one for one in going if _foreign(one)):
@@ -196,7 +196,7 @@ def _held(case: Case) -> Iterator[Finding]:
         which = f"finalizer{'s' if len(names) > 1 else ''} {', '.join(names)}"
         text = f"its object stays until its controller takes the {which} off: a StatefulSet waits, no drain"
         way = "see that this controller runs, and not on this node alone"
-        yield Finding(What.FINALIZERS, called(group), text, way, names_of(group))
+        yield Remark(What.FINALIZERS, called(group), text, way, names_of(group))
 
 
 def _foreign(tenant: Tenant) -> list[str]:

@@ -10,7 +10,7 @@ from fencer.core.times import seconds_between
 from fencer.evicting.lots import Lot
 from fencer.planned.plan import budgets, rules
 from fencer.planned.plan.case import Case, Terms
-from fencer.planned.plan.words import Finding, What
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Inventory
 
 ENDLESS = frozenset(
@@ -26,7 +26,7 @@ _HEARD_PERIODS = 1.5
 
 def endless(
     names: Sequence[str], seen: Inventory, terms: Terms, off: Mapping[str, str]
-) -> tuple[Finding, ...]:
+) -> tuple[Remark, ...]:
     """Name what keeps a drain of these nodes from ever coming to its end.
 
     Args:
@@ -38,7 +38,7 @@ def endless(
     case = Case(tuple(names), seen, terms)
     silent = [one for one in rules.nodes(case) if one.what is What.NODE_SILENT and one.about not in off]
     silent += [
-        Finding(What.NODE_SILENT, name, f"its guest reads {raw}: evicted pods would stay Terminating")
+        Remark(What.NODE_SILENT, name, f"its guest reads {raw}: evicted pods would stay Terminating")
         for name, raw in off.items()
     ]
     waiting = (one for one in silent if case.of_lot(one.about, *_GOING))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from fencer.planned.plan.case import Case, by_family, called, names_of
-from fencer.planned.plan.words import Finding, Room, What
+from fencer.planned.plan.words import Remark, Room, What
 from fencer.ports.inventory import Machine, Tenant
 
 _WAY = "smaller requests, another node, or a node of these left on"
@@ -51,20 +51,20 @@ def measure(case: Case, staying: Collection[str]) -> tuple[tuple[Room, ...], tup
     return rooms, misfits
 
 
-def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> Iterator[Finding]:
+def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> Iterator[Remark]:
     """Say what does not fit."""
     short = [room for room in rooms if not room.fits]
     if case.leaving and not case.homes:
         text = "no other node takes pods: what leaves waits until a node is back"
-        yield Finding(What.NO_ROOM, "cluster", text, "uncordon a node, or leave one of these on")
+        yield Remark(What.NO_ROOM, "cluster", text, "uncordon a node, or leave one of these on")
         return
     if short:
         what = ", ".join(room.resource for room in short)
         text = f"the other nodes have not enough {what} left: some pods wait until a node is back"
-        yield Finding(What.NO_ROOM, "cluster", text, _WAY)
+        yield Remark(What.NO_ROOM, "cluster", text, _WAY)
     for group in by_family(misfits):
         text = "no other node has as much left as it requests: it waits until a node is back"
-        yield Finding(What.POD_TOO_BIG, called(group), text, _WAY, names_of(group))
+        yield Remark(What.POD_TOO_BIG, called(group), text, _WAY, names_of(group))
 
 
 def _free(home: Machine, there: Sequence[Tenant]) -> Space:

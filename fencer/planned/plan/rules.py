@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from fencer.evicting.lots import Lot
 from fencer.planned.plan.case import Case, by_family, called, family, names_of
 from fencer.planned.plan.endings import delayed
-from fencer.planned.plan.words import Finding, What
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Kind, Tenant
 
 _JOB = "Job/"
 _GRANT = "the ClusterRole fencer-plan of `fencer setup kubernetes` grants it, once it is bound"
 
 
-def nodes(case: Case) -> Iterator[Finding]:
+def nodes(case: Case) -> Iterator[Remark]:
     """Name nodes whose kubelet would not end any pod, and what etcd would lose."""
     machines = {machine.name: machine for machine in case.seen.nodes.items}
     chosen = [machines[name] for name in case.names if name in machines]
@@ -22,7 +22,7 @@ def nodes(case: Case) -> Iterator[Finding]:
         if machine.node.ready is None:
             text = "its kubelet is not heard (Ready=Unknown): evicted pods would stay Terminating"
             way = f"`fencer explain {machine.name}`: a dead node is fenced, not drained"
-            yield Finding(What.NODE_SILENT, machine.name, text, way)
+            yield Remark(What.NODE_SILENT, machine.name, text, way)
     members = [machine for machine in machines.values() if machine.node.control_plane]
     healthy = [one for one in members if one.node.ready is True and one.name not in case.names]
     majority = len(members) // 2 + 1
@@ -32,12 +32,12 @@ def nodes(case: Case) -> Iterator[Finding]:
             f"with {', '.join(lost)} off, {len(healthy)} of {len(members)} control-plane nodes are left, and "
             f"etcd needs {majority}: the API itself would stop"
         )
-        yield Finding(
+        yield Remark(
             What.QUORUM, "control plane", text, "one control-plane node at a time, of at least three"
         )
 
 
-def filtered(case: Case) -> Iterator[Finding]:
+def filtered(case: Case) -> Iterator[Remark]:
     """Name the pods that a drain leaves alone unless told otherwise, and what is lost where it was told."""
     held = {lot: _all(case, lot) for lot in (Lot.UNMANAGED, Lot.LOCAL_DATA)}
     lost = {
@@ -47,7 +47,7 @@ def filtered(case: Case) -> Iterator[Finding]:
     yield from _each(
         What.UNMANAGED,
         held[Lot.UNMANAGED],
-        "no controller makes it anew: a drain would not begin",
+        "no controller recreates it: a drain would not begin",
         "--force: it is gone for good",
     )
     yield from _each(
@@ -56,11 +56,11 @@ def filtered(case: Case) -> Iterator[Finding]:
         "uses an emptyDir: a drain would not begin",
         "--delete-emptydir-data: what is in there is lost",
     )
-    yield from _each(What.UNMANAGED_LOST, lost[What.UNMANAGED_LOST], "no controller makes it anew", "")
+    yield from _each(What.UNMANAGED_LOST, lost[What.UNMANAGED_LOST], "no controller recreates it", "")
     yield from _each(What.EMPTYDIR_LOST, lost[What.EMPTYDIR_LOST], "what is in its emptyDir is lost", "")
 
 
-def replicas(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
+def replicas(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
     """Name what would be away for a while, though it has a controller.
 
     Nodes go one after the other, and the next one only when what left the last one is Ready again. So it
@@ -77,10 +77,10 @@ def replicas(case: Case, homeless: Collection[str]) -> Iterator[Finding]:
         away |= {one.pod.uid for one in case.leaving_from(name) if one.pod.uid in homeless}
 
 
-def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Iterator[Finding]:
+def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Iterator[Remark]:
     about, pods = called(group), names_of(group)
     if group[0].pod.controller.startswith(_JOB):
-        yield Finding(What.JOB_ANEW, about, "its work begins anew elsewhere", "wait until it is done", pods)
+        yield Remark(What.JOB_ANEW, about, "its work begins again elsewhere", "wait until it is done", pods)
         return
     siblings = case.siblings.get(family(group[0].pod), [])
     here = {tenant.pod.uid for tenant in group}
@@ -88,7 +88,7 @@ def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Ite
     if not others:
         if len(group) == 1:
             text = "the only pod of its controller: away until it is Ready elsewhere"
-            yield Finding(What.SINGLE_REPLICA, about, text, "two replicas and a budget", pods)
+            yield Remark(What.SINGLE_REPLICA, about, text, "two replicas and a budget", pods)
             return
         text = f"all {len(group)} pods are on this node, and go at once"
     elif any(one.pod.ready and one.pod.uid not in away for one in others):
@@ -96,7 +96,7 @@ def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Ite
     else:
         text = "no other pod of its controller would be Ready"
     if not _kept_up(case, group):
-        yield Finding(What.ALL_REPLICAS, about, text, "a budget that keeps some, or replicas apart", pods)
+        yield Remark(What.ALL_REPLICAS, about, text, "a budget that keeps some, or replicas apart", pods)
 
 
 def _kept_up(case: Case, group: Sequence[Tenant]) -> bool:
@@ -105,7 +105,7 @@ def _kept_up(case: Case, group: Sequence[Tenant]) -> bool:
     return all(len(few) == 1 and few[0].desired >= 1 for few in budgets)
 
 
-def unseen(case: Case) -> Iterator[Finding]:
+def unseen(case: Case) -> Iterator[Remark]:
     """Name what was not looked at, unless the answer does not depend on it."""
     for kind, look in case.seen.looks():
         if look.complete or not _matters(case, kind):
@@ -113,9 +113,9 @@ def unseen(case: Case) -> Iterator[Finding]:
         what = What.MAY_BLOCK if _could_block(case, kind) else What.MAY_DISRUPT
         if look.why_not:
             way = _GRANT if look.denied else ""
-            yield Finding(what, kind.value, f"not looked at: {look.why_not}", way)
+            yield Remark(what, kind.value, f"not looked at: {look.why_not}", way)
         for text in look.unread:
-            yield Finding(what, kind.value, f"cannot be read: {text}")
+            yield Remark(what, kind.value, f"cannot be read: {text}")
 
 
 def _matters(case: Case, kind: Kind) -> bool:
@@ -140,6 +140,6 @@ def _all(case: Case, lot: Lot) -> list[Tenant]:
     return [tenant for name in case.names for tenant in case.of_lot(name, lot)]
 
 
-def _each(what: What, tenants: Sequence[Tenant], text: str, way: str) -> Iterator[Finding]:
+def _each(what: What, tenants: Sequence[Tenant], text: str, way: str) -> Iterator[Remark]:
     for group in by_family(tenants):
-        yield Finding(what, called(group), text, way, names_of(group))
+        yield Remark(what, called(group), text, way, names_of(group))

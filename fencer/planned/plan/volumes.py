@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fencer.planned.plan.case import Case, by_family, called, names_of
-from fencer.planned.plan.words import Finding, What
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Claim, Tenant, Volume
 
 
@@ -43,7 +43,7 @@ def sort(case: Case) -> Volumes:
     return Volumes(tuple(staying), tuple(host), tuple(moving))
 
 
-def findings(volumes: Volumes) -> Iterator[Finding]:
+def findings(volumes: Volumes) -> Iterator[Remark]:
     """Say what becomes of the volumes, by controller."""
     yield from _each(
         What.VOLUME_STAYS,
@@ -65,9 +65,9 @@ def findings(volumes: Volumes) -> Iterator[Finding]:
     )
 
 
-def _each(what: What, tenants: Sequence[Tenant], text: str, way: str) -> Iterator[Finding]:
+def _each(what: What, tenants: Sequence[Tenant], text: str, way: str) -> Iterator[Remark]:
     for group in by_family(tenants):
-        yield Finding(what, called(group), text, way, names_of(group))
+        yield Remark(what, called(group), text, way, names_of(group))
 
 
 def _stays(case: Case, volume: Volume) -> bool:

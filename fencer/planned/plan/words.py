@@ -19,7 +19,7 @@ class Severity(StrEnum):
     """Worth to know; nobody loses anything by it."""
 
 
-class Verdict(StrEnum):
+class Outlook(StrEnum):
     """What a plan comes to: what its worst finding says."""
 
     CLEAR = "clear"
@@ -30,14 +30,14 @@ class Verdict(StrEnum):
     @property
     def goes(self) -> bool:
         """Whether the drain would come to its end."""
-        return self in {Verdict.CLEAR, Verdict.DISRUPTIVE}
+        return self in {Outlook.CLEAR, Outlook.DISRUPTIVE}
 
 
 VERDICTS = {
-    Severity.BLOCKS: Verdict.BLOCKED,
-    Severity.UNKNOWN: Verdict.UNKNOWN,
-    Severity.DISRUPTS: Verdict.DISRUPTIVE,
-    Severity.NOTE: Verdict.CLEAR,
+    Severity.BLOCKS: Outlook.BLOCKED,
+    Severity.UNKNOWN: Outlook.UNKNOWN,
+    Severity.DISRUPTS: Outlook.DISRUPTIVE,
+    Severity.NOTE: Outlook.CLEAR,
 }
 """In the order in which the worst is looked for."""
 
@@ -62,7 +62,7 @@ class What(StrEnum):
     TWO_BUDGETS = "two-budgets"
     """More than one budget selects the pod: the API never evicts it."""
     UNMANAGED = "unmanaged"
-    """No controller makes the pod anew: the drain leaves it alone, unless forced."""
+    """No controller recreates the pod: the drain leaves it alone, unless forced."""
     EMPTYDIR = "emptydir"
     """The pod would lose its emptyDir: the drain leaves it alone, unless told otherwise."""
     MAY_BLOCK = "may-block"
@@ -76,7 +76,7 @@ class What(StrEnum):
     ALL_REPLICAS = "all-replicas"
     """All Ready pods of a controller are on this node, and go at once."""
     JOB_ANEW = "job-anew"
-    """A Job's pod: its work begins anew."""
+    """A Job's pod: its work begins again."""
     NO_PRE_STOP = "no-pre-stop"
     """A Service leads to the pod, and nothing delays its end: requests may fail."""
     PRE_STOP_UNCLEAR = "pre-stop-unclear"
@@ -139,7 +139,7 @@ SEVERITIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Remark:
     """One thing that the drain would hit.
 
     Attributes:
@@ -222,13 +222,13 @@ class Plan:
     """
 
     nodes: tuple[NodePlan, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Remark, ...]
     homes: tuple[str, ...]
     room: tuple[Room, ...]
     takes: Span
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Outlook:
         """What the worst finding says."""
         seen = {finding.severity for finding in self.findings}
-        return next((verdict for severity, verdict in VERDICTS.items() if severity in seen), Verdict.CLEAR)
+        return next((verdict for severity, verdict in VERDICTS.items() if severity in seen), Outlook.CLEAR)

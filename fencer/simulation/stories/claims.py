@@ -65,7 +65,7 @@ FORGED_MARK = Scenario(
         CLUSTER,
         "The VM of k8s-2 crashes, and an admin cordons the node and sets the out-of-service taint by hand.",
         "Beside a taint of its own fencer writes a mark, an annotation, and lifts the taint as soon as the",
-        "VM has booted anew. A kubelet may annotate its own Node, and somebody with the rights of this one",
+        "VM has booted again. A kubelet may annotate its own Node, and somebody with the rights of this one",
         "writes such a mark: whoever believes it lifts the admin's taint. But fencer signs its marks. One",
         "without its signature it does not read, and leaves the node alone. The taint stays, with the VM",
         "back as well: to take it off, and that mark, is for the admin.",

@@ -102,7 +102,7 @@ TOLERATING_VOLUME = Scenario(
         "A set of agents runs there, too, one on each node, with a volume each. Its pods tolerate every",
         "taint: they stay where they are. The VM of k8s-2 crashes. fencer fences it, and the pods that do",
         "not stay are cleared. The agent's pod stays, as it was meant to, and so does its volume: it is",
-        "what holds no fence. Once the VM has booted anew, the fence comes off.",
+        "what holds no fence. Once the VM has booted again, the fence comes off.",
     ),
     script=(
         Fault(30.0, What.CRASH, "k8s-2", "the VM crashes", death=True),

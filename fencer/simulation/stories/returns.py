@@ -1,4 +1,4 @@
-"""What comes back in the middle of a fence or after it: anew, with old memory, or as somebody else."""
+"""What comes back in the middle of a fence or after it: again, with old memory, or as somebody else."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_fenced_host_may_come_back_before_its_guest_is_recovered():
 
 
 def test_a_recovery_is_forgotten_once_the_guest_ran_on_elsewhere():
-    """Back on pve3, guarded anew: what brought it to pve2 once explains nothing any more."""
+    """Back on pve3, guarded again: what brought it to pve2 once explains nothing any more."""
     state = folded(STARTED, LOST, FENCE, ELSEWHERE, STARTED)
     assert moved_from(state, SID, "pve2") is None
 

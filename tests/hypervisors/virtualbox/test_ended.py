@@ -12,9 +12,9 @@ from fencer.hypervisors.virtualbox.ended import (
     QUIET_S,
     START_WRITES_S,
     Ending,
-    Look,
     Place,
     Scene,
+    Traces,
     find,
 )
 from fencer.hypervisors.virtualbox.parse import LogHead, Machine, moment_of
@@ -29,9 +29,9 @@ INIT = (Process(1, "/sbin/init"),)
 HERE = Place("", BEFORE_S)
 
 
-def look(state="poweroff", changed_s=BEFORE_S, **more) -> Look:
+def look(state="poweroff", changed_s=BEFORE_S, **more) -> Traces:
     """A machine that is called off since before its last run; booted before that run, quiet for long."""
-    told = Look(
+    told = Traces(
         machine=Machine(ME, ME, "m1", state, moment_of(changed_s)),
         log=LogHead(moment_of(BEGAN_S), cold_start=True, ended=more.pop("ended", "")),
         scene=Scene(INIT, BEFORE_S, HERE),
@@ -126,7 +126,7 @@ def test_where_the_host_does_not_tell_the_way_out_begins_with_that(state, change
         assert "--confirm-guest-off" in found.way_out
 
 
-def state_is_aborted(told: Look) -> bool:
+def state_is_aborted(told: Traces) -> bool:
     return told.machine.state == "aborted"
 
 

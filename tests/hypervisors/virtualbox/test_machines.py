@@ -83,7 +83,7 @@ HARDWARE_UUID = "12345678-aaaa-bbbb-cccc-1234567890ab"
 
 
 def test_a_machine_that_hangs_and_was_never_read_is_one_guest_by_its_log(vbox, opened):
-    """In each command typed anew: its own UUID in place of the guest's would make two of it and its node."""
+    """In each command typed again: its own UUID in place of the guest's would make two of it and its node."""
     hypervisor = opened(read_s=BUSY_S)
     frozen = vbox.add("k8s-2", hardware_uuid=HARDWARE_UUID)
     vbox.trouble(**freeze(frozen))

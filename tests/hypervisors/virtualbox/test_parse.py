@@ -261,7 +261,7 @@ def test_times_compare_as_they_follow_each_other():
     ("first", "second", "same"),
     [
         ("17.317000000", "17.317000000", True),
-        ("17.317000000", "17.000000000", True),  # VBoxSVC was started anew in between
+        ("17.317000000", "17.000000000", True),  # VBoxSVC was started again in between
         ("17.317000000", "17.318000000", False),
         ("17.317000000", "18.000000000", False),
         ("17.000000000", "18.000000000", False),

@@ -149,7 +149,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--place", help="only this function, class or table")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than the part's")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="so many trials at a time")
-    parser.add_argument("--quick", action="store_true", help="load no module anew: see `Trials.survivors`")
+    parser.add_argument("--quick", action="store_true", help="load no module again: see `Trials.survivors`")
     parser.add_argument("--list", action="store_true", help="name the faults, and try none")
     asked = parser.parse_args(words)
     if asked.jobs < 1:

@@ -3,7 +3,7 @@
 A fault in a function's body is put into a process that has collected all tests, by the code that the function
 runs, and only the tests that run its lines are asked: first those that found others in the same function or
 module, then the quickest. One that is there when its module
-is loaded, and one that no test has found in that way, is loaded anew, as in a checkout with that text. Each
+is loaded, and one that no test has found in that way, is loaded again, as in a checkout with that text. Each
 trial is a process of its own, forked from one that has imported what takes long. The checkout stays as it is.
 """
 
@@ -106,7 +106,7 @@ class Trials:
 
         Args:
             faults: Which to try.
-            quick: Load nothing anew: leave out those that are there when a module is loaded, and be content
+            quick: Load nothing again: leave out those that are there when a module is loaded, and be content
                 with what is found of the others.
 
         Raises:

@@ -48,7 +48,7 @@ ROWS = [
     row(Reason.PROVEN_OFF, (DEAD, foreseen(Reason.PROVEN_OFF)), passes(NOTHING, to=fenced)),
     row(Reason.CLEARING_PODS, (lacks("delete pods"), DEAD), way("their end", do=[lacks()], to=fenced)),
     row(Reason.RELEASING_VOLUMES, (DEAD,), passes("their release", to=fenced)),
-    row(Reason.PODS_CLEARED, (DEAD,), way("the guest to boot anew", do=[STARTED], to=freed)),
+    row(Reason.PODS_CLEARED, (DEAD,), way("the guest to boot again", do=[STARTED], to=freed)),
     row(
         Reason.AWAITING_BOOT,
         (*OFF, asks(Intent.UNFENCE)),

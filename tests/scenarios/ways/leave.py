@@ -180,7 +180,7 @@ ROWS = [
     row(
         Reason.TAINT_TAKEN_OFF,
         (lacks("delete pods"), DEAD, until(Reason.CLEARING_PODS), untainted, lacks()),
-        way("the node to boot anew", do=[STARTED], to=healthy),
+        way("the node to boot again", do=[STARTED], to=healthy),
         way("`fencer fence` by hand", "`fencer fence k8s-2`", do=[types("fence", "k8s-2")], to=fenced),
         beside=("an operator's word is not undone",),
     ),
@@ -191,7 +191,7 @@ ROWS = [
             "the fencer that wrote it",
             "a person who takes the annotation off",
             "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
-            "its taint has to be taken off by hand then, once its guest has booted anew: "
+            "its taint has to be taken off by hand then, once its guest has booted again: "
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
             do=[unannotated(annotations.MARK), STARTED, waits(60), untainted],
             to=healthy,
@@ -208,7 +208,7 @@ ROWS = [
             to=fenced,
         ),
         beside=(
-            "its taint has to be taken off by hand then, once its guest has booted anew: "
+            "its taint has to be taken off by hand then, once its guest has booted again: "
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
         ),
         more="of a node that is not fenced",

@@ -1,7 +1,7 @@
 """Certificates as Proxmox VE makes them, by the `openssl` program that it calls.
 
 Source: pve-cluster, PVE/Cluster/Setup.pm: gen_pveca_cert and gen_pve_ssl_cert. Root CAs say what their key
-may be used for since 9.1.2 (spring 2026) only; they last ten years, and no upgrade makes them anew. Keys are
+may be used for since 9.1.2 (spring 2026) only; they last ten years, and no upgrade recreates them. Keys are
 shorter here.
 """
 

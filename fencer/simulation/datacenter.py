@@ -44,7 +44,7 @@ class DoubleWriter(AssertionError):
     """Two running guests, none of them a revenant, have one volume mounted: what fencer exists to prevent."""
 
 
-class World:
+class Datacenter:
     """Guests, hosts, volumes and the network, and the invariant over them.
 
     Args:
