@@ -15,7 +15,7 @@ from fencer.cluster.survey import KubernetesSurveyor
 from fencer.errors import ClusterDenied
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.judge import plan
-from fencer.planned.plan.words import Verdict, What
+from fencer.planned.plan.words import Outlook, What
 from fencer.ports.inventory import Container, Hook, Volume
 from fencer.ports.selectors import NodeSelector, NodeTerm, Operator, Requirement, Selector
 from tests.cluster.conftest import RBAC, write_kubeconfig
@@ -390,7 +390,7 @@ def test_a_plan_over_real_objects(surveyor, backstage, space, node):
         (What.SINGLE_REPLICA, f"{space}/ReplicaSet/web-6f"),
         (What.NO_PRE_STOP, f"{space}/ReplicaSet/web-6f"),
     }
-    assert made.verdict is Verdict.BLOCKED
+    assert made.verdict is Outlook.BLOCKED
     assert [(one.leave, one.stay, one.held) for one in made.nodes] == [(1, 1, 2)]
 
 
