@@ -19,7 +19,8 @@ WITHOUT_BINDING = """
 import sys
 sys.modules["libvirt"] = None  # Python's own way to say that a module is not to be had
 from fencer.errors import ConfigError
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 try:
     LibvirtHypervisor(LibvirtSettings("lab", "qemu:///system"))
 except ConfigError as error:

@@ -30,7 +30,8 @@ CLOSE_UNDER_CALLS = """
 import sys
 from threading import Barrier, Thread
 from fencer.errors import HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 
 def sweep_on(hypervisor, all_there):
     hypervisor.sweep()
@@ -59,7 +60,8 @@ import os, sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from signal import SIGCONT
 from fencer.errors import HypervisorUnreachable
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from tests.support.processes import freeze
 
 uri, daemon = sys.argv[1], int(sys.argv[2])
@@ -78,7 +80,8 @@ print("lives")
 LEFT_AT_EXIT = """
 import atexit, sys, threading
 atexit.register(lambda: print([it.name for it in threading.enumerate() if "libvirt" in it.name]))
-from fencer.hypervisors.libvirt import LibvirtHypervisor, LibvirtSettings
+from fencer.hypervisors.libvirt.client import LibvirtHypervisor
+from fencer.hypervisors.libvirt.settings import LibvirtSettings
 hypervisor = LibvirtHypervisor(LibvirtSettings("lab", sys.argv[1]))
 hypervisor.sweep()
 hypervisor.close()
