@@ -130,7 +130,7 @@ ROWS = [
         way("deleted with a record of its end", do=[DEAD, happens(What.DELETE)], to=fenced),
         way(
             "stopped by fencer (--stop-guest, or unresponsive_guest: stop)",
-            "leave to stop it",
+            "permission to stop it",
             "`fencer fence k8s-2 --stop-guest` cuts its power first",
             do=[types("fence", "k8s-2", "--stop-guest")],
             to=fenced,
