@@ -211,7 +211,7 @@ def test_a_drain_ends_where_pods_come_back(
     However late the controllers are, its pods do not end before others came: on a node of its own, as its
     last pods would be there for ever.
     """
-    node = pods.namespace
+    node = f"gapi-back-{pods.namespace.rpartition('-')[2]}"
     pinned = {"nodeSelector": {"kubernetes.io/hostname": node}} if pod else {"nodeName": node}
     with pods.kubelet(node, BOOT):
         pods.deploy("again", 2, on=node, pod={**pod, **pinned}, **{STOPS_ONCE_REPLACED: ""})

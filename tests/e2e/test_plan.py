@@ -85,8 +85,9 @@ def deployment(lab: Lab, name: str, replicas: int, labels: dict[str, str], **spe
     try:
         yield
     finally:
-        lab.client.delete(f"{DEPLOYMENTS}/{name}", {"propagationPolicy": "Foreground"})
-        wait_until(lambda: not lab.look().of(name), f"end of {name}'s pods")
+        path = f"{DEPLOYMENTS}/{name}"
+        lab.client.delete(path, {"propagationPolicy": "Foreground"})
+        wait_until(lambda: lab.cluster.request("GET", path).status == 404, f"end of {name} and its pods")
 
 
 def evict(lab: Lab, pod: str, *, really: bool = False) -> int:
