@@ -77,6 +77,7 @@ def _call_before_36(client: Any, request: Request, timeouts: tuple[float, float]
             header_params=request.headers,
             body=request.body,
             auth_settings=_AUTH,
+            _return_http_data_only=True,
             _preload_content=False,
             _request_timeout=timeouts,
         )
