@@ -44,19 +44,19 @@ class Telling:
 
 
 @click.command(
-    short_help="A story in a simulated world; needs nothing.",
+    short_help="Play a story in a simulated world; needs no cluster.",
     epilog="\b\nExamples:\n  fencer demo\n  fencer demo nic-off\n  fencer demo vm-stopped -o json | tail -1",
 )
 @click.argument("scenario", required=False, default=DEFAULT)
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="json: one object a line for each event, the last one sums up.",
+    help="json: one object per line for each event; the last one sums up.",
 )  # fmt: skip
 @click.option("--list", "listed", is_flag=True, help="List the scenarios.")
-@click.option("--alone", is_flag=True, help="Only what Kubernetes does without fencer.")
-@click.option("--speed", type=float, metavar="N", help="N virtual seconds a second.")
-@click.option("--instant", is_flag=True, help="All at once; the default when stdout is no terminal.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell every event.")
+@click.option("--alone", is_flag=True, help="Show only what Kubernetes does without fencer.")
+@click.option("--speed", type=float, metavar="N", help="N virtual seconds per second.")
+@click.option("--instant", is_flag=True, help="All at once; the default when stdout is not a terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every event.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Same seed, same story.")
 @click.pass_obj
 def demo(  # noqa: PLR0913 - one for each option

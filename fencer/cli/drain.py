@@ -43,7 +43,7 @@ WHY = {
 
 
 @click.command(
-    short_help="Empty a node, within budgets.",
+    short_help="Empty a node, within disruption budgets.",
     epilog="\b\nExamples:\n  fencer drain k8s-2 --dry-run\n  fencer drain k8s-2\n  fencer drain --host pve2\n"
     "\n"
     "Pods of DaemonSets, static pods and finished pods stay, as with kubectl's --ignore-daemonsets.",
@@ -80,9 +80,9 @@ def drain(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Empty nodes: cordon, evict their pods as far as budgets allow, wait until pods and volumes are gone.
 
-    Several nodes are cordoned first, if there are others, and drained one after the other: the next one when
-    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again, one that would
-    never end is refused before anything is changed. --timeout 0 waits for ever.
+    Several nodes are all cordoned first, if there are other nodes. Then they are drained one after the other:
+    the next one when the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again.
+    A drain that would never end is refused before anything is changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)

@@ -20,7 +20,7 @@ GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
-    help="Begin although something would never let the drain end: the rest goes.",
+    help="Begin even if something would never let the drain end, and evict the rest.",
 )
 
 

@@ -43,7 +43,7 @@ DOUBTS_WAY = (
 
 
 @click.command(
-    short_help="Why is a node fenced, or not?",
+    short_help="Explain why a node is fenced, or not.",
     epilog="\b\nExamples:\n  fencer explain k8s-4\n  fencer explain k8s-4 -o json",
 )
 @click.argument("node")
@@ -51,9 +51,9 @@ DOUBTS_WAY = (
 @output_option("text", "json", "yaml")
 @click.pass_obj
 def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
-    """Tell why a node is fenced or not: each check with what was seen, and what would change the answer.
+    """Explain why a node is fenced or not: each check with what was seen, and what would change the answer.
 
-    It looks once, for itself, and acts on nothing. The checks are those of `fencer watch`.
+    It looks once and changes nothing. The checks are those of `fencer watch`.
     """
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)

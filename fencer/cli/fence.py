@@ -36,8 +36,8 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
 @click.option(
     "--guest",
     metavar="[ENDPOINT/]VMID|UUID|NAME",
-    help="Fence the node that is this guest, instead of a node by name. With ENDPOINT/ where several have "
-    "it; and, as ENDPOINT/VMID, beside the name of a node where nobody has seen the two alive together.",
+    help="Name the node by its guest. Add ENDPOINT/ if several endpoints have such a guest. Give "
+    "ENDPOINT/VMID together with NODE if nobody has seen the two alive together.",
 )
 @config_option
 @dry_run_option
@@ -45,10 +45,10 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
 @click.option("--stop-guest", is_flag=True, help="Cut the guest's power first, if it runs.")
 @why_option(
     "--confirm-guest-off",
-    "Your word that the guest is off and stays off, where no hypervisor can say so. Not taken against a "
-    "running, paused or saved guest, nor against a kubelet that is heard.",
+    "Your word that the guest is off and stays off, if no hypervisor can say so. Not accepted for a "
+    "running, paused or saved guest, or while its kubelet is heard.",
 )
-@why_option("--over-brake", "Fence although too many nodes are fenced already, or every node is silent.")
+@why_option("--over-brake", "Fence even if too many nodes are fenced already, or every node is silent.")
 @timeout_option(120)
 @click.pass_obj
 def fence(  # noqa: PLR0913 - one for each option
@@ -66,7 +66,7 @@ def fence(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Fence a node by hand: prove that its guest is off, set the out-of-service taint, clear its pods.
 
-    Your word shortens the waiting for silence, and never replaces the proof. It works in either mode.
+    A fence by hand waits less for silence, but needs the same proof. It works in either mode.
     """
     target = node or guest
     if not target:

@@ -47,18 +47,18 @@ dry_run_option: Decorator = click.option(
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,
-    help="Also evict pods without a controller; they are not recreated. As kubectl's.",
+    help="Also evict pods without a controller; they are not recreated. As in kubectl.",
 )
 emptydir_option: Decorator = click.option(
     "--delete-emptydir-data",
     is_flag=True,
-    help="Also evict pods that use an emptyDir; its data is lost. As kubectl's.",
+    help="Also evict pods that use an emptyDir; its data is lost. As in kubectl.",
 )
 ignore_daemonsets_option: Decorator = click.option(
     "--ignore-daemonsets",
     is_flag=True,
     expose_value=False,
-    help="Accepted as kubectl's, and changes nothing: pods of DaemonSets always stay.",
+    help="Accepted as in kubectl, but changes nothing: pods of DaemonSets always stay.",
 )
 NO_GRACE = "0 is refused: such a pod may run on"
 
@@ -66,7 +66,7 @@ NO_GRACE = "0 is refused: such a pod may run on"
 def _some_grace(_context: click.Context, _option: click.Parameter, grace_s: int) -> int:
     """Refuse what the admission policy refuses fencer's account, before anything is cordoned."""
     if grace_s == 0:
-        raise click.BadParameter(f"{NO_GRACE} while its eviction looks done. 1 is the least.")
+        raise click.BadParameter(f"{NO_GRACE} while its eviction looks done. The least is 1.")
     return grace_s
 
 
@@ -77,7 +77,7 @@ grace_option: Decorator = click.option(
     default=-1,
     metavar="SECONDS",
     callback=_some_grace,
-    help=f"How long each pod may take to end; -1: as its own spec says. As kubectl's, but that {NO_GRACE}.",
+    help=f"How long each pod may take to end; -1: as its own spec says. As in kubectl, but {NO_GRACE}.",
 )
 parallel_option: Decorator = click.option(
     "--parallel",
@@ -85,7 +85,7 @@ parallel_option: Decorator = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="How many nodes at a time. Budgets hold all the same; control-plane nodes go one at a time.",
+    help="How many nodes at a time. Budgets still hold; control-plane nodes go one at a time.",
 )
 host_option: Decorator = click.option(
     "--host",

@@ -25,8 +25,8 @@ from fencer.runtime.world import API
 
 nothing_stands_option = why_option(
     "--nothing-stands",
-    "With --remove: your word that none of fencer's fences or cordons stands in the cluster, where it cannot "
-    "be asked, because it is gone perhaps. Not taken where one is seen.",
+    "With --remove: your word that none of fencer's fences or cordons is left in a cluster that cannot be "
+    "asked, perhaps because it is gone. Not accepted if one is seen.",
 )
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     "  fencer setup hook --vmid 101,102 --storage cephfs\n  fencer setup hook --remove",
 )
 @click.option("--vmid", "vmids", metavar="VMID,…", help="The guests that are nodes.")
-@click.option("--storage", metavar="NAME", help="Where the script goes; best a shared one.")
-@click.option("--replace", is_flag=True, help="Take another hookscript away from these guests.")
+@click.option("--storage", metavar="NAME", help="Storage for the script; best a shared one.")
+@click.option("--replace", is_flag=True, help="Replace another hookscript that these guests have.")
 @click.option(
-    "--copy", is_flag=True, help="Where the storage is not shared: put the script on the other hosts, by ssh."
+    "--copy", is_flag=True, help="If the storage is not shared: put the script on the other hosts, over ssh."
 )
 @click.option(
     "--print", "only_print", is_flag=True, help="Look at everything, print what would be done, do nothing."
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--etc-pve", type=click.Path(path_type=Path), default=Path("/etc/pve"), hidden=True, metavar="FOLDER"
 )
-@click.option("--remove", is_flag=True, help="Take it off these guests, or off all that have it.")
+@click.option("--remove", is_flag=True, help="Take the hookscript off these guests, or off all that have it.")
 @nothing_stands_option
 @config_option
 @click.pass_obj
@@ -55,16 +55,16 @@ def hook(  # noqa: PLR0913 - one for each option
     nothing_stands: str | None,
     path: Path,
 ) -> None:
-    """Install the hookscript, by which fencer hears at once that a guest ended. As root, on a Proxmox host.
+    """Install the hookscript that tells fencer at once when a guest ends.
 
-    A guest cannot start, migrate or be recovered on a host where its script is missing. So none is given it
-    before the same script was seen running on every host, and everything is looked at before anything is
-    changed. Other hosts are asked as Proxmox itself does, by ssh as root.
+    Run this as root, on a Proxmox host. A guest cannot start, migrate or be recovered where its script is
+    missing. So no guest gets it before the same script was seen running on every host, and everything is
+    checked before anything is changed. Other hosts are asked over ssh as root, as Proxmox itself does.
 
-    A running guest has it at once. It tells the fencers that run on the guest's own host.
+    It works at once for running guests, too. It tells each fencer that runs on the guest's own host.
 
-    With --remove nothing is done while a cordon stands that the hookscript asked for, in the cluster that the
-    configuration names. The script itself stays: a guest that names it cannot start without it.
+    With --remove nothing is done while a cordon that the hookscript asked for is left in the cluster that the
+    configuration names. The script file stays: a guest that names it cannot start without it.
     """
     if remove:
         if storage is not None or replace or copy:

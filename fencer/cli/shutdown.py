@@ -68,7 +68,7 @@ DRAINS = ("agent", "guest", "none")
     type=Seconds(),
     callback=not_negative,
     metavar="SECONDS",
-    help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
+    help="Cut the guest's power if it has not shut down by then. Without this option it is never cut.",
 )
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
 @even_if_blocked_option
@@ -94,8 +94,8 @@ def shutdown(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Stop nodes on purpose: drain them, shut their guests down, and prove that they are off.
 
-    What is left on a node then (pods that did not end, volumes still attached) is fenced, by the same proof
-    as ever. --timeout is for the drain of a node, and once more for its shutdown; 0 waits for ever.
+    A node on which something is left then (pods that did not end, volumes still attached) is fenced, with the
+    same proof as always. --timeout is for the drain of a node, and again for its shutdown; 0 waits for ever.
     """
     if stop_after_s is not None and 0 < timeout_s <= stop_after_s:
         raise click.UsageError(f"--stop-after {stop_after_s:g} comes after --timeout {timeout_s:g}.")

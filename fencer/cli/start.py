@@ -52,8 +52,8 @@ def start(
 ) -> None:
     """Bring nodes back: power their guests on, wait until they are Ready, lift fencer's fence and cordon.
 
-    A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
-    --timeout 0 waits for ever.
+    A node that runs already is only uncordoned, if fencer's own drain cordoned it. Anybody else's cordon
+    stays. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:

@@ -45,7 +45,7 @@ SLOW_S = 2.0
 
 
 @click.command(
-    short_help="The agent: watch all nodes, fence the dead.",
+    short_help="Run the agent: watch all nodes, fence dead ones.",
     epilog="\b\nExamples:\n  fencer watch --config /etc/fencer/config.yaml\n  fencer watch --once --dry-run",
 )
 @config_option
@@ -56,14 +56,14 @@ SLOW_S = 2.0
     type=click.Path(path_type=Path),
     default=None,
     show_default="$RUNTIME_DIRECTORY/fencer.sock where systemd sets that",
-    help="Listen there for nudges of hookscripts.",
+    help="Listen on this socket for nudges from hookscripts.",
 )
 @click.pass_obj
 def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run: bool) -> None:
-    """Watch all nodes, and fence those whose guest is proven off (`mode: armed`) or only say so (`observe`).
+    """Watch all nodes, and fence those whose guest is proven off.
 
-    A line to stderr for each changed decision and each action. SIGTERM and SIGINT end it after the present
-    pass.
+    With `mode: observe` it only says what it would do. It writes a line to stderr for each changed decision
+    and each action. SIGTERM and SIGINT end it after the current pass.
     """
     set_up(sys.stderr)
     hooks = hooks or default_hooks()

@@ -53,7 +53,7 @@ def _readable(observation: Observation) -> Answer:
             Verdict.REFUSE,
             Reason.MARK_UNREADABLE,
             f"annotation fencer.dev/mark cannot be read: {node.mark.text}",
-            "the fencer that wrote it, or a person who takes the annotation off",
+            "the fencer version that wrote it, or a person who takes the annotation off",
         )
     adopted = observation.word.adopt_why is not None
     if isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed and not adopted:
@@ -63,7 +63,7 @@ def _readable(observation: Observation) -> Answer:
             Verdict.REFUSE,
             Reason.DOUBTS_UNREADABLE,
             f"annotation fencer.dev/doubts cannot be read: {node.doubts.text}",
-            "the fencer that wrote it, or a person who takes the annotation off",
+            "the fencer version that wrote it, or a person who takes the annotation off",
         )
     if adopted and isinstance(node.mark, FenceMark) and not node.mark.signed:
         return Passed(f"its mark is adopted, by the operator's word: {observation.word.adopt_why}")

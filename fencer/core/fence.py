@@ -117,7 +117,7 @@ def unmarked(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.FOREIGN_TAINT,
             "the node carries an out-of-service taint that fencer did not set",
-            "whoever set it to take it off; fencer neither adds to it nor removes it",
+            "that taint taken off by its owner; fencer neither adds to it nor removes it",
         )
     if isinstance(node.mark, FenceMark) and node.mark.boot_id == node.boot_id and not by_hand:
         return Objection(

@@ -302,7 +302,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     runs = still is not None and still.power_state is PowerState.RUNNING
     if still is not None and runs and still.guest.uuid != first.guest.uuid and not node.fenced:
         seen = f"bound to {still.guest}, which runs, and says that it is {first.guest} now"
-        return _ambiguous(seen, "the node's own UUID reported")
+        return _ambiguous(seen, "the node reporting its own UUID")
     known = {candidate.guest.key for candidate in candidates}
     is_bound = bound_guest is not None and bound_guest.key in known
     if len(candidates) > 1 and not (is_bound and HARMLESS.issuperset(observation.others)):
@@ -369,7 +369,8 @@ def _nobody(observation: Observation) -> Objection:
             Verdict.REFUSE,
             Reason.GUEST_TAKEN,
             f"the only guest with UUID {observation.node.system_uuid} is bound to {observation.taken_by}",
-            f"the node's own UUID reported; or {observation.taken_by} deleted, if that was its name before",
+            f"the node reporting its own UUID; or {observation.taken_by} deleted, if that was its name "
+            "before",
         )
     uuid_text = observation.node.system_uuid or "(none reported)"
     if observation.unanswered and not observation.node.fenced:

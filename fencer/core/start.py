@@ -55,7 +55,7 @@ def unfenced(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.FOREIGN_TAINT,
             "the node carries an out-of-service taint that fencer did not set",
-            "whoever set it to take it off",
+            "that taint taken off by its owner",
         )
     return Passed("no taint")
 

@@ -18,7 +18,7 @@ def end_warning(left_s: float) -> str:
     if left_s > SOON_S:
         return ""
     if left_s <= 0:
-        return f"it ended {_long(-left_s)} ago: the API server lets nobody in with it"
+        return f"it ended {_long(-left_s)} ago: the API server no longer accepts it"
     return f"it ends in {_long(left_s)}: then this fencer can neither fence nor lift a fence"
 
 

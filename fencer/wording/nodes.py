@@ -78,10 +78,10 @@ def last_said(reading: Evidence | None, error: str = "", last_state: PowerState 
         last_state: What was read a moment ago, from afar; None: nothing.
     """
     if reading is not None and reading.read:
-        return f"Last, {reading.guest.endpoint} said of it: {reading.raw.rstrip('.')}."
-    earlier = f"; a moment ago, from afar, it was read {last_state}" if last_state else ""
+        return f"Last reading from {reading.guest.endpoint}: {reading.raw.rstrip('.')}."
+    earlier = f"; a moment ago, from afar, it read {last_state}" if last_state else ""
     why = error or (reading.raw if reading is not None else "there is no reading of the guest")
-    return f"Its hypervisor says nothing of it now: {why.rstrip('.')}{earlier}."
+    return f"Its hypervisor now says nothing about it: {why.rstrip('.')}{earlier}."
 
 
 def fenced_age(observation: Observation) -> str | None:

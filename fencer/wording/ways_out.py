@@ -51,7 +51,7 @@ WAYS: dict[Reason, str] = {
     Reason.NODE_READY: (
         "`fencer fence {node}` does not wait for that; nor does `require_not_ready: false` in {path}"
     ),
-    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits for its next sign of life to be overdue only",
+    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits only until its next sign of life is overdue",
     Reason.FALL_UNSEEN: "`fencer fence {node}`, or a `lease_silent_s` of more than 0 in {path}",
     Reason.FENCING_PAUSED: "`kubectl annotate namespace kube-system fencer.dev/pause-`",
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
@@ -68,15 +68,15 @@ WAYS: dict[Reason, str] = {
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",
     Reason.TAINT_TAKEN_OFF: "`fencer fence {node}`",
     Reason.MARK_UNREADABLE: (
-        "`kubectl annotate node {node} fencer.dev/mark-` throws it away; its taint has to be taken off by "
-        "hand then, once its guest has booted again: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
+        "`kubectl annotate node {node} fencer.dev/mark-` deletes it; then take its taint off by hand, once "
+        "its guest has booted again: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
     ),
     Reason.DOUBTS_UNREADABLE: (
-        "`kubectl annotate node {node} fencer.dev/doubts-` throws them away; whoever was proven wrong is "
-        "believed again then"
+        "`kubectl annotate node {node} fencer.dev/doubts-` deletes them; a hypervisor that was proven wrong "
+        "is believed again then"
     ),
     Reason.AWAITING_BOOT: (
-        "start the guest, or wait for its kubelet; one that was resumed or restored has to be stopped first"
+        "start the guest, or wait for its kubelet; stop it first if it was resumed or restored"
     ),
     Reason.SETTLING: _UNCORDON,
     Reason.SETTLED: _UNCORDON,
@@ -150,8 +150,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     yield f"What would change this: {printable(change(decision))}."
     if word_over(judged.observation):
         yield (
-            f"Your word that the guest is off was taken for {age(WORD_LASTS_S)}, and no longer: it has to be "
-            "given again."
+            f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "
+            "again."
         )
     way = WAYS.get(decision.reason, "")
     if node.fenced:

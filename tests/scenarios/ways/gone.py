@@ -56,7 +56,7 @@ ROWS = [
         (DEAD,),
         passes("limit 20 s", "more silence", to=fenced),
         way(
-            "`fencer fence k8s-2` waits for its next sign of life to be overdue only",
+            "`fencer fence k8s-2` waits only until its next sign of life is overdue",
             do=[types("fence", "k8s-2")],
             to=fenced,
         ),
@@ -218,7 +218,7 @@ ROWS = [
     row(
         Reason.GUEST_STOPPING,
         (DEAD, reads(PowerState.STOPPING, "in shutdown")),
-        way("its guest stopped", "the state it comes to", do=[reads_as_it_is], to=fenced),
+        way("its guest stopped", "the end of that change", do=[reads_as_it_is], to=fenced),
         way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
     ),
     row(
@@ -285,7 +285,7 @@ ROWS = [
         Reason.DOUBTS_UNREADABLE,
         (annotated(annotations.DOUBTS, "{"), DEAD),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
             "`kubectl annotate node k8s-2 fencer.dev/doubts-` throws them away",
             do=[unannotated(annotations.DOUBTS)],

@@ -170,7 +170,7 @@ ROWS = [
         Reason.FOREIGN_TAINT,
         (DEAD, happens(What.TAINT_BY_HAND)),
         way(
-            "whoever set it to take it off",
+            "that taint taken off by its owner",
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-` takes it off",
             do=[untainted],
             to=fenced,
@@ -188,7 +188,7 @@ ROWS = [
         Reason.MARK_UNREADABLE,
         (DEAD, until(Reason.PODS_CLEARED), annotated(annotations.MARK, "{")),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
             "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
             "its taint has to be taken off by hand then, once its guest has booted again: "
@@ -201,7 +201,7 @@ ROWS = [
         Reason.MARK_UNREADABLE,
         (annotated(annotations.MARK, "{"), DEAD, waits(60)),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
             "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
             do=[unannotated(annotations.MARK)],

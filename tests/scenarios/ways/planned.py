@@ -90,7 +90,11 @@ ROWS = [
     row(
         Reason.FOREIGN_TAINT,
         (DEAD, happens(What.TAINT_BY_HAND), asks(START)),
-        way("whoever set it to take it off", do=[untainted, uncordoned, types("start", "k8s-2")], to=healthy),
+        way(
+            "that taint taken off by its owner",
+            do=[untainted, uncordoned, types("start", "k8s-2")],
+            to=healthy,
+        ),
         more="and it is to start",
     ),
     row(

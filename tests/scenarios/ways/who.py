@@ -130,7 +130,7 @@ ROWS = [
     row(
         Reason.GUEST_AMBIGUOUS,
         (added("spare"), reports("spare")),
-        way("the node's own UUID reported", do=[reports("k8s-2")], to=healthy),
+        way("the node reporting its own UUID", do=[reports("k8s-2")], to=healthy),
         way(*MAP[:2], do=[maps("lab/k8s-2")], to=healthy),
         more="of a node that says it is another guest",
     ),
@@ -240,7 +240,7 @@ ROWS = [
     row(
         Reason.GUEST_TAKEN,
         (happens(What.LIE_UUID),),
-        way("the node's own UUID reported", do=[reports("k8s-2")], to=healthy),
+        way("the node reporting its own UUID", do=[reports("k8s-2")], to=healthy),
         way(
             f"`nodes: {{k8s-2: ENDPOINT/GUEST}}` in {CONFIG}, if it reports another guest's UUID",
             do=[maps("lab/k8s-2")],
@@ -253,7 +253,7 @@ ROWS = [
         (DEAD, until(Reason.PODS_CLEARED), joins_as("k8s-9"), happens(What.START, to="k8s-2")),
         way("k8s-2 deleted, if that was its name before", do=[deleted("k8s-2")], to=healthy),
         beside=(
-            "the node's own UUID reported",
+            "the node reporting its own UUID",
             f"`nodes: {{k8s-9: ENDPOINT/GUEST}}` in {CONFIG}, if it reports another guest's UUID",
         ),
         more="of a node that was renamed",
