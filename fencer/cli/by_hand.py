@@ -101,7 +101,7 @@ class Errand:
         """
         if judged.failed:
             tell(f"{said}: {clean(says(judged.decision))}, but it could not be done: {clean(judged.failed)}.")
-            say("What would change this: that mended. `fencer check` looks at every right and connection.")
+            say("What would change this: the cause mended. `fencer check` looks at rights and connections.")
             raise click.exceptions.Exit(1)
         tell(f"{said}: {clean(says(judged.decision))}.")
         for sentence in ways_out(judged, str(self.parts.path)):
@@ -153,8 +153,8 @@ def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool
     """
     if not (yes or dry_run or wiring.interactive()):
         raise ConfigError(
-            f"{node}: nobody can be asked here, stdin is no terminal. Add --yes, or --dry-run to see what "
-            "would happen"
+            f"{node}: nobody can confirm here, because stdin is not a terminal. Add --yes, or --dry-run to "
+            "see what would happen"
         )
 
 

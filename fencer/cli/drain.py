@@ -132,7 +132,7 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
         if back:
             their = "tolerates" if len(back) == 1 else "tolerate"
             text = (
-                f"{count(len(back), 'pod')} {their} the cordon, and may come back, to stay: {listing(back)}."
+                f"{count(len(back), 'pod')} {their} the cordon, and may come back and stay: {listing(back)}."
             )
             yield from paragraph(text, indent=2)
 
@@ -173,7 +173,9 @@ def refuse_without_right(tools: Tools, filters: Filters) -> None:
     if missing:
         who = ask(tools.parts.cluster.identity)
         command = granting(who.user, "--drain", version=who.version)
-        text = f"refused: fencer's account cannot evict: may not {', '.join(missing)}. Nothing was changed."
+        text = (
+            f"refused: fencer's account cannot evict: it may not {', '.join(missing)}. Nothing was changed."
+        )
         give_up([text, f"try: {command}"])
 
 
@@ -195,7 +197,7 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options, options.timeout_s)
     took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
-    tell(f"drained in {took}: {which}. {stays} cordoned. Back with {clean(way_back(tools, turns))}.")
+    tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
 
 
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
@@ -207,12 +209,12 @@ def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
 
 
 def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or takes it back."""
+    """Say for each node how it stands, and the command that goes on or undoes it."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
         back = way_back(tools, [turn])
         if drain.over and not drain.failed:
-            yield f"{name}: drained, and cordoned; {back} takes that back."
+            yield f"{name}: drained, and cordoned; {back} undoes that."
         elif turn.given_back and not drain.failed:
             yield f"{name}: not begun; it is uncordoned again."
         elif turn.given_back:
@@ -221,17 +223,17 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
             why = f": {drain.failed}" if drain.failed else ""
             yield (
                 f"{name}: {word}{why}; it is cordoned, {drain.progress()}. The same command goes on, {back} "
-                "takes it back."
+                "undoes it."
             )
         elif drain.begun:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
-                f"{name}: {word}{why}; {drain.progress()}. A cordon that stands is not this drain's. "
+                f"{name}: {word}{why}; {drain.progress()}. If it is cordoned, this drain did not do it. "
                 "The same command goes on."
             )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"
         elif drain.own is not None:
-            yield f"{name}: {word}; whether it is cordoned is not known, no answer came: {back} ends that."
+            yield f"{name}: {word}; it may be cordoned, because no answer came: {back} undoes that."
         else:
             yield f"{name}: not begun; nothing was changed."

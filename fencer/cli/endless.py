@@ -41,7 +41,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     for why in (budgets.why_not, *budgets.unread):
         if why:
             way = f"; try: {GRANT}" if budgets.denied else ""
-            say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
+            say(clean(f"  not known in advance: whether budgets ever allow it ({why}){way}"))
     nodes = Listing(tuple(map(Machine, tools.scene.nodes.values())))
     seen = Inventory(nodes, Listing(_tenants(tools, budgets)), budgets)
     off = {

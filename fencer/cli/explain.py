@@ -27,13 +27,13 @@ FENCED_WAY = (
 )
 
 COUNTED_WAY = (
-    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts as well, and "
-    "tells what would be done then."
+    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts too, and shows "
+    "what would be done then."
 )
 
 IN_MIND_WAY = (
-    "`mode: observe` writes nothing on the Node: whether its guest was seen alive with it, only the agent "
-    "that watches knows, and its log tells what it would do now."
+    "`mode: observe` writes nothing on the Node. Only the agent that watches knows whether its guest was "
+    "seen alive with it; its log says what it would do now."
 )
 
 DOUBTS_WAY = (
@@ -79,7 +79,7 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
         node=clean(node.name), says=says
     )
     if unbelieved is not None:
-        headline = f"{clean(node.name)} is healthy, and could not be fenced if it died now: {unbelieved}."
+        headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {unbelieved}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     told = "".join(check.seen for check in decision.checks)

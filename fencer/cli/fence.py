@@ -152,7 +152,7 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
     if _will_stop(task, observation):
         runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
         alive = (
-            " It runs, and its node is Ready: its pods are at work."
+            " It runs, and its node is Ready: its pods are working."
             if runs and observation.node.ready
             else ""
         )
@@ -195,8 +195,8 @@ def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
         return
     if decision.reason is Reason.PODS_CLEARED:
         tell(
-            f"fenced in {age(round(took_s))}. It comes off by itself, under an armed `fencer watch`, when "
-            f"the guest has booted again; `fencer explain {node}` shows what it waits for."
+            f"fenced in {age(round(took_s))}. An armed `fencer watch` lifts the fence when the guest has "
+            f"booted again; `fencer explain {node}` shows what it waits for."
         )
     elif decision.verdict is Verdict.FENCED:
         task.refuse(judged, f"fenced, but not finished within {age(round(took_s))}")

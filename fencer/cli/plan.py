@@ -40,10 +40,10 @@ VERDICT_COLOURS = {
     Outlook.BLOCKED: BAD,
 }
 SAYS = {
-    Outlook.CLEAR: "nothing stands in the way of the drain, and nothing is interrupted by it",
-    Outlook.DISRUPTIVE: "nothing stands in the way of the drain, but something is interrupted, lost or waits",
+    Outlook.CLEAR: "nothing is in the way of the drain, and it interrupts nothing",
+    Outlook.DISRUPTIVE: "nothing is in the way of the drain, but something is interrupted, lost or must wait",
     Outlook.UNKNOWN: "what was not looked at could block the drain",
-    Outlook.BLOCKED: "as things are, the drain would not come to its end",
+    Outlook.BLOCKED: "as things are, the drain would not finish",
 }
 UNITS = {"cpu": "cpu_m", "memory": "memory_b", "pods": "pods"}
 """Resources, with the unit of their numbers."""

@@ -55,18 +55,18 @@ def refuse_what_stands(
     except FencerError as error:
         if word is None:
             complain(
-                f"{error}\nwhether one of fencer's fences or cordons stands there is not known, so nothing "
-                "was done. Where the cluster is gone: --nothing-stands WHY"
+                f"{error}\nit is not known whether one of fencer's fences or cordons is left there, so nothing "
+                "was done. If the cluster is gone: --nothing-stands WHY"
             )
             raise click.exceptions.Exit(error.exit_code) from error
-        return f"the cluster could not be asked; your word that nothing stands: {clean(word)}"
+        return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"
     nodes = [fact.node for fact in roster.facts]
     where = f"{clean(info.server)}, as {clean(info.user)}"
     found = which(nodes, roster.utc)
     if found:
         _name(where, found)
         raise click.exceptions.Exit(1)
-    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set stands there"
+    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set is left there"
 
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
@@ -93,7 +93,7 @@ def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
 
 
 def _name(where: str, found: Sequence[Standing]) -> None:
-    complain(f"{where}: something that fencer set still stands there, so nothing was done")
+    complain(f"{where}: something that fencer set is still there, so nothing was done")
     width = max(len(one.node) for one in found)
     for one in found:
         say(f"  {clean(one.node):{width}}  {clean(one.text)}", err=True)

@@ -94,7 +94,7 @@ def refuse_unprintable(what: str, text: str) -> None:
         ConfigError: it has some.
     """
     if not text.isprintable():
-        raise ConfigError(f"{what}: it has control characters, or others that nobody sees: {printable(text)}")
+        raise ConfigError(f"{what}: it has control characters, or other invisible ones: {printable(text)}")
 
 
 def complain(text: str) -> None:

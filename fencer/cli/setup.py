@@ -81,6 +81,6 @@ def _write(path: Path, text: str) -> None:
         with path.open("x") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(f"{path}: is there already, and is left alone: name a new file") from error
+        raise ConfigError(f"{path}: exists already, and is left alone: name a new file") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -94,8 +94,8 @@ def _install(plan: Plan, *, only_print: bool) -> None:
         say(f"{host}: is offline and cannot be looked at; the storage is shared with it", err=only_print)
     for place in plan.exposed:
         say(
-            f"warning: {place} can be written by others than root: whoever does so runs as root on every "
-            "host, at the next start or stop of a guest. `chmod go-w` and `chown root` there, or name "
+            f"warning: {place} can be written by others than root: what they write runs as root on every "
+            "host, at the next start or stop of a guest. Run `chmod go-w` and `chown root` there, or name "
             "another storage",
             err=True,
         )
@@ -106,7 +106,7 @@ def _install(plan: Plan, *, only_print: bool) -> None:
         say(clean(done))
     if not plan.guests:
         say("the guests had it already")
-    say("it tells the fencers of its own host: one has to run on every host where these guests may run")
+    say("it tells only the fencers on its own host: one has to run on every host where these guests may run")
 
 
 def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: bool) -> None:
@@ -122,11 +122,11 @@ def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: boo
             say("none of these guests has it" if vmids else "no guest has it")
     if plan.left:
         say(
-            f"still named by {listing(plan.left)}: none of them starts where the script is not",
+            f"still named by {listing(plan.left)}: none of them can start where the script is missing",
             err=only_print,
         )
     elif plan.guests:
-        say(f"no guest is left that names it; backups may. {listing(plan.volumes)} may go", err=only_print)
+        say(f"no guest names it any more; backups may. {listing(plan.volumes)} may go", err=only_print)
 
 
 def _numbers(text: str) -> list[int]:

@@ -139,7 +139,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 
     if remove:
         if output is not None:
-            raise click.UsageError("--remove takes back, and --output makes: not both.")
+            raise click.UsageError("Use --remove or --output, not both.")
         if only == "policy":  # it only confines: whatever stands can be lifted without it
             say_file(policy_removal(namespace))
             return
@@ -201,13 +201,13 @@ def _make(
             revoke(settings, namespace, issued.bound_to, time.sleep)
         raise
     say(f"{printable(str(output))}: written, for {clean(url)}")
-    say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
+    say(f"its token is valid until {clean(issued.expires_utc)}; before that, run the same with --replace")
     say(f"{clean(revoking(namespace, issued.bound_to))} ends it at once")
     if before:
-        say(f"the token before is still good; where nobody uses it: {clean(revoking(namespace, before))}")
+        say(f"the token before it is still valid; if nobody uses it: {clean(revoking(namespace, before))}")
     if leads_here(url):
         complain(
-            f"{clean(url)} leads to this machine alone: if fencer runs on another one, the same again with "
+            f"{clean(url)} leads only to this machine: if fencer runs on another one, run the same with "
             "--server https://ADDRESS:6443 --replace"
         )
     for right in missing:

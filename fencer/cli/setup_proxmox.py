@@ -77,7 +77,7 @@ def proxmox(  # noqa: PLR0913 - one for each option
     refuse_unprintable("--token-file", str(token_file))
     if not token_file.is_absolute():
         shown = repr(str(token_file))
-        raise ConfigError(f"--token-file: {shown} is no absolute path: root will be in another folder then")
+        raise ConfigError(f"--token-file: {shown} is not an absolute path: root will be in another folder")
     account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
     if remove:
         parts_of(token_id)  # a wrong name is said before anybody is asked
@@ -85,5 +85,5 @@ def proxmox(  # noqa: PLR0913 - one for each option
         say_script(removal_lines(account, looked))
         return
     if pool is not None and not power:
-        raise ConfigError("--pool narrows --power: without that, all guests are only looked at")
+        raise ConfigError("--pool needs --power: without it, fencer only looks at guests")
     say_script(pveum_lines(account))

@@ -152,7 +152,7 @@ def _plan(tools: Tools, options: ShutdownOptions, who: str) -> Iterator[str]:
         yield from drain_plan(tools, options.drain.filters)
     else:
         text = {
-            "guest": "The unit inside drains while its guest shuts down; what it leaves is cleared after.",
+            "guest": "The unit inside the guest drains while it shuts down; what that leaves is cleared.",
             "none": "Nothing is drained: its pods end with the guest, and are cleared once it is proven off.",
         }[who]
         yield from paragraph(text, indent=2)
@@ -175,7 +175,7 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options.drain, patience_s)
     took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
-    back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
+    back = f"The way back: `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
 
@@ -187,11 +187,11 @@ def _cordoned(drain: DrainOptions | None, number: int) -> str:
 
 
 def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or takes it back."""
+    """Say for each node how it stands, and the command that goes on or undoes it."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
-            yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
+            yield f"{name}: shut down, and proven off; `fencer start {name}` undoes that."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
             yield from standing(tools, [turn.draining], word)
         elif turn.judged is None and turn.began_s is None:
@@ -213,8 +213,10 @@ def _what_helps(judged: Judged, name: str) -> str:
         and evidence.power_state is PowerState.RUNNING
         and judged.observation.asked_s is not None
     ):
-        return f"It was asked to shut down, and may do so yet: {_once_off(name)} --stop-after cuts its power."
-    return f"The same command goes on, `fencer start {name}` takes it back."
+        return (
+            f"It was asked to shut down, and may still do so: {_once_off(name)} --stop-after cuts its power."
+        )
+    return f"The same command goes on, `fencer start {name}` undoes it."
 
 
 def _once_off(name: str) -> str:

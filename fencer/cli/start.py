@@ -91,7 +91,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
         steps.append("uncordoned when it is Ready")
     elif node.unschedulable:
         steps.append("left cordoned: the cordon is not fencer's")
-    text = ", ".join(steps) or "looked at: it is to run and to be Ready"
+    text = ", ".join(steps) or "checked: it has to run and be Ready"
     yield from paragraph(f"{clean(name)} will be {text}.", indent=2)
 
 

@@ -208,7 +208,7 @@ def _there(written: ClusterSettings) -> ClusterSettings:
         written.kubeconfig.stat()
     except FileNotFoundError as error:
         makes = f"fencer setup kubernetes --kubeconfig ADMINS --output {shlex.quote(shown)}"
-        made = "" if written.borrowed else f". It is made by: {makes}"
+        made = "" if written.borrowed else f". To make it: {makes}"
         raise ConfigError(f"{shown}: no such file{made}") from error
     except (OSError, ValueError):
         pass  # The client says what is wrong with it.

@@ -89,8 +89,9 @@ class ClusterKey:
             return answer.read(_key_in)
         except ClusterProtocol as error:
             raise ClusterProtocol(
-                f"{error}. After `kubectl -n {NAMESPACE} delete secret {NAME}` agents make another: restart "
-                "them all then, and lift by hand the fences that stand: what was signed before is nobody's"
+                f"{error}. After `kubectl -n {NAMESPACE} delete secret {NAME}` agents make a new one: "
+                "restart them all then, and lift by hand the fences that are left: what was signed before "
+                "no longer counts"
             ) from error
 
     def _kept(self) -> Answer | None:

@@ -210,7 +210,7 @@ def _read(
             return Unreadable(f"schema {data['schema']!r} (this fencer reads {newest})")
         if seal is not None and data["schema"] == SIGNED and not seal.signed(annotation, data):
             return Unreadable(
-                "no agent with the present key (Secret fencer/fencer-key) wrote it on this Node",
+                "no agent with the current key (Secret fencer/fencer-key) wrote it on this Node",
                 forged=True,
             )
         return build(data)

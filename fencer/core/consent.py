@@ -95,7 +95,7 @@ def braked(subject: Subject, policy: Policy) -> Answer:
         return Objection(
             Verdict.REFUSE,
             Reason.ALL_NODES_SILENT,
-            f"all {fleet.nodes} nodes are silent: the path to the API is the suspect",
+            f"all {fleet.nodes} nodes are silent: the path to the API is suspect",
             "one node that is heard, or --over-brake WHY",
         )
     if fleet.young_fences >= limit:
@@ -122,9 +122,9 @@ def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
     actions = ending(subject, policy).actions
     would = deed(subject.seen, actions, " now")
     if not would:
-        return Passed("mode: observe, and nothing to be done")
+        return Passed("mode: observe, and there is nothing to do")
     notes = tuple(action for action in actions if isinstance(action, BindNode | RecordDoubts))
-    needs = "the same by hand, or `mode: armed`"
+    needs = "the same done by hand, or `mode: armed`"
     return Objection(Verdict.REFUSE, Reason.OBSERVE_MODE, f"would {would}", needs, actions=notes)
 
 
@@ -135,7 +135,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.NO_POWER_RIGHTS,
             "the configuration admits no power action on this guest",
-            "the guest in the endpoint's `power:`, or somebody who stops it by hand",
+            "the guest in the endpoint's `power:`, or the guest stopped by hand",
         )
     mapped = subject.candidate.via is Via.MAP
     if subject.seen.intent is Intent.WATCH and mapped and not subject.seen_alive:
@@ -143,7 +143,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.BINDING_UNPROVEN,
             "the map names the guest, but it was never seen running while the node's lease advanced",
-            "one look at the node alive: a power action needs more than the map",
+            "the node seen alive once: a power action needs more than the map",
         )
     return Passed(f"admitted by the configuration: {', '.join(subject.candidate.admitted_by)}")
 
@@ -155,7 +155,7 @@ def in_window(subject: Subject, policy: Policy) -> Answer:
         rest_s = policy.power_window_s * 2 ** min(failed.times, LONGEST_REST) - failed.ago_s
         if rest_s > 0:
             seen = f"tried {age(failed.ago_s)} ago, and again in {age(rest_s)}: {failed.why}"
-            needs = "that mended, or somebody who stops it by hand"
+            needs = "the cause mended, or the guest stopped by hand"
             return Objection(Verdict.WAIT, Reason.STOP_FAILED, seen, needs, rest_s)
     needs = f"one power-off per {policy.power_window_s:g} s"
     if last_s is not None and last_s < policy.power_window_s and subject.seen.word.over_brake_why is None:
@@ -175,5 +175,5 @@ def quorate_without(subject: Subject, _policy: Policy) -> Answer:
         Verdict.REFUSE,
         Reason.QUORUM_AT_RISK,
         "a control-plane node, and etcd might lose its quorum",
-        "more healthy control-plane nodes, or somebody who stops it by hand",
+        "more healthy control-plane nodes, or the guest stopped by hand",
     )

@@ -134,5 +134,5 @@ def _waited_for(observation: Observation, policy: Policy, decision: Decision) ->
 def _not_fenced(observation: Observation) -> Decision:
     foreign = observation.node.out_of_service is not None
     taint = "a taint that is not ours" if foreign else "no out-of-service taint"
-    check = Check("fenced", Outcome.FAILED, taint, "a fence of fencer's to lift")
+    check = Check("fenced", Outcome.FAILED, taint, "a fence that fencer set")
     return Decision(Verdict.REFUSE, Reason.FOREIGN_TAINT if foreign else Reason.NOT_FENCED, (check,))

@@ -44,10 +44,10 @@ ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
 """Doubts about memory that does no harm to a guest that starts cold."""
 
 WORDS = {
-    Doubted.CONTRADICTED: "its node was heard after it had been called off",
-    Doubted.SAVED: "its memory was on disk before, and it was not started since",
-    Doubted.FILED: "its memory was saved to a file before, and it was not seen running since",
-    Doubted.MIGRATED: "it had moved away before, and was not started here since",
+    Doubted.CONTRADICTED: "its node was heard after it was reported off",
+    Doubted.SAVED: "its memory was on disk before, and it has not been started since",
+    Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
+    Doubted.MIGRATED: "it had moved away before, and has not been started here since",
 }
 
 

@@ -80,11 +80,11 @@ def _silent_by_hand(subject: Subject, policy: Policy) -> Answer:
             return Passed(seen)  # its silence is asked about once its guest is off
         needs = f"its guest off; to empty the node: `fencer shutdown {node.name}`"
         if told_age_s(subject.seen) >= overdue_s:
-            needs = f"its guest off, or {_NOT_READY}; then the same again"
+            needs = f"its guest off, or {_NOT_READY}; then the same command again"
         return Objection(Verdict.REFUSE, Reason.NODE_READY, seen, needs)
     times = renewals_in_run(subject.history, node)
     if times >= ALIVE_RENEWALS and subject.power_state is not PowerState.PAUSED:  # that one may be stopped
-        seen = f"{seen}; {times} times since its guest was read {subject.power_state}: it lives"
+        seen = f"{seen}; {times} times since its guest was read {subject.power_state}: it is alive"
         needs = f"its kubelet silent; to empty the node: `fencer drain {node.name}`"
         return Objection(Verdict.REFUSE, Reason.SILENCE_TOO_SHORT, seen, needs)
     if node.ready and not subject.proven:
@@ -124,7 +124,7 @@ def unmarked(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.TAINT_TAKEN_OFF,
             f"somebody took the taint off that {node.mark.by} set at {node.mark.fenced_at_utc}",
-            "the node to boot again, or `fencer fence` by hand: an operator's word is not undone",
+            "the node to boot again, or `fencer fence` by hand: fencer does not undo what an operator did",
         )
     return Passed("no taint and no mark")
 
@@ -142,7 +142,7 @@ def proven(subject: Subject, policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.BINDING_UNPROVEN,
             "never seen running while the node's lease advanced",
-            "one look at the node alive, the node in the configuration's `nodes:`, or a fence by hand",
+            "the node seen alive once, the node in the configuration's `nodes:`, or a fence by hand",
         )
     return _proven_by_hand(subject, policy)
 
@@ -160,7 +160,8 @@ def _proven_by_hand(subject: Subject, policy: Policy) -> Answer:
     return Objection(
         Verdict.REFUSE,
         Reason.BINDING_UNPROVEN,
-        f"{guest} was never seen alive with the node; it may be a copy, and the node's guest run elsewhere",
+        f"{guest} was never seen alive with the node; it may be a copy, and the node's own guest may run "
+        "elsewhere",
         f"--guest {guest.endpoint}/{guest.id}, if you are sure that this guest is the node",
     )
 
@@ -203,7 +204,7 @@ def fall_seen(subject: Subject, policy: Policy) -> Answer:
 def needed(subject: Subject, _policy: Policy) -> Answer:
     """There is something to clear: more than a drain leaves behind."""
     if subject.seen.pods is None:
-        return Passed("to be looked at")
+        return Passed("not looked at yet")
     return left_to_clear(subject.seen)
 
 

@@ -353,7 +353,7 @@ def untold(observation: Observation) -> Subject:
     """Return a node of whose guest no endpoint tells, with the guest that it was fenced as, if it was."""
     mark = observation.node.mark
     guest = mark.guest if isinstance(mark, FenceMark) else GuestRef("", "", "", "nobody")
-    nobody = nothing_read(guest, "no endpoint tells of it")
+    nobody = nothing_read(guest, "no endpoint reports it")
     return Subject(Candidate(guest, Via.UUID), nobody, seen_alive=False, seen=observation)
 
 
@@ -375,8 +375,8 @@ def _nobody(observation: Observation) -> Objection:
     uuid_text = observation.node.system_uuid or "(none reported)"
     if observation.unanswered and not observation.node.fenced:
         silent = ", ".join(observation.unanswered)
-        seen = f"no guest has UUID {uuid_text} where somebody answers; {silent} does not"
-        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, f"an answer of {silent}")
+        seen = f"no guest has UUID {uuid_text} on the endpoints that answer; {silent} does not"
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, f"an answer from {silent}")
     return Objection(
         Verdict.REFUSE,
         Reason.NO_GUEST,
@@ -399,7 +399,7 @@ def _how(candidate: Candidate) -> str:
         case Via.UUID:
             return f"systemUUID = guest UUID {candidate.guest.uuid}"
         case Via.UUID_SWAPPED:
-            return f"systemUUID = guest UUID {candidate.guest.uuid}, byte order turned"
+            return f"systemUUID = guest UUID {candidate.guest.uuid}, byte order swapped"
         case _:
             assert_never(candidate.via)
 

@@ -36,13 +36,13 @@ NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (
         Verdict.REFUSE,
         Reason.GUEST_PAUSED,
-        ": a resume would write on",
+        ": once resumed it would go on writing",
         ", or paused_guest: stop",
     ),
     PowerState.SAVED: (
         Verdict.REFUSE,
         Reason.GUEST_SAVED,
-        ": a restore would write on",
+        ": once restored it would go on writing",
         ", or `saved_guest: discard`",
     ),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", ", or --confirm-guest-off WHY"),
@@ -54,7 +54,8 @@ NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
 DOUBTED: dict[Doubted, tuple[Reason, str]] = {
     Doubted.CONTRADICTED: (
         Reason.WITNESS_CONTRADICTED,
-        "the guest seen running there again, or --confirm-guest-off WHY: its word was proven wrong",
+        "the guest seen running there again, or --confirm-guest-off WHY: the hypervisor's word was proven "
+        "wrong",
     ),
     Doubted.SAVED: (
         Reason.GUEST_SAVED,
@@ -77,8 +78,8 @@ def fresh(subject: Subject, policy: Policy) -> Answer:
     evidence = subject.evidence
     if not evidence.read:
         last = subject.seen.last_state
-        seen = f"{evidence.raw}; a moment ago, from afar, it was read {last}" if last else evidence.raw
-        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer of the hypervisor")
+        seen = f"{evidence.raw}; a moment ago, from afar, it read {last}" if last else evidence.raw
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer from the hypervisor")
     old_s = subject.seen.now_s - evidence.observed_at_s
     limit = f"limit {policy.evidence_max_age_s:g} s"
     if old_s > policy.evidence_max_age_s and not subject.seen.close:
@@ -140,8 +141,8 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
         return Objection(
             Verdict.REFUSE,
             Reason.WITNESS_CONTRADICTED,
-            f"{evidence.guest.endpoint} called several guests off whose nodes were heard",
-            "its guests seen running again: until then nothing that it calls off is believed",
+            f"{evidence.guest.endpoint} reported several guests off whose nodes were heard",
+            "its guests seen running again: until then it is not believed when it says off",
         )
     # From afar it may not have been read off yet: then there is nothing to renew after.
     if run is not None and stands_still(run.power_state, policy) and renewals_in_run(subject.history, node):
@@ -149,7 +150,7 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.LEASE_RENEWED,
             "the node's lease was renewed after the guest was first read off",
-            "60 s of silence while off: a kubelet lives",
+            "60 s of silence while off: its kubelet is alive",
         )
     return Passed("no renewal since the first off reading")
 

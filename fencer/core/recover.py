@@ -129,7 +129,7 @@ def _heard_alone(subject: Subject, policy: Policy) -> Answer:
     """Judge a guest of which no hypervisor tells by its kubelet: a new boot, heard for long, will do."""
     evidence, alive_s, by_hand = subject.evidence, _alive_for(subject), subject.seen.intent is Intent.UNFENCE
     if alive_s >= policy.unfence_blind_s:
-        return Passed(f"no word of its hypervisor; new boot, renewing for {age(alive_s)}")
+        return Passed(f"no word from its hypervisor; new boot, renewing for {age(alive_s)}")
     if known_boot_heard(subject.seen, policy):
         if _vouched_for(subject):
             return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
@@ -146,9 +146,9 @@ def heard_for_long(subject: Subject, policy: Policy) -> Answer:
     alive_s = _alive_for(subject)
     needs = f"limit {policy.unfence_blind_s:g} s"
     if alive_s < policy.unfence_blind_s:
-        seen = f"no endpoint tells of it; renewing for {age(alive_s)}"
+        seen = f"no endpoint reports it; renewing for {age(alive_s)}"
         return Objection(Verdict.RECOVERING, Reason.AWAITING_RENEWALS, seen, needs, policy.poll_s)
-    return Passed(f"no endpoint tells of it; renewing for {age(alive_s)}", needs)
+    return Passed(f"no endpoint reports it; renewing for {age(alive_s)}", needs)
 
 
 def booted_anew(subject: Subject, policy: Policy) -> Answer:
@@ -160,7 +160,7 @@ def booted_anew(subject: Subject, policy: Policy) -> Answer:
         return Passed(f"same boot id, by the operator's word: {why}")
     evidence, mark = subject.evidence, subject.mark
     if evidence.incarnation is not None and evidence.incarnation == mark.incarnation:
-        return _old_memory(subject, f"{evidence.raw}: the very run that was fenced")
+        return _old_memory(subject, f"{evidence.raw}: the same run that was fenced")
     if renewals_in_run(subject.history, node) >= policy.unfence_renewals:
         return _old_memory(subject, f"renews its lease with the known boot id {node.boot_id}")
     seen = f"the node still reports the known boot id {node.boot_id}{_forbidden(subject)}"
@@ -242,11 +242,13 @@ def left(subject: Subject, policy: Policy) -> Answer:
     seen = subject.seen
     known = not seen.close and seen.pods is not None and seen.intent is Intent.WATCH
     if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
-        return Passed("to be looked at" if seen.pods is None else "its pods and volumes are looked after")
+        return Passed("not looked at yet" if seen.pods is None else "its pods and volumes are taken care of")
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
     needs = "its guest to boot again"
     if policy.after_stop is AfterStop.START:
-        needs = f"{needs}: `fencer start {subject.node.name}`; fencer starts only what its own stop left off"
+        needs = (
+            f"{needs}: `fencer start {subject.node.name}`; fencer starts only guests that it stopped itself"
+        )
     return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, needs)
 
 
@@ -336,9 +338,9 @@ def unfence(subject: Subject, _policy: Policy) -> Ending:
 def take_back(subject: Subject, _policy: Policy) -> Ending:
     """Lift a fence that was wrong before anything came of it."""
     text = (
-        f"it was fenced wrongly: {subject.mark.guest} was called off ({subject.mark.proof}), and its kubelet "
-        "is heard with the same boot. Nothing was given away, and the fence is taken back. Find out who was "
-        "wrong."
+        f"it was fenced wrongly: {subject.mark.guest} was reported off ({subject.mark.proof}), and its "
+        "kubelet is heard with the same boot. Nothing was given away, and the fence is taken back. Find out "
+        "who was wrong."
     )
     untaint = UntaintNode(_settling_cordon(subject))
     return Ending(Verdict.UNFENCE, Reason.FENCED_WRONGLY, (Alarm(text), untaint))

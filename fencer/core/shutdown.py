@@ -39,9 +39,9 @@ NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
         ": its memory waits on disk",
         "the guest restored and shut down",
     ),
-    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "what it becomes"),
+    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "the end of that change"),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", "a record of its end"),
-    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that is understood"),
+    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that fencer understands"),
 }
 """Verdict, reason, what it means and what would help, for each state that is neither running nor off."""
 
@@ -64,7 +64,7 @@ def not_asked(subject: Subject, policy: Policy) -> Answer:
     asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
     if asked_s is None:
         return Passed("not asked yet")
-    needs = "its end" if stop_after_s is None else f"limit {stop_after_s:g} s, then its power is cut"
+    needs = "the guest off" if stop_after_s is None else f"limit {stop_after_s:g} s, then its power is cut"
     return Objection(
         Verdict.WAIT, Reason.SHUTTING_DOWN, f"asked {age(asked_s)} ago, and it runs", needs, policy.poll_s
     )

@@ -77,7 +77,7 @@ def _claim(node: NodeView) -> Standing | None:
     if not node.claim:
         return None
     text = f"claimed for a power action on its guest, in incident {node.claim}"
-    ends = f"kubectl annotate nodes {node.name} fencer.dev/incident-   (once no agent is at it any more)"
+    ends = f"kubectl annotate nodes {node.name} fencer.dev/incident-   (once no agent works on it any more)"
     return Standing(node.name, text, (ends,))
 
 

@@ -52,7 +52,7 @@ class Evictions(Generic[P]):
         self._waiting, self._open = there, set(evict)
         for uid in stuck:
             self._next_s[uid] = _NEVER
-            self._blocked[uid] = "it came meanwhile, and no option given lets it be evicted"
+            self._blocked[uid] = "it came during the drain, and no given option lets it be evicted"
         self._blocked = {
             uid: text for uid, text in self._blocked.items() if uid in self._open or uid in stuck
         }

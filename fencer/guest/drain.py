@@ -78,7 +78,7 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     try:
         ours = _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
         if ours and not plan.shutdown:
-            by_hand = f"; {client.name} stays cordoned: `kubectl uncordon {client.name}` takes that back"
+            by_hand = f"; {client.name} stays cordoned: `kubectl uncordon {client.name}` undoes that"
         work = _Drain(client, plan.filters, deadline_s, say)
         left = work.run()
     except GuestError as error:
@@ -117,7 +117,7 @@ def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool
             return _try_to_cordon(client, note, deadline_s, say)
         except (Unreachable, Overtaken) as error:
             if isinstance(error, Unsure) and not plan.shutdown:
-                may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` takes that back"
+                may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` undoes that"
             if time.monotonic() + _AGAIN_S > deadline_s:
                 raise Unreachable(
                     f"no answer of the API server within {plan.probe_s:g} s: {error}{may}"

@@ -107,7 +107,7 @@ class NodeClient:
             if not token:
                 return Listed(found, began_utc)
             limit = min(2 * limit, _PAGE)
-        raise Unreachable(f"the list of pods: no end within {within_s:g} s")
+        raise Unreachable(f"the list of pods: did not end within {within_s:g} s")
 
     def _page(self, token: str, limit: int) -> Answer:
         path = f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self.name, safe='')}&limit={limit}"

@@ -55,7 +55,7 @@ def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
             text, complaints = (said.decode(errors="replace") for said in _said(process, deadline_s))
             process.wait(max(deadline_s - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
-            return Ran(None, error=f"{command[0]}: no end within {within_s:g} s")
+            return Ran(None, error=f"{command[0]}: did not end within {within_s:g} s")
         except BufferError:
             return Ran(None, error=f"{command[0]}: more than {LARGEST >> 20} MiB of output")
         finally:

@@ -150,8 +150,8 @@ def _only(endpoint: str, kind: str) -> EntryPoint:
         known = ", ".join(installed())
         raise ConfigError(
             f"{endpoint}: no installed package brings an adapter of type {printable(kind)} "
-            f"({f'there is {known}' if known else 'there is none at all'}). It has to be installed beside "
-            "fencer, into the same environment"
+            f"({f'there is {known}' if known else 'there is none at all'}). Install it beside fencer, into "
+            "the same environment"
         )
     if len(found) > 1:
         packages = " and ".join(sorted(_package(point) for point in found))

@@ -84,11 +84,11 @@ class Guarded:
             answer: Iterable[object] = self._adapter.sweep()
             told = list(islice(answer, MOST_GUESTS + 1))
             if len(told) > MOST_GUESTS:
-                raise Implausible(f"it tells of more than {MOST_GUESTS} guests, and may never end")
+                raise Implausible(f"it reports more than {MOST_GUESTS} guests, and may never end")
             taken = [self._taken_from_sweep(one, began_s) for one in told]
         times = Counter(one.guest.key for one in taken)
         return [
-            one if times[one.guest.key] == 1 else _unknown(one.guest, "told more than once", began_s)
+            one if times[one.guest.key] == 1 else _unknown(one.guest, "reported more than once", began_s)
             for one in {one.guest.key: one for one in taken}.values()
         ]
 
@@ -99,7 +99,7 @@ class Guarded:
             statement: object = self._adapter.read(guest)
             evidence = plausible.evidence(statement, self._endpoint, one_host=self._one_host)
             if evidence.guest.key != guest.key:
-                raise Implausible(f"asked for {guest.key}, it told of {evidence.guest.key}")
+                raise Implausible(f"asked for {guest.key}, it answered about {evidence.guest.key}")
         return _dated(evidence, began_s)
 
     def stop_settings(self, guest: GuestRef) -> StopSettings | None:

@@ -169,7 +169,7 @@ class NodeDrain:
         if done.ok:
             self.cordoned, self.own = False, None
             why = "its drain failed" if self.failed else "its drain did not begin"
-            did = "uncordoned" if before is None else "cordoned as before, for the agent to end"
+            did = "uncordoned" if before is None else "cordoned as before; the agent takes that off"
             self._record(action, f"{did}: {why}", ok=True)
         return done
 
@@ -215,7 +215,7 @@ class NodeDrain:
             self._tell(self.name, "cordoned", "though no answer came")
             return
         self.own = None
-        whose = "by a drain of fencer's" if self.cordoned else "by somebody else"
+        whose = "by a fencer drain" if self.cordoned else "by somebody else"
         self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
 
     def _read_node(self) -> NodeView:

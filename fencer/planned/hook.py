@@ -119,7 +119,9 @@ class HookDrains:
                     hook, _ = self._socket.accept()
                 except OSError as error:
                     if not self._closing.is_set() and str(error) != failed:
-                        log.warning("hooks wait for a drain in vain: %s; trying again until it ends", error)
+                        log.warning(
+                            "hooks that wait for a drain get none: %s; trying again until that ends", error
+                        )
                     failed = str(error)
                     self._closing.wait(AGAIN_S)
                     continue
@@ -148,7 +150,7 @@ class HookDrains:
                 )
                 request = read_request(hook.recv(LONGEST).decode(errors="replace"))
                 if uid not in {0, os.getuid()} or request is None:
-                    log.warning("a request of user %s for a drain was ignored", uid)
+                    log.warning("a drain request from user %s was ignored", uid)
                     return
                 said = self._drain(request)
                 log.info("hook=%s", printable(f"pre-stop {request.guest}: {said}"))

@@ -91,7 +91,7 @@ def _evictions(
     elif missing:
         by_hook = "`fencer drain`, `fencer shutdown` and `hook: {pre_stop: drain}`"
         who = by_hook if hook_drains else "drain and shutdown"
-        text = f"{who} cannot evict: may not {', '.join(missing)}"
+        text = f"{who} cannot evict: it may not {', '.join(missing)}"
         command = granting(info.user, "--drain", version=info.version)
         yield Finding("evictions", "", Level.WARN if hook_drains else Level.NOTE, text, (command,))
 

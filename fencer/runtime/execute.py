@@ -60,7 +60,7 @@ T = TypeVar("T")
 TRIES = 5
 """Of a note that others' writes may get in the way of."""
 
-IN_MIND = ", in mind only (mode: observe)"
+IN_MIND = ", in memory only (mode: observe)"
 """Told of a note that was not written."""
 
 EVICTION_DEADLINE_S = 25.0
@@ -363,4 +363,4 @@ def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
     if not doubts:
         return "its guest was seen running again: its hypervisor is believed again"
     newest = doubts[-1]
-    return f"{noted}: what {newest.guest.endpoint} calls off is not believed: {WORDS[newest.kind]}"
+    return f"{noted}: {newest.guest.endpoint} is not believed when it says off: {WORDS[newest.kind]}"

@@ -102,7 +102,7 @@ class HookServer:
     def _take(self, nudge: str, uid: int | None) -> None:
         """Pass a nudge on, now and later, if its sender is trusted."""
         if uid not in {0, os.getuid()}:
-            log.warning("a nudge of user %s was ignored", uid)
+            log.warning("a nudge from user %s was ignored", uid)
             return
         log.debug("hook=%s", printable(nudge))
         guest, now_s = nudge.rpartition(" ")[2], time.monotonic()

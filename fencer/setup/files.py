@@ -117,7 +117,7 @@ def _keep_readers(path: Path, descriptor: int) -> None:
         except OSError as error:
             raise ConfigError(
                 f"{printable(str(path))}: belongs to user {before.st_uid} and group {before.st_gid}, and a "
-                f"new one could not ({error.strerror}): they could not read it. The same again as root"
+                f"new file could not ({error.strerror}): they could not read it. Run the same as root"
             ) from error
     if not before.st_mode & stat.S_IROTH:  # else nobody meant its group
         os.fchmod(descriptor, stat.S_IRUSR | stat.S_IWUSR | before.st_mode & stat.S_IRGRP)

@@ -29,7 +29,7 @@ from fencer.setup.guests import Guest, find_guests, read_guest, refuse_locked, r
 from fencer.setup.hosts import ETC_PVE, Host, read_hosts
 from fencer.setup.tools import NOTHING
 
-_AGAIN = "The same command again goes on from there"
+_AGAIN = "Run the same command again to go on from there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Plan:
 
     def lines(self) -> Iterator[str]:
         """Return the plan as a person would type it."""
-        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure."
+        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which stops at a failure."
         for host in self.puts:
             yield _typed(host.command(self.script.put()), self.script.source)
         for host in self.looks:
@@ -185,15 +185,15 @@ def _lacking(storage: str, script: Script, hosts: Sequence[Host], *, copy: bool)
     """Return where the script has to be put first, if that is wanted."""
     if offline := [host.name for host in hosts if not host.online]:
         raise ConfigError(
-            f"{storage} is not shared, and {', '.join(offline)} cannot be looked at, being offline: without "
-            "the script no guest could start there. Once it is back, again; or name a shared storage"
+            f"{storage} is not shared, and {', '.join(offline)} cannot be checked while offline: without "
+            "the script no guest could start there. Run this again once it is back, or name a shared storage"
         )
     lacking = _ask(hosts, script.look())
     if lacking and not copy:
         found = "\n".join(f"{host}: {script.file} {why}" for host, why in lacking.items())
         raise ConfigError(
             f"{storage} is not shared, and this fencer's script does not run on every host: guests could not "
-            f"start there any more. Nothing was changed\n{found}\n--copy puts it there, by ssh as root; or "
+            f"start there any more. Nothing was changed\n{found}\n--copy puts it there, over ssh as root; or "
             "name a shared storage"
         )
     return list(lacking)
@@ -218,11 +218,11 @@ def _insist(plan: Plan, host: Host, script: str, stdin: Path) -> None:
     try:
         why = host.run(script, stdin=stdin)
     except HypervisorUnreachable as error:
-        raise HypervisorUnreachable(f"{error}\nNo guest was given the script now. {_AGAIN}") from error
+        raise HypervisorUnreachable(f"{error}\nNo guest was given the script. {_AGAIN}") from error
     if why:
         raise ConfigError(
-            f"{host}: {plan.script.file} {why}. With it no guest could start there, so none was given it "
-            f"now. {_AGAIN}"
+            f"{host}: {plan.script.file} {why}. With it no guest could start there, so no guest was given "
+            f"it. {_AGAIN}"
         )
 
 

@@ -78,7 +78,7 @@ class Host:
             ended = tools.attempt(*self.command(script), stdin=stdin, patience_s=patience_s)
         except HypervisorUnreachable as error:
             raise HypervisorUnreachable(
-                f"{self}: no end within {patience_s:g} s. Does a storage hang there? {self._trial}"
+                f"{self}: did not end within {patience_s:g} s. Does a storage hang there? {self._trial}"
             ) from error
         if ended.code == _SSH_FAILED and not self.here:
             raise HypervisorUnreachable(f"{self}: root's ssh fails: {self._advice(ended.complaint)}")
@@ -94,7 +94,7 @@ class Host:
         return f"Try: {shlex.join(self.command('true'))}"
 
     def _advice(self, complaint: str) -> str:
-        said = complaint.rstrip(".") or "without a word"
+        said = complaint.rstrip(".") or "it said nothing"
         if "verification failed" in complaint or "Permission denied" in complaint:
             return f"{said}. `pvecm updatecerts` on {self.name} and here renews the keys. {self._trial}"
         return f"{said}. {self._trial}"

@@ -92,14 +92,14 @@ def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
     head = [
         "# Takes back what `fencer setup kubernetes` made: kubectl delete --ignore-not-found -f -",
         f"# {looked}",
-        "# Stop every fencer of this cluster first: what one fences from now on, nobody can lift any more.",
-        "# What fencer noted on Nodes goes by: kubectl annotate nodes --all "
+        "# Stop every fencer of this cluster first: nobody could lift a fence that one sets from now on.",
+        "# To remove what fencer noted on Nodes: kubectl annotate nodes --all "
         + " ".join(f"{note}-" for note in NOTES),
     ]
     if namespace != NAMESPACE:
         goes = f"kubectl delete namespace {namespace}"
         head.append(f"# The namespace {namespace} stays; if nothing else is in it: {goes}")
-        head.append(f"# Or the Secrets alone that tokens were bound to: {revoking(namespace)}")
+        head.append(f"# Or only the Secrets that tokens were bound to: {revoking(namespace)}")
     return "\n".join([*head, *map(_document, [*named, last]), ""])
 
 

@@ -68,7 +68,8 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         raise ConfigError(f"--pool: {account.pool!r} cannot be the name of a pool")
     roles = (AUDIT, POWER) if account.power else (AUDIT,)
     return (
-        f"# Proxmox VE {account.version}: as root, on any host; pasted, or piped into `sh -e`, also again.",
+        f"# Proxmox VE {account.version}: as root, on any host; pasted, or piped into `sh -e`. It may be "
+        "run again.",
         f"# {NOT_NEEDED[account.version]}",
         *(_made("role", f"{role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}") for role in roles),
         _made("user", f"{shlex.quote(user)} --comment 'fencer, no password'"),
@@ -77,7 +78,7 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         "# A token has only rights that its user has as well: every grant is made to both.",
         *_grants("/", (AUDIT,), user, account.token_id),
         *_power_lines(account, user),
-        "# What it may do in the end:",
+        "# To see what it may do now:",
         f"pveum user token permissions {shlex.quote(user)} {shlex.quote(token)}",
         f"# To take all of it back: fencer setup proxmox --remove --token-id {shlex.quote(account.token_id)} "
         f"--token-file {shlex.quote(str(account.token_file))} | sh -e",
@@ -100,9 +101,9 @@ def removal_lines(account: Account, looked: str) -> tuple[str, ...]:
     user, token = parts_of(account.token_id)
     whose, kept = shlex.quote(user), shlex.quote(f"{user} is kept: it has other tokens")
     return (
-        "# Proxmox VE: as root, on any host; pasted, or piped into `sh -e`, also again.",
+        "# Proxmox VE: as root, on any host; pasted, or piped into `sh -e`. It may be run again.",
         f"# {looked}",
-        "# Stop every fencer that has this token first. Without it, one is blind.",
+        "# Stop every fencer that has this token first. Without it they are blind.",
         "users=$(pveum user list --output-format json)",
         f"if {_told('users', 'userid', user)}; then",
         f"    tokens=$(pveum user token list {whose} --output-format json)",
@@ -170,8 +171,8 @@ def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
     yield f"    ( umask 077; pveum user token add {whom} --privsep 1 --output-format json \\"
     yield f"        | grep -o '{uuid}' > {draft} && mv {draft} {target} ) || {{"
     hint = (
-        "if the token exists: its secret was shown once. Copy the file from where that was, or "
-        f"`pveum user token delete {whom}` and all of this again"
+        "if the token exists: its secret was shown once. Copy the file from there, or run "
+        f"`pveum user token delete {whom}` and then all of this again"
     )
     yield f"        rm -f {draft}; echo {shlex.quote(hint)} >&2; false; }}"
     yield "fi"
@@ -181,12 +182,12 @@ def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
 
 def _power_lines(account: Account, user: str) -> Iterator[str]:
     if not account.power or account.pool is not None:
-        yield "# Nothing stays of an earlier run that gave power over all guests:"
+        yield "# Take back power over all guests that an earlier run may have given:"
         yield (
             f"pveum acl delete /vms --users {shlex.quote(user)} --tokens {shlex.quote(account.token_id)} "
             f"--roles {AUDIT},{POWER} 2>/dev/null || true"
         )
-        yield "# (Power over a pool that is not meant any more: the same, with /pool/NAME instead of /vms.)"
+        yield "# (Power over a pool that is no longer meant: the same, with /pool/NAME instead of /vms.)"
     if not account.power:
         return
     path = "/vms" if account.pool is None else f"/pool/{account.pool}"

@@ -47,7 +47,7 @@ class Unhooking:
 
     def lines(self) -> Iterator[str]:
         """Return the plan as a person would type it."""
-        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure."
+        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which stops at a failure."
         for guest in self.guests:
             yield shlex.join(_taking(guest))
 
@@ -72,8 +72,8 @@ def plan_unhooking(vmids: Sequence[int], etc_pve: Path = ETC_PVE) -> Unhooking:
     ]
     if away:
         raise ConfigError(
-            f"{', '.join(away)}, which is offline. Nothing was changed. Once it is back, again; or now "
-            "without what is there: --vmid names the others"
+            f"{', '.join(away)}, which is offline. Nothing was changed. Run this again once it is back, or "
+            "leave out what is there: --vmid names the others"
         )
     guests = tuple(read_guest(vmid, host) for vmid, host in sorted(wanted.items()))
     having = tuple(guest for guest in guests if guest.hookscript.endswith(_VOLUME))
@@ -95,7 +95,9 @@ def carry_out(plan: Unhooking) -> Iterator[str]:
             tools.run(*_taking(guest))
             seen = read_guest(guest.vmid, guest.host).hookscript
         except HypervisorError as error:
-            raise HypervisorProtocol(f"{guest.vmid}: {error}\nThe same again goes on from there") from error
+            raise HypervisorProtocol(
+                f"{guest.vmid}: {error}\nRun the same command again to go on from there"
+            ) from error
         if seen:
             raise HypervisorProtocol(
                 f"{guest.vmid}: its {_KEY} reads {printable(seen)!r} after it was deleted"

@@ -66,7 +66,7 @@ def machines_of(project: Path) -> tuple[VagrantMachine, ...]:
     if not records:
         others = sorted({entry.name for entry in providers if (entry / "id").exists()} - {PROVIDER})
         seen = f"its machines are of {printable(', '.join(others))}" if others else "it has none that exist"
-        raise ConfigError(f"{shown}: no machine of VirtualBox's: {seen}. `vagrant up` makes them")
+        raise ConfigError(f"{shown}: no VirtualBox machine: {seen}. `vagrant up` makes them")
     return tuple(VagrantMachine(record.parts[-3], _uuid(record), project) for record in records)
 
 
@@ -87,7 +87,7 @@ def machines_of_all(projects: Iterable[Path], skipped: Callable[[str], None]) ->
         except ConfigError as error:
             skipped(str(error))
     if not found:
-        raise ConfigError("none of the projects has machines of VirtualBox's")
+        raise ConfigError("none of the projects has VirtualBox machines")
     return tuple(found)
 
 
@@ -114,7 +114,7 @@ def projects_in(global_status: str) -> tuple[Path, ...]:
         elif kind == "machine-home" and provider == PROVIDER:
             homes[Path(value)] = None
     if not homes:
-        raise ConfigError("Vagrant's global status names no machine of VirtualBox's. Is it this user's?")
+        raise ConfigError("Vagrant's global status names no VirtualBox machine. Is it from this user?")
     return tuple(homes)
 
 

@@ -28,7 +28,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.GUEST_AMBIGUOUS: Text(
         "more than one guest may be this node", "unique UUIDs, or an entry in `nodes:`"
     ),
-    Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "one look at the node alive"),
+    Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "the node seen alive once"),
     Reason.GUEST_REPLACED: Text(
         "another guest is the node now",
         "proof that the fenced guest is off as well, or `fencer unfence --confirm-guest-off WHY`",

@@ -155,7 +155,10 @@ NOWHERE = Path("/nowhere/file")
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ({"ca_file": NOWHERE}, "home: ca_file /nowhere/file: is not there, or cannot be read. It is a copy"),
+        (
+            {"ca_file": NOWHERE},
+            "home: ca_file /nowhere/file: is not there, or cannot be read. It has to be a copy",
+        ),
         ({"token_file": NOWHERE}, "home: token_file /nowhere/file: cannot be read: No such file"),
         ({"token_id": "fencer@pve!agnet"}, "the token fencer@pve!agnet was refused (Authentication failed!)"),
         ({"servers": ("https://127.0.0.1:1",)}, "no answer: Failed to establish a new connection: "),

@@ -28,7 +28,7 @@ from tests.controlplane.certificates import Authority, kubeconfig
 from tests.guest.serving import send, serving
 
 BOOT, START, LATER_START = "b-1", "7000000", "9000000"
-BY_HAND = "k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back"
+BY_HAND = "k8s-1 stays cordoned: `kubectl uncordon k8s-1` undoes that"
 EVERYTHING = [{"operator": "Exists"}]
 Json = dict[str, Any]
 
@@ -361,7 +361,7 @@ def test_a_cordon_that_was_asked_for_and_not_answered_is_told(authority: Authori
         plan = replace(_plan(shutdown=shutdown), probe_s=2)
         assert drain(client, plan, said.append) == UNREACHABLE
     assert said[-1].startswith("not drained: no answer of the API server within 2 s: ")
-    may = "; k8s-1 may be cordoned: `kubectl uncordon k8s-1` takes that back"
+    may = "; k8s-1 may be cordoned: `kubectl uncordon k8s-1` undoes that"
     assert said[-1].endswith(may) is not shutdown
 
 
@@ -496,7 +496,7 @@ def test_a_drain_for_a_shutdown_says_so_on_the_node(guest: Guest, cluster: Clust
 
 def test_a_drain_by_hand_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
     told = guest.run("drain", "--now", "--ignore-daemonsets", states="running")[-1]
-    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back")
+    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` undoes that")
     assert (cluster.note.start, cluster.note.shutdown) == ("7000000", False)
     stays = "k8s-1 left as it is: cordoned by a drain in this very boot"
     assert guest.run("uncordon", states="running")[-1] == stays

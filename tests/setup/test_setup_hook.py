@@ -444,7 +444,7 @@ class TestGuests:
         result = run_both(cluster)
         assert result.exit_code == 3
         assert "can't lock file '/var/lock/qemu-server/lock-102.conf' - got timeout" in result.stderr
-        assert "101 has it, 102 does not have it. The same command again" in result.stderr
+        assert "101 has it, 102 does not have it. Run the same command again" in result.stderr
         assert cluster.hooks == {"101": VOLUME}
         cluster.change(busy=[])
         assert "102: has it\n" in run_both(cluster).stdout

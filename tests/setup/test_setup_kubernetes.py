@@ -268,7 +268,7 @@ def test_a_kubeconfig_for_this_machine_alone_is_said_to_be(bare_api, tmp_path):
     words = ("--namespace", "keepers", "--output", tmp_path / "out", "--kubeconfig", bare_api.kubeconfig())
     result = run(*words)
     assert result.exit_code == 0, result.output
-    assert f"{bare_api.url} leads to this machine alone" in result.stderr
+    assert f"{bare_api.url} leads only to this machine" in result.stderr
 
 
 @pytest.mark.parametrize(

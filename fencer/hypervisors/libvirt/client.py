@@ -33,10 +33,12 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
-_PRETENCE = "libvirt's test driver only pretends: behind its guests is no machine, and its off proves nothing"
+_PRETENCE = (
+    "libvirt's test driver only pretends: there is no machine behind its guests, and its off proves nothing"
+)
 _OF_SESSION = (
     "A session daemon needs `loginctl enable-linger USER`{there}, or it loses sight of its guests at a "
-    "logout, and calls them off while they run on; rather use {system}"
+    "logout, and reports them off while they still run; better use {system}"
 )
 
 

@@ -25,9 +25,9 @@ from fencer.hypervisors.libvirt.ssh import SshWay, way_of
 NO_SUPPORT = 3
 INVALID_ARGUMENT = 8
 NO_IMAGE = (
-    "has no managed save image, nothing was discarded. What `virsh save FILE` wrote is known to whoever "
-    "named the file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, "
-    "and delete the file"
+    "has no managed save image, nothing was discarded. Only the person who ran `virsh save FILE` knows that "
+    "file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, and delete "
+    "the file"
 )
 OLD_IMAGE = (
     "has a managed save image that lay there while it ran, nothing was discarded: its memory may be in a "
@@ -75,10 +75,10 @@ _NOT_REACHED = "ssh: connect to host"
 """Whatever else was refused: what does not answer refuses nothing, and its host may be off."""
 _SAID_CHARS = 600
 _TO_KNOW_A_HOST = (
-    "ssh knows no host key, or another one, of what answers there. Compare its fingerprint with the host's "
-    "own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are equal, take an old key "
-    "out of known_hosts (`ssh-keygen -R {known_as}`), and let ssh learn it (`{command}`), as the user that "
-    "fencer runs as"
+    "ssh knows no host key, or a different one, for the machine that answers there. Compare its fingerprint "
+    "with the host's own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are "
+    "equal, take an old key out of known_hosts (`ssh-keygen -R {known_as}`), and let ssh learn it "
+    "(`{command}`), as the user that fencer runs as"
 )
 _NO_RIGHT = {errno.EACCES, errno.EPERM}
 
@@ -139,7 +139,7 @@ def _in_one_line(text: str) -> str:
 def _way_out(kind: type[HypervisorError], uri: str, guest: str, *, late: bool) -> str:
     if kind is GuestNotFound:
         return (
-            f"That alone does not prove guest {guest} off: its end was not seen over the present connection, "
+            f"That alone does not prove guest {guest} off: its end was not seen over the current connection, "
             "and it may be another user's, another host's, or have been moved"
         )
     if kind is HypervisorDenied:

@@ -39,7 +39,7 @@ _OLD_IMAGE_WORDS = (
 _FILE_TOO_WORDS = "; its memory is in a file, too, which `virsh restore FILE` goes on from"
 _LOST_WORDS = (
     ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
-    "away (a logout without `loginctl enable-linger`) calls a guest off that runs on"
+    "away (a logout without `loginctl enable-linger`) reports a guest off that still runs"
 )
 
 
@@ -262,7 +262,7 @@ def _restored(record: _Record, reading: PowerReading) -> PowerReading:
         reading,
         power_state=PowerState.PAUSED,
         settled=True,
-        raw=f"{reading.raw}, restored, and not let go on since",
+        raw=f"{reading.raw}, restored, and not resumed since",
         handed_over=False,
     )
 

@@ -90,5 +90,5 @@ def _by_ha(look: Look, memory: Memory, row: Row) -> tuple[bool, str]:
     with memory.lock:
         proven, words = standing(memory.ha, view, f"vm:{row.vmid}", row.host)
     if proven and read_armed(look.api.get("cluster", "ha", "status", "current").data) is False:
-        return False, f"{words}, but HA is not armed by now"
+        return False, f"{words}, but HA is not armed now"
     return proven, words

@@ -180,7 +180,7 @@ def refuse_strangers(api: Api, settings: ProxmoxSettings, members: Members) -> N
     if members.name != settings.cluster:
         raise HypervisorProtocol(
             f"{api.where} belongs to the cluster {members.name}, not to {settings.cluster}, and nothing is "
-            f"believed of it. Another server, or cluster: {members.name}"
+            f"believed of it. Name another server, or write cluster: {members.name}"
         )
     if not members.quorate:
         online = sum(members.online.values())

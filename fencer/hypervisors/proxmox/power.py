@@ -111,9 +111,9 @@ class PowerSwitch:
 
 def _way_out(end: str, vmid: str, host: str) -> str:
     if end.startswith("VM is locked (migrate)"):
-        return ". It is being moved, or has left: wait until it is where it goes to"
+        return ". It is being moved, or has left: wait until it has arrived"
     if end.startswith("VM is locked"):
-        return f". No token may override a lock: `qm unlock {vmid}` on {host}, once what set it is over"
+        return f". No token may override a lock: `qm unlock {vmid}` on {host}, once its operation is over"
     if "got timeout" in end and "lock file" in end:
         return ". Another operation holds it; that may take 40 s after a stop"
     return ""

@@ -136,7 +136,7 @@ def _objection(here: Members, there: Members) -> str:
     if there.name != here.name:
         return ""
     if counts_in and not there.quorate:
-        return f"{there.here}, which {here.here} counts in, has no quorum"
+        return f"{there.here}, which {here.here} counts as a member, has no quorum"
     if there.quorate and not is_counted_in:
         return f"{there.here}, which is quorate, does not count in {here.here}"
     return ""

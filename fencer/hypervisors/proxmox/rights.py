@@ -51,7 +51,7 @@ def compare(rights: Rights) -> Comparison:
     if not any(_GUESTS in granted for granted in rights.values()):
         missing.append("The token lacks VM.Audit on /vms: it sees no guest.")
     elif not sees_all_guests(rights):
-        missing.append("The token lacks VM.Audit on /vms: it overlooks guests, and no deletion can be told.")
+        missing.append("The token lacks VM.Audit on /vms: it misses guests, and cannot tell a deletion.")
     can_power = any(_POWER in granted for path, granted in rights.items() if _about_guests(path))
     everywhere = _holds(rights, "/vms" if "/vms" in rights else "/", _POWER)
     wanted = _WANTED | _HARMLESS | {_POWER}

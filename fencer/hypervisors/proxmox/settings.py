@@ -63,7 +63,7 @@ def require_usable(settings: ProxmoxSettings) -> None:
         ConfigError: with what is wrong.
     """
     if not settings.servers:
-        raise ConfigError(f"{settings.name}: servers: name one at least, like https://pve1:8006")
+        raise ConfigError(f"{settings.name}: servers: name at least one, like https://pve1:8006")
     for server in settings.servers:
         if not _is_server(server):
             raise ConfigError(f"{settings.name}: servers: {server!r} is not like https://pve1:8006")
@@ -90,8 +90,8 @@ def require_usable(settings: ProxmoxSettings) -> None:
 def _refuse_no_ca(file: Path, where: str) -> None:
     if not os.access(file, os.R_OK):
         raise ConfigError(
-            f"{where}: is not there, or cannot be read. It is a copy of a host's /etc/pve/pve-root-ca.pem, "
-            "which fencer's user may read"
+            f"{where}: is not there, or cannot be read. It has to be a copy of a host's "
+            "/etc/pve/pve-root-ca.pem that fencer's user may read"
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -100,8 +100,8 @@ def _refuse_no_ca(file: Path, where: str) -> None:
         raise ConfigError(f"{where}: holds no certificate (-----BEGIN CERTIFICATE-----)") from error
     if not context.get_ca_certs():
         raise ConfigError(
-            f"{where}: holds no CA's certificate, but a host's own, which will be renewed, and is none of "
-            "the other hosts': /etc/pve/pve-root-ca.pem is the CA's"
+            f"{where}: holds no CA certificate, but a host's own. That one will be renewed, and does not "
+            "fit the other hosts. The CA's is /etc/pve/pve-root-ca.pem"
         )
 
 

@@ -167,7 +167,7 @@ class VirtualBoxHypervisor:
             # Its process obeys no more, and only VBoxSVC can end it.
             not_after.refuse_if_over(f"kill {name}")
             words = ("startvm", uuid, "--type", "emergencystop")
-            doing = f"kill {name}, which does not obey"
+            doing = f"kill {name}, which does not react"
             self._tool.order(doing, uuid, budget.next_s(settings.kill_s), *words)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
@@ -440,6 +440,6 @@ class VirtualBoxHypervisor:
         uuid = canonical(guest.id)
         if not uuid:
             raise HypervisorProtocol(
-                f"{self.endpoint}: {printable(guest.id)!r} is no machine of VirtualBox's: these go by UUID"
+                f"{self.endpoint}: {printable(guest.id)!r} is no VirtualBox machine: these are named by UUID"
             )
         return uuid

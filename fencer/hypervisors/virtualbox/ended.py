@@ -151,7 +151,7 @@ def _of_living(look: Traces, own: Process) -> Conclusion:
     """
     there = f"{own} is still there"
     if look.scene.processes is None:
-        there = f"{own} was there when its host told last, which it does not now: {look.scene.untold}"
+        there = f"{own} was there when its host last told, which it does not do now: {look.scene.untold}"
     if is_contradicted(look.machine, look.log):
         return Conclusion(Ending.SOON, f"{_began(look)}, and {there}", _its_end(own, look.machine))
     if look.seen_for_s < ABORTED_FOR_S:

@@ -125,9 +125,9 @@ def hangs(tool: str) -> str:
     on for 11 to 15 s, then they ended.
     """
     return (
-        f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends it, "
-        "typed there, is `pkill -KILL -u USER -x VBoxSVC`, where USER is whose machines they are. That ends "
-        "all that run of them as well, without a shutdown, some 12 s later"
+        f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends "
+        "it, typed there, is `pkill -KILL -u USER -x VBoxSVC`, where USER is whose machines they are. That "
+        "also ends all their running machines, without a shutdown, some 12 s later"
     )
 
 
@@ -152,7 +152,7 @@ def _way_out(kind: type[HypervisorError], output: Output, tool: str, guest: str)
     if output.code in {_SHELL_CANNOT_FIND, _SHELL_CANNOT_RUN}:
         return "Is VirtualBox installed there? Name the program with its path in `command`"
     if kind is HypervisorDenied:
-        return f"Try `{tool} list vms` as the user that fencer runs as; it must end without a question"
+        return f"Try `{tool} list vms` as the user that fencer runs as; it must not ask anything"
     if output.code == _SSH_FAILED and code_of(output) is None:
         return f"ssh did not get in, so nothing was asked there. Try `{tool} list vms`"
     if kind is HypervisorUnreachable:

@@ -154,7 +154,7 @@ class Host:
 
     def _quoted(self, path: str) -> str:
         if not _PATH.fullmatch(path):
-            raise Untold("its folder has a name that is not given to a shell (a plain one is)")
+            raise Untold("its folder has a name that is not safe in a shell (use a plain one)")
         for _ in range(self._shells):
             path = shlex.quote(path)
         return path

@@ -26,7 +26,7 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
             What.TWO_BUDGETS,
             called(group),
             f"in {len(budgets)} budgets ({', '.join(budgets)}), and then the API never evicts",
-            "selectors of which only one means it",
+            "selectors of which only one matches it",
             names_of(group),
         )
     for budget, covered in case.counted_against(case.leaving).items():
@@ -117,7 +117,7 @@ def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str])
     if len(stuck) >= budget.allowed:
         text = (
             f"allows {budget.allowed} at a time of {len(covered)} that would leave, and "
-            f"{', '.join(names_of(stuck))} cannot start elsewhere: the rest never may go"
+            f"{', '.join(names_of(stuck))} cannot start elsewhere: the rest can never go"
         )
         way = "fewer nodes at a time, so that each comes back before the next goes"
         return Remark(What.BUDGET_STALLS, about, text, way, pods)

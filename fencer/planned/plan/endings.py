@@ -194,8 +194,10 @@ def _held(case: Case) -> Iterator[Remark]:
     for group in by_family(one for one in going if _foreign(one)):
         names = sorted({name for one in group for name in _foreign(one)})
         which = f"finalizer{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        text = f"its object stays until its controller takes the {which} off: a StatefulSet waits, no drain"
-        way = "see that this controller runs, and not on this node alone"
+        text = (
+            f"its object stays until its controller takes the {which} off: only a StatefulSet waits for that"
+        )
+        way = "make sure that this controller runs, and not only on this node"
         yield Remark(What.FINALIZERS, called(group), text, way, names_of(group))
 
 

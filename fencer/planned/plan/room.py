@@ -60,7 +60,7 @@ def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> It
         return
     if short:
         what = ", ".join(room.resource for room in short)
-        text = f"the other nodes have not enough {what} left: some pods wait until a node is back"
+        text = f"the other nodes do not have enough {what} left: some pods wait until a node is back"
         yield Remark(What.NO_ROOM, "cluster", text, _WAY)
     for group in by_family(misfits):
         text = "no other node has as much left as it requests: it waits until a node is back"

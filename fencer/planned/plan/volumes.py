@@ -49,7 +49,7 @@ def findings(volumes: Volumes) -> Iterator[Remark]:
         What.VOLUME_STAYS,
         volumes.staying,
         "its volume can be used on no other node that takes pods now: it waits until this node is back",
-        "a volume that the network carries, or another copy of the data elsewhere",
+        "a network volume, or another copy of the data elsewhere",
     )
     yield from _each(
         What.HOST_PATH,

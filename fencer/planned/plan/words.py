@@ -56,7 +56,7 @@ class What(StrEnum):
     BUDGET_BROKEN = "budget-broken"
     """The budget's controller cannot count its pods, so it allows nothing."""
     BUDGET_STALLS = "budget-stalls"
-    """The first pods use the budget up and cannot start elsewhere, so the rest never may go."""
+    """The first pods use the budget up and cannot start elsewhere, so the rest can never go."""
     BUDGET_UNHEALTHY = "budget-unhealthy"
     """Pods that are not Ready are held by a budget while too few others are, as in a crash loop."""
     TWO_BUDGETS = "two-budgets"
