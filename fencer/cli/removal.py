@@ -55,8 +55,8 @@ def refuse_what_stands(
     except FencerError as error:
         if word is None:
             complain(
-                f"{error}\nit is not known whether one of fencer's fences or cordons is left there, so nothing "
-                "was done. If the cluster is gone: --nothing-stands WHY"
+                f"{error}\nit is not known whether one of fencer's fences or cordons is left there, so "
+                "nothing was done. If the cluster is gone: --nothing-stands WHY"
             )
             raise click.exceptions.Exit(error.exit_code) from error
         return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"

@@ -28,7 +28,7 @@ def _setting_name(text: str) -> str:
 
 def _open_setting_name(text: str) -> str:
     if _SECRET.search(_setting_name(text)):
-        raise ValueError(f"{text} is not to be written here: {_ELSEWHERE}")
+        raise ValueError(f"{text} must not be written here: {_ELSEWHERE}")
     return text
 
 

@@ -33,7 +33,7 @@ class ProxmoxPowerSection(PowerSection):
     tag: Annotated[
         Tag | None,
         key(
-            "The guests with this tag, upper and lower case told apart. Whoever may change a guest's options "
+            "The guests with this tag; upper and lower case differ. Anyone who may change a guest's options "
             "may tag it, unless the tag is among the datacenter's registered ones.",
             example="fencer",
         ),

@@ -1,4 +1,4 @@
-"""Whether fencer may: who asked it to keep off, what the configuration admits, and how much at a time."""
+"""Whether fencer may act: who asked it not to, what the configuration admits, and how much at a time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
 
 LONGEST_REST = 5
-"""A guest that cannot be stopped is tried again after twice as long each time, up to so many doublings of the
-window: else such guests would take every turn of those that can."""
+"""A guest that cannot be stopped is tried again after twice as long each time, up to this many doublings of
+the window. Otherwise such guests would take the turns of those that can be stopped."""
 
 
 def wanted(observation: Observation) -> Answer:
@@ -108,7 +108,7 @@ def braked(subject: Subject, policy: Policy) -> Answer:
 def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
     """What `watch` starts needs ``mode: armed``; what a person types does not.
 
-    Asked last, so that who only observes says what would be done now.
+    Asked last, so that an agent that only observes says what it would do now.
 
     Args:
         ending: Of the ladder that is climbed.
@@ -149,7 +149,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
 
 
 def in_window(subject: Subject, policy: Policy) -> Answer:
-    """At most one power-off at a time; who could not be stopped goes behind those that may be."""
+    """At most one power-off at a time; a guest that could not be stopped goes behind the others."""
     last_s, failed = subject.seen.fleet.last_stop_age_s, subject.seen.stop_failed
     if failed is not None:
         rest_s = policy.power_window_s * 2 ** min(failed.times, LONGEST_REST) - failed.ago_s

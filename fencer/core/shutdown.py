@@ -1,6 +1,6 @@
-"""A planned end: ask the guest to shut down, wait, and take it for off only when it is proven off.
+"""A planned stop: ask the guest to shut down, wait, and count it as off only when it is proven off.
 
-What is left on the node then is the fence's business, by the same proof as ever.
+What is left on the node then is for the fence, with the same proof as always.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PASSING = frozenset(
         Reason.LEASE_UNSEEN,
     }
 )
-"""What may pass while a guest that was asked to shut down is waited for.
+"""Objections that may pass while fencer waits for a guest that was asked to shut down.
 
 One renewal was under way when its guest fell, and silence makes it forgotten; two are WITNESS_CONTRADICTED.
 """
@@ -76,7 +76,7 @@ def hanging(subject: Subject, _policy: Policy) -> Answer:
 
 
 def overdue(subject: Subject) -> bool:
-    """Whether a guest that was asked to shut down runs on for so long that its power is to be cut."""
+    """Whether a guest that was asked to shut down has kept running so long that its power must be cut."""
     asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
     return asked_s is not None and stop_after_s is not None and asked_s >= stop_after_s
 
@@ -88,7 +88,7 @@ def ask(subject: Subject, policy: Policy) -> Ending:
 
 
 def cut(subject: Subject, policy: Policy) -> Ending:
-    """Cut its power: it was asked, and runs on."""
+    """Cut its power: it was asked, and keeps running."""
     order = StopGuest(subject.guest, subject.evidence.incarnation)
     return Ending(Verdict.STOP_FIRST, Reason.SHUTDOWN_HANGS, (order,), policy.poll_s)
 
@@ -99,7 +99,7 @@ def confirmed(_subject: Subject, _policy: Policy) -> Ending:
 
 
 def over_brake(intent: Intent, evidence: Evidence | None) -> str | None:
-    """Say why what a planned shutdown leaves is fenced past the brake, which is for crashes; None: not yet.
+    """Say why the brake, which is for crashes, does not stop a planned shutdown's fence; None: not yet.
 
     Args:
         intent: On whose behalf that shutdown asks now: FENCE, once its guest was proven off.

@@ -1,4 +1,4 @@
-"""A planned beginning: power the guest on, wait for its node, and take off what fencer put on it."""
+"""A planned start: power the guest on, wait for its node, and take off what fencer put on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def not_started(subject: Subject, policy: Policy) -> Answer:
 
 
 def unfenced(subject: Subject, _policy: Policy) -> Answer:
-    """No out-of-service taint of somebody else keeps pods off."""
+    """Nobody else's out-of-service taint keeps pods off."""
     if subject.node.out_of_service is not None:
         return Objection(
             Verdict.REFUSE,
@@ -61,7 +61,7 @@ def unfenced(subject: Subject, _policy: Policy) -> Answer:
 
 
 def reported(subject: Subject, policy: Policy) -> Answer:
-    """Its kubelet is heard, and has told of this boot."""
+    """Its kubelet is heard, and has reported this boot."""
     node = subject.node
     if subject.seen.asked_s is not None:
         seen = f"started {age(subject.seen.asked_s)} ago; the node still reports boot {node.boot_id}"

@@ -120,7 +120,7 @@ def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool
                 may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` undoes that"
             if time.monotonic() + _AGAIN_S > deadline_s:
                 raise Unreachable(
-                    f"no answer of the API server within {plan.probe_s:g} s: {error}{may}"
+                    f"no answer from the API server within {plan.probe_s:g} s: {error}{may}"
                 ) from error
         time.sleep(_AGAIN_S)
 
@@ -140,10 +140,10 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     elif cordon_is_ours(node, MANAGER) and not note.shutdown:
         # Else uncordoning after boot, which an earlier drain may still wait for, would end a person's drain.
         client.cordon(node, note)
-        say(f"{node.name} is cordoned already, by an earlier drain in here: from now on by this one")
+        say(f"{node.name} is cordoned already, by an earlier drain in this guest: this drain takes it over")
     elif cordon_passes(node):
         client.cordon(node, note)
-        say(f"{node.name} is cordoned already, by fencer, for a while: from now on by this drain")
+        say(f"{node.name} is cordoned already, by fencer, for a while: this drain takes it over")
     elif node.unschedulable:
         say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
         return False

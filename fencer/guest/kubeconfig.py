@@ -81,7 +81,8 @@ def find(root: Path, running: Running) -> Path:
     if in_use:
         names = ", ".join(place.kubeconfig for place in in_use)
         raise Unusable(
-            f"several kubelets' kubeconfigs lie here, and their units do not tell: {names}; --kubeconfig FILE"
+            f"several kubelets' kubeconfigs are here, and no unit tells which is used: {names}; "
+            "--kubeconfig FILE"
         )
     looked = ", ".join(place.kubeconfig for place in PLACES)
     doubts = "".join(f": {process.doubt}" for process in running.doubted)

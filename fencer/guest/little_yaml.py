@@ -111,7 +111,7 @@ def _mapping(lines: list[Line], at: int, indent: int, depth: int) -> tuple[Any, 
             raise _refused(lines[at], "expected `key: value`")
         key, inner = _scalar(lines[at], entry[0]), entry[1]
         if not isinstance(key, str) or key in found or key == "<<":
-            raise _refused(lines[at], "a key that stands there twice, or is none")
+            raise _refused(lines[at], "a key that is there twice, or is none")
         if not inner or inner.startswith("#"):
             found[key], at = _nested(lines, at, indent, depth, flush=True)
         else:

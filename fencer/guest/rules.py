@@ -46,7 +46,7 @@ def after_boot(node: OwnNode, boot_id: str, manager: str, start: str = "") -> tu
     if node.boot_id != boot_id:
         return Step.WAIT, "the kubelet has not reported this boot yet"
     if node.fenced:
-        return Step.WAIT, f"fenced: {node.fenced} stands"
+        return Step.WAIT, f"fenced: {node.fenced} is there"
     return step, why
 
 
@@ -74,7 +74,7 @@ def _over(cordon: Cordon, boot_id: str, start: str) -> tuple[Step, str]:
         return Step.UNCORDON, "it was cordoned by a drain, and the system was started again since"
     if cordon.shutdown:
         return Step.UNLESS_DOWN, "the shutdown was called off"
-    return Step.LEAVE, "cordoned by a drain in this very boot"
+    return Step.LEAVE, "cordoned by a drain in this boot"
 
 
 def _ours(node: OwnNode, manager: str) -> Cordon | str:

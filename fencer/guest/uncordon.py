@@ -69,7 +69,7 @@ def standing(client: NodeClient) -> str:
         GuestError: that is not known.
     """
     ours, name = cordon_is_ours(client.read(), MANAGER), client.name
-    return f"{name} is cordoned by the drain in here: `kubectl uncordon {name}` ends it" if ours else ""
+    return f"{name} is cordoned by the drain in this guest: `kubectl uncordon {name}` ends it" if ours else ""
 
 
 class _Look:

@@ -38,7 +38,7 @@ _RESCUED = (
     "the kubelet is stopped, containers may run on, and the machine does not go down: so nothing is drained, "
     "and the cluster is not told (before it: `fencer-guest drain --now`)"
 )
-_CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"
+_CUT = "nothing inside is asked any more; only fencer, outside, can tell the cluster"
 
 
 class Outcome(str, Enum):
@@ -139,7 +139,9 @@ def _by_acpi(facts: Facts) -> Way:
     elif facts.logind.power_key not in ("poweroff", "reboot", "halt", "kexec"):
         why = f"logind is told to answer it with `{facts.logind.power_key or 'nothing'}` (HandlePowerKey)"
     if why:
-        return Way(how, Outcome.IGNORED, f"the machine runs on: {why}; then it is stopped hard, if at all")
+        return Way(
+            how, Outcome.IGNORED, f"the machine keeps running: {why}; then it is stopped hard, if at all"
+        )
     return _orderly(how, facts, announced=facts.systemd >= LOGIND_IS_HEARD)
 
 

@@ -14,7 +14,7 @@ from fencer.preflight.finding import Finding, Level
 WORDS = {
     Lack.HOST: "{name} names no host for {whose}, and `one_host` is not set: a guest may run on another host",
     Lack.RUN: "{name} names no run (incarnation) of {whose}: a start in between would not show",
-    Lack.WITNESS: "{name} does not say whose word it tells of {whose} (witness)",
+    Lack.WITNESS: "{name} does not name its witness for {whose}",
 }
 TRIES = {
     Lack.HOST: "`one_host: true` under {name}, if it is one host; else an adapter that names hosts",

@@ -25,7 +25,7 @@ def judge(info: ClusterInfo, confined: Answer) -> Finding:
     if confined:
         return Finding("admission", "", Level.OK, "the policy holds for this account")
     text = (
-        "the admission policy does not hold for this account: whoever has its credentials may also relabel "
+        "the admission policy does not hold for this account: anyone with its credentials may also relabel "
         "nodes, and lift the taints and cordons of others"
     )
     return Finding("admission", "", Level.WARN, text, _ways(info))

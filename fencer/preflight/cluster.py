@@ -78,7 +78,7 @@ def judge_clock(utc: str, wall: datetime) -> Finding:
     off_s = abs((wall - parse_utc(utc)).total_seconds())
     if off_s <= CLOCK_S:
         return Finding("clock", f"within {CLOCK_S:g} s")
-    text = "against the API server's: times in log and journal will mislead. No decision depends on it"
+    text = "compared with the API server: times in log and journal will mislead. No decision depends on it"
     return Finding("clock", f"{off_s:.0f} s off", Level.WARN, text, ("chronyc tracking",))
 
 

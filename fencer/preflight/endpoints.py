@@ -29,7 +29,7 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
     if not endpoint.power.nobody and answer.can_power is False:
         way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
         remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
-    problems = (*answer.problems, *([f"Its guests were not told: {unheard}"] if unheard else []))
+    problems = (*answer.problems, *([f"Its guests could not be listed: {unheard}"] if unheard else []))
     points = (*problems, *remarks)
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
@@ -49,6 +49,7 @@ def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
     if _SILENCE.search(error) and not of_session:
         place = "on this host" if way is None else "there"
         tries.append(
-            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests run on meanwhile)"
+            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests keep running "
+            "meanwhile)"
         )
     return tuple(tries)

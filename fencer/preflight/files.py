@@ -14,7 +14,9 @@ from fencer.preflight.finding import Finding, Level
 
 def refuse_config(path: Path, why: str) -> Finding:
     """Say that the configuration is not right: there is nothing else to look at."""
-    return Finding("config", str(path), Level.FAIL, why, (f"mend it, then: fencer config check -c {path}",))
+    return Finding(
+        "config", str(path), Level.FAIL, why, (f"correct it, then run: fencer config check -c {path}",)
+    )
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:
@@ -45,5 +47,5 @@ def _makes(config: Config, path: Path) -> str | None:
     for one in config.endpoints:
         if isinstance(one, ProxmoxEndpoint) and path == one.token_file:
             command = f"fencer setup proxmox --token-id {shlex.quote(one.token_id)} --token-file {file}"
-            return f"{command}   (prints what makes it, for root on a host of {one.name})"
+            return f"{command}   (prints the lines that make it, for root on a host of {one.name})"
     return None

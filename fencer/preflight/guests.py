@@ -26,7 +26,7 @@ def judge(observations: Sequence[Observation], silent: Sequence[str]) -> Finding
         return Finding("guests", about, Level.OK, "each node is one guest")
     if silent:
         verb = "is" if len(silent) == 1 else "are"
-        text = f"the rest cannot be told before {listing(silent)} {verb} in order"
+        text = f"the rest cannot be known before {listing(silent)} {verb} in order"
         return Finding("guests", about, Level.WARN, text)
     text = listing([f"{name}: {why.seen}" for name, (_, why) in lost.items()])
     held = {name: old for name, (one, _) in lost.items() if (old := still_bound(one)) is not None}

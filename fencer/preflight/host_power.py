@@ -24,8 +24,9 @@ def judge(witnesses: Mapping[str, FenceAgentSettings], nodes: NodeFacts) -> Iter
         yield Finding("host death", about)
         return
     text = (
-        f"{listing(names)}: if the host itself dies, nobody is left to prove it (but an HA stack that "
-        "recovers the guest), and fencer refuses; `fencer fence NODE --confirm-guest-off WHY` takes your word"
+        f"{listing(names)}: if the host itself dies, nothing is left to prove it (except an HA stack that "
+        "recovers the guest), and fencer refuses; `fencer fence NODE --confirm-guest-off WHY` takes your "
+        "word"
     )
     tries = ("a power witness of that host: `host_power:` under its hypervisor",)
     yield Finding("host death", about, Level.NOTE, text, tries)
@@ -36,7 +37,7 @@ def _judged(off: Answer, agent: str) -> tuple[Level, str, tuple[str, ...]]:
     if isinstance(off, FencerError):
         return Level.FAIL, str(off), tries
     if off is None:
-        return Level.FAIL, "neither on nor off of all of it: it would prove nothing", tries
+        return Level.FAIL, "neither on nor off for all of it: it would prove nothing", tries
     if off:
-        return Level.FAIL, "says off: unless that host is really off, it reads another one", tries
+        return Level.FAIL, "says off: unless that host is really off, it reads a different one", tries
     return Level.OK, "says on", ()

@@ -43,7 +43,7 @@ def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, En
     points = [by] if by else []
     if powerless:
         points.append(
-            f"our rights there do not suffice to power {listing([one.node.name for one in powerless])}"
+            f"our rights there are not enough to power {listing([one.node.name for one in powerless])}"
         )
     tries = (*_ways(config, held), *_lines(powerless, infos))
     return Finding("power", about, Level.WARN, text, tries, tuple(points))
@@ -58,7 +58,7 @@ def _lines(powerless: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> I
     """Say what gives our token the right to power guests, where that can be told."""
     for endpoint in dict.fromkeys(one.guest.endpoint for one in powerless):
         if infos[endpoint].kind == "proxmox":
-            yield f"for {endpoint}: `fencer setup proxmox --power`, which prints lines that are run there"
+            yield f"for {endpoint}: `fencer setup proxmox --power`, which prints the lines to run there"
 
 
 def _ways(config: Config, held: Sequence[Subject]) -> Iterator[str]:
@@ -97,6 +97,6 @@ def _nobody_in(endpoint: str, admitted: frozenset[str], evidence: Iterable[Evide
         kind, _, name = group.partition(":")
         alike = sorted(other for other in there if other.lower() == group.lower())
         hint = f"; there is {listing(alike)}, and case counts" if alike else ""
-        text = f"no guest of {endpoint} that the token sees is in it: it admits nobody{hint}"
+        text = f"no guest of {endpoint} that the token sees is in it: it admits no guest{hint}"
         tries = (f"the {kind} {name} given to the guests in Proxmox, or another one written here",)
         yield Finding("power", f"{endpoint}: {group}", Level.WARN, text, tries)

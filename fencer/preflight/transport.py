@@ -10,7 +10,7 @@ from fencer.config.ssh_words import is_ssh
 from fencer.config.transport import KEY
 from fencer.preflight.finding import Finding, Level
 
-ANYBODY = "whoever is in between may answer in its place, and a fence by their word makes two writers"
+ANYBODY = "anybody in between may answer in its place, and a fence on that answer makes two writers"
 
 
 def without_key(name: str) -> str:
@@ -20,7 +20,7 @@ def without_key(name: str) -> str:
         name: ``kubernetes``, or the endpoint's.
     """
     command = "fencer check" if name == "kubernetes" else "fencer config check"  # that reads no kubeconfig
-    return f"take `{KEY}: true` out of {name}, and do what `{command}` says then"
+    return f"remove `{KEY}: true` from {name}, then do what `{command}` says"
 
 
 def judge(config: Config) -> Iterator[Finding]:
@@ -29,10 +29,10 @@ def judge(config: Config) -> Iterator[Finding]:
         yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
     for one in config.endpoints:
         if isinstance(one, VirtualBoxEndpoint) and one.unseen is not None:
-            note = f"what {one.unseen} makes of the host's key is not looked into"
+            note = f"how {one.unseen} checks the host's key is not examined"
             yield Finding("transport", one.name, Level.NOTE, note, (_asking_ssh(one.command),))
         if isinstance(one, AdapterEndpoint):
-            note = f"who may answer there is its adapter's matter, which another package brings ({one.type})"
+            note = f"who may answer there is up to its adapter, which another package brings ({one.type})"
             yield Finding("transport", one.name, Level.NOTE, note)
 
 

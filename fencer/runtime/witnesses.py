@@ -18,7 +18,7 @@ from fencer.ports import Clock, HostPower
 Host: TypeAlias = tuple[str, str]
 """Endpoint and host, as the endpoint names it."""
 
-WORDS = {True: "off", False: "on", None: "neither on nor off of all of it"}
+WORDS = {True: "off", False: "on", None: "neither on nor off for all of it"}
 
 
 class Witnesses:

@@ -21,7 +21,7 @@ from tests.preflight.lab import findings
 @pytest.mark.parametrize(
     ("error", "tries"),
     [
-        (ClusterUnreachable("no answer"), ["the same again: it answered a moment ago"]),
+        (ClusterUnreachable("no answer"), ["run this again: it answered a moment ago"]),
         (ClusterDenied("403: this grants it"), []),
         (ClusterProtocol("the key has 3 bytes: this makes another"), []),
     ],
