@@ -20,13 +20,13 @@ from fencer.simulation.stage import Stage, StagePorts
 
 DEFAULT, TRAP = "vm-paused", "nic-off"
 CALLED_AS = "FENCER_DEMO_CALLED_AS"
-"""Set by what calls us where nobody can type `fencer`: `./dev` in a fresh checkout."""
+"""Set by the caller if people cannot type `fencer`: `./dev` in a fresh checkout."""
 SPEED = 40.0
-"""Virtual seconds a second, for people who read along: the default story takes half a minute."""
+"""Virtual seconds per second, for people who read along: the default story takes half a minute."""
 SHORTEST_S, LONGEST_S = 0.25, 2.0
-"""Between two lines, whatever the speed."""
+"""Limits between two lines, at any speed."""
 ROUND = frozenset({"recovered", "stuck"})
-"""Events after which it is worth a look where the pods are."""
+"""Events after which it is worth showing where the pods are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Telling:
     """How a story is told.
 
     Attributes:
-        speed: Virtual seconds a second; None: all at once.
-        verbose: Tell every event.
+        speed: Virtual seconds per second; None: all at once.
+        verbose: Show every event.
     """
 
     wiring: Wiring
@@ -140,7 +140,7 @@ def _tell(telling: Telling, story: Scenario, seed: int, *, alone: bool) -> bool:
 
 
 def _chapter(telling: Telling, stage: Stage, title: str) -> bool:
-    """Tell one playing of a story. Returns whether it ended as expected."""
+    """Play a story once. Returns whether it ended as expected."""
     say()
     say(click.style(f"── {title} ──", bold=True))
     for text in board(stage):

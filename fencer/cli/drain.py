@@ -201,7 +201,7 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
 
 
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
-    """Return the commands that take cordons off: `fencer start` for fencer's own of nodes with a guest."""
+    """Return the commands that take cordons off: `fencer start` for fencer's own on nodes with a guest."""
     names = [turn.node.name for turn in turns]
     ours = [turn.node.name for turn in turns if turn.drain.cordoned and tools.bound(turn.node.name)]
     ways = (("fencer start", ours), ("kubectl uncordon", [name for name in names if name not in ours]))
@@ -209,7 +209,7 @@ def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
 
 
 def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or undoes it."""
+    """Say the state of each node, and the command that goes on or undoes it."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
         back = way_back(tools, [turn])

@@ -1,4 +1,4 @@
-"""Before anything is changed: what a drain would never get past."""
+"""Find, before anything is changed, what a drain would never get past."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ even_if_blocked_option: Decorator = click.option(
 
 
 def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, instead: str = "") -> None:
-    """Refuse, before anything is changed, where the drain would never end.
+    """Refuse, before anything is changed, if the drain would never end.
 
     Args:
         tools: What the verb works with.
         filters: Which pods go.
-        even_if_blocked: It is only said.
+        even_if_blocked: Only say so.
         instead: What else would help, for people.
 
     Raises:
@@ -59,7 +59,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
 
 
 def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:
-    """Return the pods of the nodes, and those elsewhere that a budget counts beside one of them."""
+    """Return the pods of the nodes, and those elsewhere that the same budgets count."""
     ask, evictor = tools.looker.shared.api, tools.world.evictor
     assert evictor is not None  # noqa: S101 - whoever drains has one
     here = {

@@ -71,7 +71,7 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
 def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
     unbelieved = disbelieved(judged)
-    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence of what would follow
+    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
     says = why(judged) if whole else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
     kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
@@ -123,7 +123,7 @@ def _circumstances(judged: Judged) -> Iterator[str]:
 
 
 def _ladder(judged: Judged) -> list[list[Cell | str]]:
-    """Return a row for each check that was made, and one for all that were not."""
+    """Return a row for each check that was made, and one for all the others."""
     decision = judged.decision
     rows = [_rung(check, judged) for check in decision.checks if check.outcome is not Outcome.NOT_ASKED]
     unasked = [check.name for check in decision.checks if check.outcome is Outcome.NOT_ASKED]
@@ -134,7 +134,7 @@ def _ladder(judged: Judged) -> list[list[Cell | str]]:
 
 
 def _rung(check: Check, judged: Judged) -> list[Cell | str]:
-    """Return one row. That a healthy node is heard is no failure, nor is what one look cannot tell."""
+    """Return one row. A healthy node that is heard is no failure, nor is what one look cannot tell."""
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

@@ -94,7 +94,7 @@ def fence(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_misnamed(task: Errand, judged: Judged) -> None:
-    """Say at once that another guest was named than the one that is the node.
+    """Say at once that the named guest is not the one that is the node.
 
     Raises:
         ConfigError: it was.
@@ -105,7 +105,7 @@ def _refuse_misnamed(task: Errand, judged: Judged) -> None:
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:
-    """Tell an ending that needs no action; True: all is as it should be.
+    """Report an ending that needs no action; True: all is as it should be.
 
     Raises:
         click.exceptions.Exit: refused.
@@ -125,7 +125,7 @@ def _is_done(task: Errand, judged: Judged) -> bool:
 
 
 def _is_needless(judged: Judged) -> bool:
-    """Tell at once that an off guest's node has nothing to clear: no silence has to be waited for."""
+    """Say at once that an off guest's node has nothing to clear, without waiting for silence."""
     seen = judged.observation
     marked = seen.node.out_of_service is not None or seen.node.mark is not None
     if marked or seen.pods is None or seen.evidence is None or not seen.evidence.gone:

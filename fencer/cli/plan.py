@@ -104,7 +104,7 @@ def plan(
 
 
 def _refuse_unknown(names: Sequence[str], seen: Inventory) -> None:
-    """Refuse names that no node has. Where a node could not be read, it may be that one.
+    """Refuse names that no node has. A node that could not be read may have it.
 
     Raises:
         ConfigError: there is no such node.

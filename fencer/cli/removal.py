@@ -1,6 +1,6 @@
-"""Before something of fencer's is taken away: look whether a fence or cordon still stands, and refuse then.
+"""Before fencer's rights are taken away: refuse while a fence or cordon is left.
 
-Whoever takes fencer's rights, key or token away while a node is fenced leaves that node fenced for ever.
+Without fencer's rights, key and token, a node that is fenced stays fenced for ever.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def refuse_what_stands(
     word: str | None,
     which: Callable[[Iterable[NodeView], str], Sequence[Standing]] = standing,
 ) -> str:
-    """Look at the cluster, and go no further where something that fencer set stands there.
+    """Look at the cluster, and go no further if something that fencer set is left there.
 
     Args:
         wiring: Builds the way there.
         load: Returns the configuration that leads there.
-        word: A person's word that nothing stands, for a cluster that cannot be asked.
+        word: A person's word that nothing is left, for a cluster that cannot be asked.
         which: What matters, of the nodes, at the API server's time.
 
     Returns:
         What was seen, in a sentence.
 
     Raises:
-        click.exceptions.Exit: something stands, and was named; or that is not known, and there is no word.
+        click.exceptions.Exit: something is left, and was named; or that is not known, and there is no word.
     """
     try:
         info, roster = _seen(wiring, load())
@@ -76,10 +76,10 @@ def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Co
 
 
 def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
-    """Ask who is there, and for all nodes.
+    """Ask which cluster it is, and for all nodes.
 
     Raises:
-        ClusterProtocol: a node cannot be read, so that what stands on it is not known.
+        ClusterProtocol: a node cannot be read, so that what is left on it is not known.
         FencerError: the cluster does not answer.
     """
     deadline_s = config.policy.call_deadline_s

@@ -86,7 +86,7 @@ def hook(  # noqa: PLR0913 - one for each option
 def _install(plan: Plan, *, only_print: bool) -> None:
     from fencer.setup.hook import carry_out  # noqa: PLC0415 - as others are
 
-    # Beside the lines that may be piped into a shell.
+    # To stderr: stdout may be piped into a shell.
     for guest in plan.guests:
         if guest.hookscript:
             say(f"{guest.vmid}: loses its hookscript {clean(guest.hookscript)}", err=only_print)

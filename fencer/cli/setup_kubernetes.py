@@ -140,7 +140,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     if remove:
         if output is not None:
             raise click.UsageError("Use --remove or --output, not both.")
-        if only == "policy":  # it only confines: whatever stands can be lifted without it
+        if only == "policy":  # it only confines: a fence or cordon can be lifted without it
             say_file(policy_removal(namespace))
             return
         refuse_no_name(namespace)
@@ -173,7 +173,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_without(output: Path | None, given: Mapping[str, object]) -> None:
-    """Pass over nothing that is about a kubeconfig: who forgot the file would take the manifest for it."""
+    """Refuse options about a kubeconfig: a person who forgot the file would take the manifest for it."""
     for option in given:
         if output is None and given[option]:
             raise click.UsageError(f"{option} goes with --output: it is about a kubeconfig.")
@@ -197,7 +197,7 @@ def _make(
         before = _bound_before(output)
         write_private(output, text)
     except FencerError:
-        with suppress(FencerError):  # nobody has it, so it ends some day by itself
+        with suppress(FencerError):  # nobody has it, so it ends by itself one day
             revoke(settings, namespace, issued.bound_to, time.sleep)
         raise
     say(f"{printable(str(output))}: written, for {clean(url)}")

@@ -80,7 +80,7 @@ def proxmox(  # noqa: PLR0913 - one for each option
         raise ConfigError(f"--token-file: {shown} is not an absolute path: root will be in another folder")
     account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
     if remove:
-        parts_of(token_id)  # a wrong name is said before anybody is asked
+        parts_of(token_id)  # a wrong name is reported before anybody is asked
         looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands)
         say_script(removal_lines(account, looked))
         return

@@ -1,4 +1,4 @@
-"""``fencer shutdown NODE…``: drain, shut the guest down, prove it off, and fence only what is left over."""
+"""``fencer shutdown NODE…``: drain, shut down, prove it off, and fence only if something is left."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_beforehand(tools: Tools) -> None:
-    """Refuse before anything is drained where a shutdown would be refused afterwards.
+    """Refuse before anything is drained, if a shutdown would be refused afterwards.
 
     Raises:
         click.exceptions.Exit: refused.
@@ -187,7 +187,7 @@ def _cordoned(drain: DrainOptions | None, number: int) -> str:
 
 
 def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or undoes it."""
+    """Say the state of each node, and the command that goes on or undoes it."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
@@ -206,7 +206,7 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
 
 
 def _what_helps(judged: Judged, name: str) -> str:
-    """Name the commands that go on or take it back, of a guest whose shutdown is under way."""
+    """Name the commands that go on with a shutdown that is under way, or undo it."""
     evidence = judged.observation.evidence
     if (
         evidence is not None

@@ -1,4 +1,4 @@
-"""``fencer start NODE…``: power on, wait for Ready, take off fence and cordon where they are fencer's."""
+"""``fencer start NODE…``: power on, wait for Ready, take off fencer's fence and cordon."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
 
 
 def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on."""
+    """Say the state of each node, and the command that goes on."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:

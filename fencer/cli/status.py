@@ -52,7 +52,7 @@ def status(wiring: Wiring, node: str | None, path: Path, form: str, *, again: bo
 
 
 def _show_again(parts: Parts, onlooker: Onlooker, node: str | None, form: str) -> None:
-    """Show what became of it meanwhile; that the cluster does not answer now is no reason to stop looking."""
+    """Show what changed meanwhile, and keep looking even if the cluster does not answer now."""
     try:
         seen = onlooker.look(node)
     except ClusterNotFound:

@@ -1,4 +1,4 @@
-"""``fencer unfence NODE``: lift a fence by hand, by the same rule by which `watch` lifts it."""
+"""``fencer unfence NODE``: lift a fence by hand, by the same rule as `watch`."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def unfence(  # noqa: PLR0913 - one for each option
 
 
 def _beside_word(judged: Judged) -> Iterator[str]:
-    """Say what is known of the guest that was fenced, where a person says that it is off."""
+    """Say what is known about the fenced guest that a person says is off."""
     fenced = judged.observation.fenced_guest
     if judged.observation.word.guest_off_why is not None and fenced is not None:
         yield from paragraph(clean(f"You say that {fenced.guest} is off. {last_said(fenced)}"), indent=2)
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:
-    """Tell, where there is no fence of ours to lift.
+    """Say that there is no fence of ours to lift.
 
     Raises:
         click.exceptions.Exit: it is somebody else's, or may not be touched.

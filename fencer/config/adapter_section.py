@@ -13,11 +13,11 @@ from fencer.config.settings import AdapterEndpoint
 from fencer.config.texts import EndpointName, Word
 
 OtherType = Annotated[Word, WithJsonSchema({"type": "string", "not": {"enum": list(OWN_TYPES)}})]
-"""Not one of fencer's own: else an editor could not tell which section is meant."""
+"""Not one of fencer's own types: otherwise an editor could not tell which section is meant."""
 
 
 class AdapterSection(Section):
-    """A hypervisor of another type than fencer's own; its adapter has to be installed beside fencer."""
+    """A hypervisor that is not one of fencer's own types; install its adapter beside fencer."""
 
     name: Annotated[
         EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="farm")
@@ -68,7 +68,7 @@ class AdapterSection(Section):
     ] = None
 
     def endpoint(self) -> AdapterEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return AdapterEndpoint(
             self.name,
             self.type,

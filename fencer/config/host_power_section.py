@@ -10,7 +10,7 @@ from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, Word
 from fencer.hosts.settings import FenceAgentSettings
 
 Agent = Literal["fence_ipmilan", "fence_redfish", "fence_raritan"]
-"""Those whose "off" can be believed; see `fencer.hosts.fence_agents`."""
+"""Agents whose "off" can be believed; see `fencer.hosts.fence_agents`."""
 
 
 class HostPowerSection(Section):
@@ -76,7 +76,7 @@ class HostPowerSection(Section):
         return self
 
     def witness(self) -> FenceAgentSettings:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return FenceAgentSettings(
             self.host,
             self.path or self.agent,

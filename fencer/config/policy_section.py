@@ -98,7 +98,7 @@ KEYS: Mapping[str, Any] = {
         example=60,
     ),
 }
-"""What people and editors are told of each field, in the order of the documentation."""
+"""The description of each field for people and editors, in the order of the documentation."""
 
 _TYPES = get_type_hints(Policy)
 _KEYS: dict[str, Any] = {
@@ -107,10 +107,10 @@ _KEYS: dict[str, Any] = {
 _Fields = create_model("_Fields", __base__=Section, **_KEYS)
 
 
-# Its fields are Policy's; nobody asks for one of them by name.
+# Its fields are Policy's; no code uses one of them by name.
 class PolicySection(_Fields):  # type: ignore[valid-type, misc]  # the class is made above
     """How careful to be. Every duration is a plain number of seconds."""
 
     def policy(self, mode: Mode) -> Policy:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return Policy(mode=mode, **self.model_dump())

@@ -23,7 +23,7 @@ class PowerSection(Section):
     ] = None
 
     def admission(self) -> Admission:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return Admission(self.mapped, frozenset(self.uuids or ()))
 
 
@@ -47,7 +47,7 @@ class ProxmoxPowerSection(PowerSection):
     ] = None
 
     def admission(self) -> Admission:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         written = {"tag": self.tag, "pool": self.pool}
         groups = frozenset(f"{kind}:{name}" for kind, name in written.items() if name is not None)
         return replace(super().admission(), groups=groups)

@@ -77,7 +77,7 @@ class KubernetesSection(Section):
     ] = False
 
     def settings(self) -> ClusterSettings:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return ClusterSettings(
             Path(self.kubeconfig),
             self.context,
@@ -122,7 +122,7 @@ class LibvirtSection(Section):
     ] = None
 
     def endpoint(self) -> LibvirtEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         admission = (self.power or PowerSection()).admission()
         return LibvirtEndpoint(self.name, self.uri, power=admission, host_power=_witnesses(self.host_power))
 
@@ -157,7 +157,7 @@ class VirtualBoxSection(Section):
     ] = None
 
     def endpoint(self) -> VirtualBoxEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         admission = (self.power or PowerSection()).admission()
         return VirtualBoxEndpoint(self.name, tuple(self.command), power=admission)
 
@@ -231,7 +231,7 @@ class ProxmoxSection(Section):
     ] = None
 
     def endpoint(self) -> ProxmoxEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return ProxmoxEndpoint(
             self.name,
             tuple(self.servers),
@@ -254,7 +254,7 @@ OWN, OTHERS = "(fencer's own)", "(of others)"
 
 
 def whose(written: object) -> str:
-    """Tell who brings the adapter for a hypervisor that is written; fencer where nobody does, which objects.
+    """Say who brings the adapter for a hypervisor in the file; if nobody does, fencer, which objects.
 
     Args:
         written: The mapping of it.
@@ -337,7 +337,7 @@ class File(Section):
 
 
 def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: None) -> list[type[Section]]:
-    """Return the sections that may stand at a place; empty where none may.
+    """Return the sections that may be at a place; empty: none may.
 
     Args:
         place: Of the document.
@@ -357,7 +357,7 @@ def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: Non
 
 
 def type_of(section: type[Section]) -> str:
-    """Return the `type` that a section is for, or `OTHERS`; empty where there is one kind of it only."""
+    """Return the `type` that a section is for, or `OTHERS`; empty: there is only one kind of it."""
     known = section.model_fields.get("type")
     if known is None:
         return ""

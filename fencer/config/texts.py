@@ -1,4 +1,4 @@
-"""The kinds of text that the configuration takes, each with a check that says what it takes instead."""
+"""The kinds of text that the configuration accepts, each with a check that says what is accepted."""
 
 import re
 import uuid
@@ -28,7 +28,7 @@ OURS = {
     "port": "name the outlets in outlets",
     "missing_as_off": "an outlet that is not found is not off",
 }
-"""Options of fence agents that only fencer sets, each with why."""
+"""Options of fence agents that only fencer sets, with the reason."""
 _PASSWORD = re.compile(r"(?<=//)([^/?#@:]*):[^/?#]*@")
 
 
@@ -39,7 +39,7 @@ def _path(text: str) -> str:
 
 
 def is_endpoint_name(text: str) -> bool:
-    """Whether a hypervisor may be called that."""
+    """Whether this may be a hypervisor's name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -87,7 +87,7 @@ def _libvirt_uri(text: str) -> str:
             f"must be a URI like qemu:///system or qemu+ssh://USER@HOST/system, not {quoted(text)}"
         )
     driver = re.split("[+:]", text, maxsplit=1)[0]
-    if driver not in {"qemu", "test"}:  # the latter pretends: for trials, and told as that
+    if driver not in {"qemu", "test"}:  # the latter pretends: for trials, and reported as that
         way = "; VirtualBox has an adapter of its own, `type: virtualbox`" if driver == "vbox" else ""
         raise ValueError(
             f"must lead to QEMU, like qemu:///system, not {quoted(text)}: off from libvirt's other drivers "
@@ -126,7 +126,7 @@ def _pool(text: str) -> str:
 
 
 def is_node_name(text: str) -> bool:
-    """Whether a node may be called that."""
+    """Whether this may be a node's name."""
     return _NODE.fullmatch(text) is not None
 
 

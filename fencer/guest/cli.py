@@ -172,7 +172,7 @@ def _connect(options: argparse.Namespace) -> NodeClient:
 
 
 def _drain(options: argparse.Namespace) -> int:
-    # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
+    # If it hangs, systemd ends it after TimeoutStopSec: then the journal tells where.
     with suppress(RuntimeError, ValueError, OSError):  # no stderr: a drain needs nobody to listen
         faulthandler.register(signal.SIGTERM, chain=True)
     began_s = time.monotonic()  # systemd's clock runs already, and commands that hang take 10 s each
@@ -195,7 +195,7 @@ def _drain(options: argparse.Namespace) -> int:
     )
     code = drain.drain(client, plan, _say)
     if plan.shutdown and going_down(run) is False:
-        # The cordon stands, and the drain's unit is stopped: the next shutdown would drain nothing.
+        # The cordon is there, and the drain's unit is stopped: the next shutdown would drain nothing.
         _say("the shutdown was called off: `systemctl start default.target` brings this node back")
     return code
 
@@ -233,7 +233,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _run_in(root: Path) -> Run | None:
-    """Return what runs commands; in an image nothing does."""
+    """Return the function that runs commands; None: an image, where nothing runs."""
     return partial(run, within_s=install.SYSTEMD_WITHIN_S) if root == _ROOT else None
 
 
@@ -251,7 +251,7 @@ def _uninstall(options: argparse.Namespace) -> int:
 
 
 def _say(text: str, but: str = "") -> None:
-    """Say something, as long as somebody listens: at shutdown a drain outlives its listeners."""
+    """Say something while somebody listens: at shutdown a drain outlives its listeners."""
     try:
         sys.stdout.write(f"{printable(text, but)}\n")
         sys.stdout.flush()

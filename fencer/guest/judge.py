@@ -1,4 +1,4 @@
-"""What is wrong with a machine as a node that will be shut down, and what to change. Pure."""
+"""What would go wrong when this machine shuts down, and what to change. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INSTALL = "fencer-guest install"
 _LOGIND = "install and start systemd-logind (libpam-systemd, dbus)"
 _MASK = "/etc/systemd/logind.conf.d"
 _BALANCED = ("-agent.service", "worker.service")
-"""Units that run no API server: what their kubelet asks on this machine is a load balancer of their own.
+"""Units that run no API server: their kubelet asks their own load balancer on this machine.
 
-Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. Of others it cannot be told: the
+Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. For others it is not known: the
 proxies of kubespray (docs/operations/ha-mode.md) and MicroK8s (default-args/traefik) have the port of an
 API server."""
 _MARGIN_S = 15.0
-"""Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
+"""Between the drain's own limit and systemd's kill: a command that hangs takes 10 s."""
 
 
 class Level(str, Enum):
@@ -43,7 +43,7 @@ class Finding:
     Attributes:
         subject: What.
         level: How bad.
-        text: What is so.
+        text: What was found.
         change: What to do about it; empty: nothing.
     """
 

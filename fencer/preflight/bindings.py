@@ -14,7 +14,7 @@ from fencer.preflight.guests import freeing
 
 
 def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]) -> Iterator[Finding]:
-    """Hold each binding against the live reading of its guest, and name copies; see `NodeFacts`."""
+    """Compare each binding with the live reading of its guest, and name copies; see `NodeFacts`."""
     wrong, silent, unread = _compared(subjects, readings)
     unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(subjects) - len(unproven)} of {len(subjects)} proven"
@@ -37,7 +37,7 @@ def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerE
 def _compared(
     subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return what contradicts a binding, what was not answered, and what the answer leaves open."""
+    """Return contradictions of a binding, questions without an answer, and what the answers leave open."""
     wrong, silent, unread = list[str](), list[str](), list[str]()
     for subject in subjects:
         name = subject.node.name
@@ -54,7 +54,7 @@ def _compared(
 
 
 def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
-    """A node that is heard runs; whoever says otherwise of its guest means another one, or is wrong."""
+    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong."""
     if subject.node.ready is True and reading.power_state is not PowerState.RUNNING:
         yield f"{subject.node.name} is Ready, and {subject.guest} reads {reading.raw}"
 

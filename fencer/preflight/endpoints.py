@@ -1,4 +1,4 @@
-"""Judges the endpoints: do they answer, tell of their guests, and let us do what the configuration wants."""
+"""Judges the endpoints: do they answer, list their guests, and let us do what the configuration wants?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
     Args:
         endpoint: As it is configured.
         answer: How it describes itself.
-        unheard: Why it did not tell how its guests are; empty: it did.
+        unheard: Why it did not list its guests; empty: it did.
     """
     if isinstance(answer, FencerError):
         tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
@@ -39,13 +39,13 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
 
 
 def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
-    """Name what the endpoint's own words do not: an ssh that asks or does not get in, a daemon that hangs."""
+    """Name problems that the endpoint itself does not: ssh that asks or fails, a daemon that hangs."""
     if not isinstance(endpoint, LibvirtEndpoint):
         return ()
     way, tries = way_of(endpoint.uri), list[str]()
     if way is not None and not is_from_beyond(error):
         tries.append(f"{way.command}   (as fencer's user; it must not ask anything)")
-    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # no unit's, but its user's
+    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # run by its user, not by a unit
     if _SILENCE.search(error) and not of_session:
         place = "on this host" if way is None else "there"
         tries.append(

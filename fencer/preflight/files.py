@@ -13,14 +13,14 @@ from fencer.preflight.finding import Finding, Level
 
 
 def refuse_config(path: Path, why: str) -> Finding:
-    """Say that the configuration is not right: there is nothing else to look at."""
+    """Say that the configuration is wrong: there is nothing else to look at."""
     return Finding(
         "config", str(path), Level.FAIL, why, (f"correct it, then run: fencer config check -c {path}",)
     )
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:
-    """Name files with credentials that we cannot read, or that others can, with what mends it."""
+    """Name files with credentials that we cannot read, or that others can, with the fix."""
     wrong = [(path, one) for path, found in secrets.items() for one in found]
     for path, one in wrong:
         level = Level.FAIL if one.serious else Level.WARN
@@ -31,7 +31,7 @@ def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> 
 
 
 def judge_journal(file: Path | None, *, writable: bool) -> Iterator[Finding]:
-    """Say whether the journal can be written, where one is wanted."""
+    """Say whether the journal can be written, if one is wanted."""
     if file is not None and writable:
         yield Finding("journal", str(file))
     elif file is not None:

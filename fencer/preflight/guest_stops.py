@@ -1,4 +1,4 @@
-"""Judges how guests are stopped: is a drain inside them cut short, are hooks in place."""
+"""Judges how guests are stopped: would a drain inside be cut short, are hooks in place?"""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fencer.preflight.finding import Finding, Level
 from fencer.setup.copies import NAME as HOOK
 
 DRAIN_INSIDE_S = 150
-"""A drain by `fencer-guest` may take so long. Source: TimeoutStopSec of its unit in systemd/."""
+"""A drain by `fencer-guest` may take this long. Source: TimeoutStopSec of its unit in systemd/."""
 LONG_ENOUGH_S = DRAIN_INSIDE_S + 30
-"""With what the guest's own shutdown takes after that."""
+"""The same with the guest's own shutdown after it."""
 
 
 def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
-    """Name the endpoints where libvirt-guests may stop a guest amid its drain: its file is its host's.
+    """Name the endpoints where libvirt-guests may stop a guest during its drain: its file is on the host.
 
     Args:
         kinds: What each endpoint is, by its name.
@@ -40,7 +40,7 @@ def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
 def judge(
     subjects: Sequence[Subject], settings: Mapping[str, StopSettings | FencerError | None]
 ) -> Iterator[Finding]:
-    """Judge what hypervisors keep with their guests about stops; see `NodeFacts`."""
+    """Judge the settings for stops that hypervisors keep with their guests; see `NodeFacts`."""
     kept: dict[str, tuple[GuestRef, StopSettings]] = {}
     unread: list[str] = []
     for subject in subjects:
@@ -79,7 +79,7 @@ def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
 
 
 def _hooks(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Iterator[Finding]:
-    """Name the guests that were forgotten where others have the hook; none at all is a choice."""
+    """Name the guests without the hook if others have it; no hook at all is a choice."""
     without = {node: guest.id for node, (guest, it) in kept.items() if not it.hook.endswith(f"/{HOOK}")}
     about = f"{len(kept) - len(without)} of {count(len(kept), 'guest')}"
     if not without:

@@ -1,4 +1,4 @@
-"""Judges whether the death of a host can be proven: what power witnesses say, and which hosts have none."""
+"""Judges whether a host's death can be proven: what power witnesses say, and which hosts have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencer.preflight.finding import Finding, Level
 
 
 def judge(witnesses: Mapping[str, FenceAgentSettings], nodes: NodeFacts) -> Iterator[Finding]:
-    """Judge what power witnesses say of hosts that run, and name the nodes whose host has none."""
+    """Judge what power witnesses say about running hosts, and name the nodes whose host has none."""
     subjects = nodes.subjects
     if not subjects:  # then nobody was asked
         return

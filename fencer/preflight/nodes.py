@@ -1,4 +1,4 @@
-"""Judges what keeps fencer from acting: what cannot be read, notes, a pause, exclusions, the brake."""
+"""Judges what keeps fencer from acting: unreadable objects, notes, a pause, exclusions, the brake."""
 
 from __future__ import annotations
 

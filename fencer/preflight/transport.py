@@ -1,4 +1,4 @@
-"""Judges the ways to the servers: is it known who answers there."""
+"""Judges the ways to the servers: is it known who answers there?"""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def without_key(name: str) -> str:
     Args:
         name: ``kubernetes``, or the endpoint's.
     """
-    command = "fencer check" if name == "kubernetes" else "fencer config check"  # that reads no kubeconfig
+    command = "fencer check" if name == "kubernetes" else "fencer config check"  # reads no kubeconfig
     return f"remove `{KEY}: true` from {name}, then do what `{command}` says"
 
 
 def judge(config: Config) -> Iterator[Finding]:
-    """Name what is taken although nobody can know who answers, and what is not looked into."""
+    """Name ways accepted although nobody can know who answers, and what is not examined."""
     for name, why in config.unauthenticated.items():
         yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
     for one in config.endpoints:
@@ -37,7 +37,7 @@ def judge(config: Config) -> Iterator[Finding]:
 
 
 def _asking_ssh(command: Sequence[str]) -> str:
-    """Return what shows how ssh would verify the host; it connects to nothing."""
+    """Return a command that shows how ssh would verify the host; it connects to nothing."""
     first = next(index for index, word in enumerate(command) if is_ssh(word))
     asking = shlex.join([*command[: first + 1], "-G", *command[first + 1 :]])
     return f"{asking} | grep -iE 'stricthost|knownhosts'   (as fencer's user; it must print ask or true)"

@@ -13,7 +13,7 @@ class Text:
 
     Attributes:
         says: Completes "NODE: …", without a full stop.
-        change: What would change it, generally; the failed check says it for the case at hand.
+        change: What would change it in general; the failed check says it for this case.
     """
 
     says: str
@@ -148,10 +148,10 @@ def says(decision: Decision) -> str:
 
 
 def change(decision: Decision) -> str:
-    """Return what would change the decision: for the case at hand where the ladder says so."""
+    """Return what would change the decision: for this case if the ladder says so."""
     general = TEXTS[decision.reason].change
     needs = decision.objection.needs if decision.objection else ""
-    if needs.startswith("limit"):  # what it was held against, and no way out by itself
+    if needs.startswith("limit"):  # the limit that it was compared with is no way out by itself
         return f"{general} ({needs})"
     return needs or general
 

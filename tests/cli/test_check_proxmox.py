@@ -246,7 +246,7 @@ def test_a_tag_that_no_guest_has_is_told_with_the_one_that_is_written_alike(lab)
     found = json.loads(lab.run("check", "-o", "json").stdout)["findings"]
     [said] = [row for row in found if row["about"] == "home: tag:fencer"]
     assert said["level"] == "warn"
-    assert said["note"].endswith("it admits nobody; there is tag:Fencer, and case counts")
+    assert said["note"].endswith("it admits no guest; there is tag:Fencer, and case counts")
     assert "home: pool:k8s" not in [row["about"] for row in found]
 
 

@@ -278,7 +278,7 @@ def test_the_network_of_pods_is_told_as_that(machine: Machine, name: str) -> Non
     machine.ways[SERVER] = name
     machine.interface(name, type="65534")
     ((level, text),) = _named(machine)
-    assert (level, "of the network of pods" in text) == ("note", True)
+    assert (level, "of the pod network" in text) == ("note", True)
 
 
 def test_what_is_on_this_machine_needs_no_network(machine: Machine) -> None:
@@ -368,7 +368,7 @@ def test_a_unit_whose_order_could_not_be_looked_at_is_not_named(machine: Machine
 
     def silent(command: Sequence[str]) -> Ran:
         asked = any("Id,After" in word for word in command)
-        return Ran(None, error="systemctl: no end within 10 s") if asked else run(command)
+        return Ran(None, error="systemctl: did not end within 10 s") if asked else run(command)
 
     with pytest.raises(Unusable, match=f"what .*{WG}.* ordered after is not known: systemctl: no end"):
         install(b"program", build.units(), machine.root, silent, said.append)
@@ -396,7 +396,7 @@ def test_the_shipped_unit_names_whatever_has_a_fixed_name() -> None:
 def test_a_name_that_nobody_has_is_told(machine: Machine) -> None:
     _kubeconfig(machine, "https://nosuch.invalid:6443")
     ((level, text),) = _named(machine)
-    assert (level, "over what https://nosuch.invalid:6443 is reached is not known: " in text) == (
+    assert (level, "how https://nosuch.invalid:6443 is reached is not known: " in text) == (
         "warn",
         True,
     )

@@ -37,7 +37,7 @@ def powered(admitted, told=None, groups=frozenset()):
 def test_a_group_that_nobody_is_in_is_told_with_the_one_that_is_written_alike():
     _, nobody = powered({"tag:fencer", "pool:k8s"}, groups=frozenset({"tag:Fencer", "pool:k8s"}))
     assert (nobody.about, nobody.level) == ("lab: tag:fencer", Level.WARN)
-    assert nobody.note.endswith("it admits nobody; there is tag:Fencer, and case counts")
+    assert nobody.note.endswith("it admits no guest; there is tag:Fencer, and case counts")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
     rows = [row for row in told["findings"] if row["what"] == "transport"]
     assert [(row["about"], row["level"]) for row in rows] == [("kubernetes", "fail"), ("lab", "fail")]
     assert rows[0]["try"] == [
-        "take `unauthenticated: true` out of kubernetes, and do what `fencer check` says then"
+        "remove `unauthenticated: true` from kubernetes, then do what `fencer check` says"
     ]
     assert rows[1]["note"].startswith(
         "qemu+tcp:// is neither encrypted nor authenticated: anybody in between"
