@@ -52,7 +52,7 @@ def issue_token(
     """Ask for a token of the service account `ACCOUNT`, bound to a Secret that is made for it.
 
     By TokenRequest, and not from a Secret: it needs no controller, nothing readable stays in the cluster, it
-    ends with the account, and it has an end of its own, which is told. The Secret is empty: whoever deletes
+    ends with the account, and it has its own end, which is reported. The Secret is empty: anyone who deletes
     it ends this one token. fencer cannot prolong it by itself, because the right to make tokens would be the
     right never to lose access.
 

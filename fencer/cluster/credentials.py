@@ -45,7 +45,7 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
 def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
     """Name the files that a kubeconfig keeps its user's key and token in; empty: they are in itself.
 
-    Of a kubeconfig that cannot be used none is named: whoever loads it says what is wrong.
+    An unusable kubeconfig names none: the code that loads it says what is wrong.
 
     Source: kubernetes/config/kube_config.py, FileOrData: what stands in the kubeconfig itself is taken before
     a file, and paths begin where it is.
@@ -80,7 +80,7 @@ def _user(kubeconfig: dict[str, Any], settings: ClusterSettings) -> dict[str, An
 
 
 def unreadable(path: str, error: OSError) -> str:
-    """Say that a file with credentials cannot be read, and to whom it has to belong."""
+    """Say that a file with credentials cannot be read, and which user has to own it."""
     why = error.strerror or str(error)
     if not isinstance(error, PermissionError):
         return f"{path}: cannot be read: {why}"

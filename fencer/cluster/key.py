@@ -77,7 +77,7 @@ class ClusterKey:
             return [f"create secrets in {NAMESPACE} (there is no such namespace)"]
         except ClusterDenied as error:  # the namespace is about to go, a quota is used up
             return [f"create secrets in {NAMESPACE} ({error})"]
-        except (ClusterConflict, ClusterProtocol):  # there by now; or a webhook that takes no dry runs
+        except (ClusterConflict, ClusterProtocol):  # it is there now; or a webhook refuses dry runs
             return []
         return []
 

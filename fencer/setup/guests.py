@@ -1,4 +1,4 @@
-"""The guests that are to have the hookscript, as Proxmox has them now."""
+"""The guests that should get the hookscript, as Proxmox has them now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Guest:
         vmid: Its number.
         host: Where it is.
         hookscript: The volume of the one that it has; empty: none.
-        lock: What Proxmox does to it at the moment; empty: nothing.
+        lock: What Proxmox is doing to it now; empty: nothing.
     """
 
     vmid: int
@@ -29,7 +29,7 @@ class Guest:
 
     @property
     def path(self) -> str:
-        """Where the API has its configuration."""
+        """The API path of its configuration."""
         return _path(self.vmid, self.host)
 
 
@@ -51,7 +51,7 @@ def find_guests(vmids: Sequence[int], hosts: Mapping[str, Host]) -> Mapping[int,
 
 
 def read_guest(vmid: int, host: str) -> Guest:
-    """Read one guest on its host, as it is, not as it would be after its next start.
+    """Read one guest on its host as it is now, not as it would be after its next start.
 
     Raises:
         HypervisorError: it cannot be read, or is not there any more.
@@ -61,7 +61,7 @@ def read_guest(vmid: int, host: str) -> Guest:
 
 
 def refuse_locked(guests: Iterable[Guest]) -> None:
-    """Make sure that Proxmox would take a change.
+    """Make sure that Proxmox would accept a change.
 
     Raises:
         ConfigError: some guest is locked.

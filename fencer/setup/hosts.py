@@ -1,7 +1,7 @@
 """The hosts of a Proxmox cluster, and Proxmox' own way from one to another.
 
-Since 2024 Proxmox keeps each host's key in a file of its own and merges none into ssh's: whoever types plain
-``ssh root@pve2`` is refused, or asked. So root goes as `pvesh` and migrations do.
+Since 2024 Proxmox keeps each host's key in a file of its own and merges none into ssh's: a plain ``ssh
+root@pve2`` is refused, or asks. So fencer connects as `pvesh` and migrations do.
 
 Source: pve-cluster, PVE/SSHInfo.pm, ssh_info_to_ssh_opts and ssh_info_to_command (since 8.0.6).
 """
@@ -22,10 +22,10 @@ ETC_PVE = Path("/etc/pve")
 """Where the cluster's file system is."""
 
 _SSH_FAILED = 255
-"""ssh's own exit code for what is no end of the command. Source: ssh(1), exit status."""
+"""ssh's own exit code if the command did not run to its end. Source: ssh(1), exit status."""
 
 _SSH = ("ssh", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
-"""Never a question; and no waiting for a dead host, which is the one thing that Proxmox leaves out."""
+"""Never ask; and never wait for a dead host, which is the only thing that Proxmox leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Host:
         name: Its name.
         here: It is this one.
         online: The cluster sees it.
-        ip: Its address in the cluster, of either family; its name, where the cluster does not know any.
+        ip: Its address in the cluster, of either family; its name, if the cluster knows none.
         keys: The file with its ssh key; None: a host from before 2024, whose key ssh itself has to know.
     """
 

@@ -1,8 +1,8 @@
 """The `pveum` lines for fencer's own user and token on Proxmox VE, with no right too many. Pure.
 
-A token with privilege separation has the rights that its user *and* itself have, so each grant is made twice.
-A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone. Run
-again, the lines bring about what is asked for now; a secret is kept, as Proxmox shows it only once.
+A token with privilege separation has only the rights that its user *and* itself have, so each grant is made
+twice. A grant on a deeper path *replaces* inherited ones, so the role for power is never granted alone. The
+lines can be run again to change the rights; a secret is kept, because Proxmox shows it only once.
 
 Source: Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
 refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go with it, a token's
@@ -24,9 +24,9 @@ AUDIT = "FencerAudit"
 POWER = "FencerPower"
 
 PRIVILEGES = {AUDIT: ("Sys.Audit", "VM.Audit", "Pool.Audit"), POWER: ("VM.PowerMgmt",)}
-"""Role → privileges. The same on 8 and 9: what was renamed in between is nothing that fencer uses.
+"""Role → privileges. The same on 8 and 9: fencer uses none of the renamed ones.
 
-Pool.Audit is for `power: {pool: NAME}`: without it no guest is told to be in a pool.
+Pool.Audit is for `power: {pool: NAME}`: without it the pools of guests are not shown.
 """
 
 NOT_NEEDED = {
@@ -40,7 +40,7 @@ _POOL = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whom to make, and what for.
+    """The account to make, and its purpose.
 
     Attributes:
         token_id: ``USER@REALM!ID``, as the configuration has it.
@@ -58,7 +58,7 @@ class Account:
 
 
 def pveum_lines(account: Account) -> tuple[str, ...]:
-    """Return what root pastes once on any host of the cluster, or pipes into ``sh -e``.
+    """Return the lines for root to paste on any host of the cluster, or to pipe into ``sh -e``.
 
     Raises:
         ConfigError: the token's id or the pool's name cannot be one.
@@ -88,12 +88,12 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
 def removal_lines(account: Account, looked: str) -> tuple[str, ...]:
     """Return what takes back all that `pveum_lines` ever made, also when it is run again.
 
-    A user that has another token keeps its grants, which that token may need; a role that somebody else was
-    given stays, too. Deleting a user takes its grants along, and those of a token that is gone are nobody's.
+    A user with another token keeps its grants, which that token may need; a role that is granted to somebody
+    else stays, too. Deleting a user removes its grants, and the grants of a deleted token have no effect.
 
     Args:
-        account: Whose; with power or without.
-        looked: Where was looked before, and that nothing stands there.
+        account: The account, with power or without.
+        looked: A sentence on where was looked before, and that nothing is left there.
 
     Raises:
         ConfigError: the token's id cannot be one.
@@ -152,7 +152,7 @@ def parts_of(token_id: str) -> tuple[str, str]:
 
 
 def _made(kind: str, words: str) -> str:
-    """Set what is there, or make it: `add` refuses what is there."""
+    """Change an existing object, or make it: `add` refuses existing ones."""
     return f"pveum {kind} modify {words} 2>/dev/null || pveum {kind} add {words}"
 
 

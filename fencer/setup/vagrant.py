@@ -30,7 +30,7 @@ class VagrantMachine:
     """A machine that Vagrant made.
 
     Attributes:
-        name: What its Vagrantfile calls it.
+        name: Its name in the Vagrantfile.
         uuid: Its UUID in VirtualBox's registry, lower case.
         project: The project's folder.
     """
@@ -75,7 +75,7 @@ def machines_of_all(projects: Iterable[Path], skipped: Callable[[str], None]) ->
 
     Args:
         projects: Their folders.
-        skipped: Told why a project is left out.
+        skipped: Called with the reason if a project is left out.
 
     Raises:
         ConfigError: none is left.
@@ -152,7 +152,7 @@ def nodes_section(machines: Iterable[VagrantMachine], endpoint: str) -> str:
 
 
 def _key(name: str) -> str:
-    """Write a node's name so that YAML takes it for text: not `on`, not `12`."""
+    """Write a node's name so that YAML reads it as text: not `on`, not `12`."""
     return name if _TEXT.fullmatch(name) else f'"{name}"'
 
 
@@ -171,7 +171,7 @@ def _uuid(record: Path) -> str:
 
 
 def _facts(global_status: str) -> Iterator[tuple[str, str]]:
-    """Take the lines ``TIMESTAMP,TARGET,TYPE,DATA`` apart. Commas in data are escaped."""
+    """Split the lines ``TIMESTAMP,TARGET,TYPE,DATA``. Commas in data are escaped."""
     for line in global_status.splitlines():
         parts = line.split(",", 3)
         if len(parts) == 4 and parts[0].isdigit():  # noqa: PLR2004 - as many as there are

@@ -78,7 +78,7 @@ class InlineAsker:
     Args:
         clock: Whose time passes.
         delay_of: How many seconds an endpoint takes for an answer now; infinity: it hangs.
-        process: Of whoever calls; None: nothing ever happens to it.
+        process: The caller's; None: nothing ever happens to it.
         chance: Decides when within its delay a call takes effect; None: at its beginning.
     """
 

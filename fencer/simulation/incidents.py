@@ -35,7 +35,7 @@ def incident_by_seed(seed: int, shape: Shape) -> tuple[Fault, ...]:
 
     Args:
         seed: Same seed, same incident.
-        shape: Whom it may happen to.
+        shape: The nodes that it may happen to.
     """
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     victim = chance.choice(shape.nodes)

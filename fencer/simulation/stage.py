@@ -1,6 +1,6 @@
 """Plays a scenario in virtual time, with an agent or without, and tells what happens.
 
-This room knows no agent: whoever plays a scenario gives a function that builds one from `StagePorts`.
+This room knows no agent: the caller passes a function that builds one from `StagePorts`.
 """
 
 from __future__ import annotations

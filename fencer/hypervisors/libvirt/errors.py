@@ -1,4 +1,4 @@
-"""From libvirt's errors to fencer's. The kind is pure; only `translate` looks into the foreign exception.
+"""From libvirt's errors to fencer's. The choice is pure; only `translate` looks into the foreign exception.
 
 The same code means different things from different parts of libvirt: 38 from its transport is a lost
 connection, 38 from its storage is a missing disk. So code and origin are judged together.
@@ -84,13 +84,13 @@ _NO_RIGHT = {errno.EACCES, errno.EPERM}
 
 
 def kind_of(code: int, origin: int, system_errno: int, text: str, *, opening: bool) -> type[HypervisorError]:
-    """Tell what an error of libvirt means for fencer.
+    """Return what a libvirt error means for fencer.
 
     Args:
         code: A virErrorNumber.
-        origin: A virErrorDomain: which part of libvirt says so.
+        origin: A virErrorDomain: the part of libvirt that says so.
         system_errno: The error's first number, which is an errno for system errors.
-        text: Its message; a refusal over ssh is only to be told by it.
+        text: Its message; only it shows a refusal over ssh.
         opening: It came from opening a connection, when there is no guest yet that it could be about.
     """
     if code == _NO_DOMAIN:
@@ -129,7 +129,7 @@ def translate(
 
 
 def _in_one_line(text: str) -> str:
-    """Write what libvirt said, of which ssh and the other end have a part, so that it harms no terminal."""
+    """Write libvirt's words, some of them from ssh and the other end, so that they harm no terminal."""
     words = " ".join(text.replace("@@", " ").split())
     return printable(
         words if len(words) <= _SAID_CHARS else f"{words[: _SAID_CHARS // 2]} … {words[-_SAID_CHARS // 2 :]}"

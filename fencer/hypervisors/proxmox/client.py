@@ -154,7 +154,7 @@ class ProxmoxHypervisor:
             wake()
 
     def close(self) -> None:
-        """Give idle connections back."""
+        """Close idle connections."""
         self._servers.close()
 
     def _sweep(self, api: Api) -> Sequence[Evidence]:

@@ -1,4 +1,4 @@
-"""Read one guest well enough to act upon: what its own host says of its process, and why that is final.
+"""Read one guest well enough to act upon: what its own host says about its process, and why that is final.
 
 For a guest that runs, that is all. For one that is off: the answering server is quorate and of the expected
 cluster, the configuration was on that host before and after, there is no lock, task, reboot or HA in the way,

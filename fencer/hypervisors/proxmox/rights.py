@@ -1,4 +1,4 @@
-"""What the token may do, against what fencer needs: what is missing, and what is too much. Pure."""
+"""The token's rights compared with what fencer needs: what is missing, and what is too much. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HARMLESS = frozenset({"VM.GuestAgent.Audit", "VM.Monitor"})
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of the comparison.
+    """The result of the comparison.
 
     Attributes:
         missing: What fencer cannot do without, a sentence each. Power is not among it: see `can_power`.
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(rights: Rights) -> Comparison:
-    """Hold the token's rights against what is needed, and what may be: whether it powers guests is a choice.
+    """Compare the token's rights with the needed and the allowed ones: power over guests is a choice.
 
     Args:
         rights: As `access/permissions` has them: the guests of pools are there by their numbers. Source:

@@ -28,7 +28,7 @@ class Servers:
 
     Args:
         settings: Of the endpoint.
-        hosts: Server, as people read it → which host it is, as far as that is known by now.
+        hosts: Server, as people read it → which host it is, as far as known.
         timer: Monotonic seconds.
 
     Raises:
@@ -96,6 +96,6 @@ class Servers:
         return sorted(others, key=lambda server: (known[server] != host, known[server] is not None))
 
     def close(self) -> None:
-        """Give idle connections back."""
+        """Close idle connections."""
         for server in self._all:
             server.close()

@@ -1,6 +1,6 @@
 """What one reading of a machine does not tell: which run it is, how it began, and how long it has been so.
 
-Whether an "off" is to be believed `fencer.hypervisors.virtualbox.ended` tells, from what is remembered here.
+`fencer.hypervisors.virtualbox.ended` decides from what is remembered here whether to believe an "off".
 """
 
 from __future__ import annotations

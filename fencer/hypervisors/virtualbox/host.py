@@ -1,4 +1,4 @@
-"""What the host of an endpoint tells beside VirtualBox: its processes, its boot, and where a folder lies.
+"""What an endpoint's host says besides VirtualBox: its processes, its boot, and where a folder is.
 
 It is asked where VBoxManage runs, and as the same user: by the endpoint's command, with ``ps``, ``cat`` or
 ``find`` in the place of VBoxManage. A command that does not end with VBoxManage is a script, of which nobody

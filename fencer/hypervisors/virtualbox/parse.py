@@ -163,7 +163,7 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
 
     Args:
         text: The answer.
-        uuid: Whom it was asked about, in lower case.
+        uuid: The machine that it was asked about, in lower case.
 
     Returns:
         The machine; None if it is inaccessible.

@@ -87,7 +87,7 @@ def parse_processes(text: str) -> tuple[Process, ...]:
 
 
 def suspects(processes: Iterable[Process], uuid: str, name: str = "") -> Suspects:
-    """Tell which processes may run a machine, whoever they belong to.
+    """Return the processes that may run a machine, of any user.
 
     One whose command line names the machine, even beside others: names of machines, which stand there too,
     are what people like. One that names others by UUID only is theirs. Of any other it cannot be told: a

@@ -44,7 +44,7 @@ def sort(case: Case) -> Volumes:
 
 
 def findings(volumes: Volumes) -> Iterator[Remark]:
-    """Say what becomes of the volumes, by controller."""
+    """Say what happens to the volumes, by controller."""
     yield from _each(
         What.VOLUME_STAYS,
         volumes.staying,
