@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         help="stop this unit only after the drain, now and in later installs; may be repeated",
     )
     _add_root(command)
-    about = "stop and remove what install put in place, unless its cordon is left; drains nothing"
+    about = "stop and remove what install put in place, unless its cordon is still there; drains nothing"
     command = _add(commands, "uninstall", _uninstall, about)
     command.add_argument(
         "--nothing-stands",

@@ -297,7 +297,7 @@ ROWS = [
         Reason.STORAGE_STALL,
         (happens(What.IO_ERROR), happens(What.IO_ERROR, to="k8s-4")),
         way(
-            "storage that works again: ten minutes later it counts for itself",
+            "storage that works again; ten minutes later this pause is judged by itself",
             "storage that works",
             do=[happens(What.RESUME, to="k8s-4")],
             to=fenced,
