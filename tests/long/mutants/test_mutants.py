@@ -114,7 +114,7 @@ def test_they_are_counted_by_module(tmp_path):
 def test_a_word_that_names_nothing_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["cores"])
-    assert "cores: neither a part (core, runtime) nor a module of one" in capsys.readouterr().err
+    assert "cores: neither a part (core, evicting, wording, planned, runtime)" in capsys.readouterr().err
     assert main(["fencer/core/fleet.py", "--place", "nope"]) == 2
     assert "no fault in a place called nope" in capsys.readouterr().err
     with pytest.raises(SystemExit):
