@@ -73,7 +73,7 @@ def test_a_node_that_lives_is_not_waited_for_until_patience_ends():
     before_s = lab.simulation.clock.now_s()
     result = lab.run("fence", "k8s-2", "--yes")
     assert result.exit_code == 1
-    assert "it lives" in result.output
+    assert "it is alive" in result.output
     assert "fencer drain k8s-2" in result.output
     assert lab.simulation.clock.now_s() - before_s < 40
     assert not node(lab).out_of_service

@@ -331,7 +331,7 @@ def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
     node(lab).system_uuid = "00000000-0000-0000-0000-000000000000"
     done = lab.run("drain", "k8s-2", "--yes")
     assert done.exit_code == 0, done.output
-    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.stdout
+    assert "It stays cordoned. The way back: `kubectl uncordon k8s-2`." in done.stdout
     refused = lab.run("start", "k8s-2", "--yes")
     assert refused.exit_code == 1
     assert "Its cordon alone: `kubectl uncordon k8s-2`." in refused.output
@@ -417,7 +417,7 @@ def test_the_way_back_of_an_admins_cordon_is_his():
     lab = running()
     by_admin(lab)
     done = lab.run("drain", "k8s-2", "--yes")
-    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.output
+    assert "It stays cordoned. The way back: `kubectl uncordon k8s-2`." in done.output
 
 
 def test_a_guest_that_was_asked_may_go_down_yet_and_that_is_said():

@@ -165,7 +165,7 @@ def test_a_token_of_a_cluster_that_cannot_be_asked_needs_a_persons_word():
 
 def test_a_word_of_two_lines_is_one_comment_and_never_a_command():
     result = Otherwise(identity=unreachable).run(*PROXMOX, "--nothing-stands", "gone\nreboot")
-    assert r"nothing stands: gone\nreboot" in result.stdout
+    assert r"nothing is left: gone\nreboot" in result.stdout
     assert "reboot" not in result.stdout.splitlines()
 
 
