@@ -61,7 +61,7 @@ class Apis:
 
     @property
     def configuration(self) -> Any:
-        """The client's, which all of them share."""
+        """The client, which all of them share."""
         return self.core.api_client.configuration
 
 
@@ -87,11 +87,11 @@ Pick = Callable[[Apis], Callable[..., Any]]
 
 
 class Connection:
-    """Sends requests to the API server that answers, and turns all that can happen into our own errors.
+    """Sends requests to the API server that answers, and turns all failures into our own errors.
 
-    When a *read* finds no answer, the next server is tried, and stays the one that is asked. Before anything
-    else is asked of it, its kube-system must have the UID of the servers before: a URL that leads to another
-    cluster is refused. May be used from several threads.
+    When a *read* finds no answer, the next server is tried, and is asked from then on. First its kube-system
+    must have the same UID as on the servers before: a URL that leads to another cluster is refused. May be
+    used from several threads.
 
     Args:
         settings: Where and who.
@@ -125,7 +125,7 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """URL of the server that is asked at present."""
+        """URL of the server that is asked now."""
         return self._apis[self._place].url
 
     @property
@@ -134,7 +134,7 @@ class Connection:
         return self._apis[self._place].self_review is not None
 
     def read(self, what: str, pick: Pick, **arguments: Any) -> Answer:
-        """Ask something that changes nothing; try again, and elsewhere, when nobody answers.
+        """Ask something that changes nothing; without an answer try again, and other servers.
 
         Args:
             what: The request in words, for errors.
@@ -161,12 +161,12 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def attempt(self, what: str, pick: Pick, within_s: float, **arguments: Any) -> Answer | Refused:
-        """Ask for a change, once, where a refusal is an answer too. Arguments as in `read`.
+        """Ask for a change, once; a refusal is an answer too. Arguments as in `read`.
 
         Args:
             what: The request in words, for errors.
             pick: Which method of the client.
-            within_s: How long the answer may take: longer than others where the server itself tries again.
+            within_s: How long the answer may take: longer than usual if the server itself tries again.
             arguments: Its arguments.
 
         Raises:
@@ -181,7 +181,7 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def confirm(self, uid: str, url: str) -> None:
-        """Hold the UID of kube-system, a cluster's identity, against the one that was seen first.
+        """Compare the UID of kube-system, a cluster's identity, with the one that was seen first.
 
         Raises:
             ClusterProtocol: it is another cluster.
@@ -314,7 +314,7 @@ def build_apis(settings: ClusterSettings, url: str | None) -> Apis:
 
 
 def _lead_to(configuration: Any, url: str) -> None:
-    """Send requests to another server, and see to it that the client stays there.
+    """Send requests to another server, and make sure that the client stays there.
 
     Its hook that keeps tokens fresh runs before every request and sets the kubeconfig's server again, and
     itself as the hook.
@@ -335,7 +335,7 @@ def _lead_to(configuration: Any, url: str) -> None:
 
 
 def _require_url(url: str, settings: ClusterSettings) -> None:
-    """Refuse what the client would send nowhere, or warn about in words of its own."""
+    """Refuse URLs that the client cannot use, or would warn about in its own words."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
@@ -348,7 +348,7 @@ def _require_url(url: str, settings: ClusterSettings) -> None:
 
 
 def _require_authentic(configuration: Any, settings: ClusterSettings) -> None:
-    """Refuse a server in whose place anybody may answer: they get our token, and their word is a proof."""
+    """Refuse a server that anybody could answer for: it would get our token, and its word would be proof."""
     where = settings.kubeconfig
     if urlsplit(configuration.host).scheme != "https":
         seen, instead = (

@@ -22,7 +22,7 @@ _SETUP = "`fencer setup kubernetes | kubectl apply -f -`"
 
 
 class ClusterKey:
-    """Reads the key once, and makes it where there is none yet: the first agent does, the others find it.
+    """Reads the key once, and makes it if there is none yet: the first agent does, the others find it.
 
     Args:
         api: The way to the API.
@@ -35,7 +35,7 @@ class ClusterKey:
         self._nobodys = secrets.token_bytes(_BYTES)
 
     def to_read(self) -> bytes:
-        """Return the key; where there is none yet, one with which nothing was ever signed. Makes nothing.
+        """Return the key; if there is none yet, one that never signed anything. Makes nothing.
 
         Raises:
             ClusterDenied: we may not read it.
@@ -61,7 +61,7 @@ class ClusterKey:
             return self._key
 
     def missing(self) -> list[str]:
-        """Name what we may not do although the rights for it are there: make the key, where there is none.
+        """Name what we cannot do although we have the rights: make the key, if there is none.
 
         Asks for it as a dry run, and makes nothing.
 
@@ -95,7 +95,7 @@ class ClusterKey:
             ) from error
 
     def _kept(self) -> Answer | None:
-        """Return the Secret, whatever is in it; None: there is none."""
+        """Return the Secret with any content; None: there is none."""
         try:
             return self._api.read(
                 f"get secret {NAMESPACE}/{NAME}",

@@ -15,10 +15,11 @@ T = TypeVar("T")
 PAGE = 500
 """Objects a page of a list, as kubectl asks for: 5 MB of nodes at a time."""
 SHORTER = 8
-"""A page that is too large is asked for again, for so many times fewer objects: no true list is too large."""
+"""A page that is too large is asked for again with this many times fewer objects: no real list is too
+large."""
 MOST_PAGES = 1_000
-"""Of one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Else a server
-could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
+"""For one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Without a limit a
+server could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
 
 
 class Lists:
@@ -62,7 +63,7 @@ class Lists:
         asked: dict[str, Any] = {"limit": self._shorter.get(what, self._page)}
 
         def take_page() -> str:
-            """A function of its own, so that a page is gone from memory before the next one comes."""
+            """A separate function, so that a page is gone from memory before the next one comes."""
             answer = self._page_of(what, pick, asked, arguments)
             utc = answer.utc
             taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
@@ -79,14 +80,14 @@ class Lists:
         raise ClusterProtocol(f"{self._api.server}: {what}: no end after {MOST_PAGES} pages")
 
     def _page_of(self, what: str, pick: Pick, asked: dict[str, Any], arguments: dict[str, Any]) -> Answer:
-        """Ask for a page, and for ever shorter ones while it is too large; `asked` keeps what did."""
+        """Ask for a page, and for shorter ones while it is too large; `asked` keeps the size that worked."""
         while True:
             try:
                 return self._api.read(what, pick, **asked, **arguments)
             except TooMuch:
                 if asked["limit"] == 1:
                     raise
-                # Kept at once: this list may come too late for who waits for it, and be asked for again.
+                # Kept at once: this list may come too late for its caller, and be asked for again.
                 asked["limit"] = self._shorter[what] = max(1, asked["limit"] // SHORTER)
 
     def _allow_longer(self, what: str) -> None:
