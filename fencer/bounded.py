@@ -21,7 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ReadTimeoutError
 
 LARGEST_BYTES = 32 << 20
-"""Of an answer, headers included.
+"""The largest answer, headers included.
 
 Lists come in pages of 500 objects (`cluster/lists.py`), so this is 65 KB for each. Nodes and pods have 5 to
 20 KB, most of it `managedFields` and images. No single object is larger: it comes in a request of at most
@@ -31,7 +31,7 @@ A list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our un
 Source: kube-apiserver, MaxRequestBodyBytes; etcd takes half of that, --max-request-bytes.
 """
 MOST_PARSED_BYTES = 288 << 20
-"""Of an answer of Kubernetes once it is read, as `parsed_bytes` counts: anyone who may make a pod says what
+"""The largest answer of Kubernetes in memory, as `parsed_bytes` counts: anyone who may make a pod says what
 is in it, and an answer of 32 MiB can take a gigabyte. A single object counts for up to 270 MB, 3 MiB of
 protobuf full of ``preference: {}``, and takes half of it."""
 _EMPTY_BYTES, _DICT_BYTES, _LIST_BYTES, _TEXT_BYTES, _PLACE_BYTES = 64, 232, 64, 52, 40

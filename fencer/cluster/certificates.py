@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime
 
 LARGEST_BYTES = 64 * 1024
-"""Of a file: a chain of several certificates has a few KiB. The rest of a larger file is not read."""
+"""The largest file: a chain of several certificates has a few KiB. The rest of a larger file is not read."""
 
 _FIRST = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 _SEQUENCE, _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18

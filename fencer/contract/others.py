@@ -37,7 +37,7 @@ NO_SUCH_SETTING = "no_such_setting"
 AT_ONCE = 4
 """How many threads ask: a call that hangs is left behind, and the next one goes to another thread."""
 ROUNDS = 16
-"""So often they ask at once, so that what is mixed up shows."""
+"""How often they ask at once, so that mixed-up answers show."""
 RUNS = 3
 """What tells two runs apart by turns calls the third one as the first."""
 OTHERWISE = "lab-otherwise"

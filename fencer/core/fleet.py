@@ -16,7 +16,7 @@ YOUNG_S = 3600.0
 
 STALLED_GUESTS = 2
 STALL_REMEMBERED_S = 600.0
-"""So long after a stall a guest that is still paused by it counts as part of it."""
+"""How long after a stall a guest that is still paused by it counts as part of it."""
 
 PROVED_WRONG = 2
 """If an endpoint was wrong about this many guests, none of its off readings is believed."""

@@ -14,7 +14,7 @@ from fencer.simulation.clock import VirtualClock
 T = TypeVar("T")
 
 CALLS_LOST = 3
-"""So many calls may hang at an endpoint; then it is not asked until one of them returns."""
+"""How many calls may hang at an endpoint; then it is not asked until one of them returns."""
 
 HANGS_S = 60.0
 """A call that is given up ends at last, with an error: adapters have timeouts of their own."""

@@ -24,7 +24,7 @@ from fencer.simulation.truth import Truth
 __all__ = ["AgentFactory", "IncidentSummary", "Stage", "StagePorts", "Summary", "Ticker", "play"]
 
 TOLD_AT_ONCE_S = 10.0
-"""So much of a story is played before it is told."""
+"""How much of a story is played before it is shown."""
 
 
 class Stage:

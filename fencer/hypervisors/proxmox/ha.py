@@ -20,7 +20,7 @@ GAP_S = 30.0
 """Guards older than three rounds of HA's daemons (10 s each) are forgotten: too much may have happened."""
 
 WATCHDOG_S = 60.0
-"""So long after its agent's last word, a host whose watchdog was armed has been reset."""
+"""This long after its agent's last word, a host whose watchdog was armed has been reset."""
 
 _GUARDING_MODES = frozenset({"active", "shutdown"})
 """Modes in which an active agent keeps its watchdog until its services are stopped. Not `restart`: then it

@@ -28,9 +28,9 @@ from fencer.hypervisors.proxmox.parse import (
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 
 TASKS_LISTED = 100
-"""Of one guest; the newest come first."""
+"""How many tasks of one guest to list; the newest come first."""
 TASKS_ACTIVE = 500
-"""Of a host."""
+"""How many tasks of a host to list."""
 PATIENCE_S = 3.0
 """How long to wait for an answer that only confirms, or that one of several hosts may give."""
 

@@ -39,7 +39,7 @@ HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
 HA_MOVES = frozenset({"migrate", "relocate", "fence", "recovery"})
 
 _START_PLAY_S = 120
-"""So long before its process, a guest's start task may have begun: hooks and storage take their time."""
+"""How long before its process a guest's start task may have begun: hooks and storage are slow."""
 _RESUMED = "Resuming suspended VM"
 
 

@@ -30,17 +30,17 @@ from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.states import PowerReading, read_row
 
 LIVE_S = 3.0
-"""So long a sweep goes on to read guests live; the rest has to wait for the next one …"""
+"""How long a sweep goes on reading guests live; the rest has to wait for the next one …"""
 ANSWER_S = 4.0
-"""… and so long it waits for each answer: a frozen guest's takes 3 s. Together below a call's 10 s."""
+"""… and how long it waits for each answer: a frozen guest's takes 3 s. Together below a call's 10 s."""
 AGAIN_S = 10.0
-"""A guest whose row stays odd is read live so often: as often as its host tells the cluster."""
+"""How often a guest whose row stays odd is read live: as often as its host tells the cluster."""
 SILENT_S = 30.0
 """A host that did not answer is left alone for this long."""
 RELEARN_S = 300.0
-"""Configurations change and numbers are given again: each is read again so often …"""
+"""Configurations change and numbers are used again: how often each is read again …"""
 RELEARNT = 2
-"""… but so many at most in each sweep."""
+"""… and how many at most in each sweep."""
 FORGOTTEN_S = 86_400.0
 """A guest that was last seen this long ago is not asked for any more."""
 
