@@ -370,7 +370,7 @@ def test_a_unit_whose_order_could_not_be_looked_at_is_not_named(machine: Machine
         asked = any("Id,After" in word for word in command)
         return Ran(None, error="systemctl: did not end within 10 s") if asked else run(command)
 
-    with pytest.raises(Unusable, match=f"what .*{WG}.* ordered after is not known: systemctl: no end"):
+    with pytest.raises(Unusable, match=f"what .*{WG}.* ordered after is not known: systemctl: did not end"):
         install(b"program", build.units(), machine.root, silent, said.append)
     assert said == [], "nothing was written"
 

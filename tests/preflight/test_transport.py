@@ -24,7 +24,7 @@ def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
         "qemu+tcp:// is neither encrypted nor authenticated: anybody in between"
     )
     assert rows[1]["try"] == [
-        "take `unauthenticated: true` out of lab, and do what `fencer config check` says then"
+        "remove `unauthenticated: true` from lab, then do what `fencer config check` says"
     ]
     assert (told["ready"], "transport" in told["verdict"]) == (False, True)
 
