@@ -1,7 +1,7 @@
 """The named stories of `fencer demo`, and incidents by chance.
 
-Where does a new story go? Into the module of `fencer.simulation.stories` that it is about, and there into
-`STORIES`. Then write its transcript: `FENCER_WRITE_TRANSCRIPTS=1 uv run pytest tests/scenarios`.
+Where does a new story go? Into the module of `fencer.simulation.stories` that it is about: each `Scenario`
+there is told. Then write its transcript: `FENCER_WRITE_TRANSCRIPTS=1 ./dev quick tests/scenarios`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = ["ARMED", "SCENARIOS", "Scenario", "incident"]
 SCENARIOS: dict[str, Scenario] = {
     story.name: story
     for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents, patience)
-    for story in room.STORIES
+    for story in vars(room).values()
+    if isinstance(story, Scenario)
 }
 
 

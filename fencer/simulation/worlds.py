@@ -7,10 +7,9 @@ agent could tell from a death; each such limit says so where it is set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TypeAlias
 
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
@@ -62,8 +61,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),
 )
-
-Fates: TypeAlias = Callable[[Random, str, float], Fault]
 
 
 def world_by_seed(seed: int, policy: Policy) -> Scenario:

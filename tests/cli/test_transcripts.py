@@ -1,6 +1,6 @@
 """What every command says, in whole conversations that a reviewer can read: the files in ``transcripts/``.
 
-After a wanted change of wording: ``FENCER_WRITE_TRANSCRIPTS=1 uv run pytest tests/cli``, and read the diff.
+After a wanted change of wording: ``FENCER_WRITE_TRANSCRIPTS=1 ./dev quick tests/cli``, and read the diff.
 """
 
 import os

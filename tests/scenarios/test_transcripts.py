@@ -1,6 +1,6 @@
 """What happens in every story of `fencer demo`, in transcripts that a reviewer can read without code.
 
-After a wanted change: ``FENCER_WRITE_TRANSCRIPTS=1 uv run pytest tests/scenarios``, and read the diff.
+After a wanted change: ``FENCER_WRITE_TRANSCRIPTS=1 ./dev quick tests/scenarios``, and read the diff.
 """
 
 import os

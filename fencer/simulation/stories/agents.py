@@ -86,5 +86,3 @@ FALSE_CONTRADICTION = Scenario(
     refused=None,
     duration_s=400.0,
 )
-
-STORIES = (FROZEN_AGENT, TWO_AGENTS, FALSE_CONTRADICTION)

@@ -85,5 +85,3 @@ FORGED_MARK = Scenario(
     alone_whole=True,
     stays_fenced=True,
 )
-
-STORIES = (FENCE_READY_NODE, LYING_KUBELET, FORGED_MARK)

@@ -127,5 +127,3 @@ TWO_NODE_CLUSTER = Scenario(
     workloads=eight_replicas,
     shape=Shape(nodes=("k8s-1", "k8s-2")),
 )
-
-STORIES = (VM_STOPPED, VM_PAUSED, VM_DESTROYED, VM_DELETED, PANICKED_GUEST, TWO_NODE_CLUSTER)

@@ -174,13 +174,3 @@ QUORUM_LOST = Scenario(
     alone_whole=True,
     shape=HOSTS,
 )
-
-STORIES = (
-    HOST_DOWN,
-    HA_RECOVERY,
-    BACKUP_STOP_MODE,
-    BACKUP_OF_A_DEAD_GUEST,
-    QM_REBOOT,
-    CONFIG_MOVED_BY_HAND,
-    QUORUM_LOST,
-)

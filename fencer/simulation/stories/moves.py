@@ -91,5 +91,3 @@ REMOTE_MIGRATION = Scenario(
     alone_whole=True,
     shape=Shape(endpoint="home", hosts=("pve1", "pve2", "pve3"), foreign=("elsewhere",)),
 )
-
-STORIES = (FORGOTTEN_MIGRATION, SAVED_TO_FILE, REMOTE_MIGRATION)

@@ -134,5 +134,3 @@ RESTARTED_AGENT = Scenario(
     policy=replace(ARMED, require_not_ready=False, lease_silent_s=0.0),
     watchers=(Watcher(until_s=35.0), Watcher(from_s=40.0)),
 )
-
-STORIES = (MANY_OFF, COLD_COPIES, GUEST_MOVED, TOLERATING_VOLUME, RESTARTED_AGENT)

@@ -154,5 +154,3 @@ TRUST_STALL = Scenario(
     shape=STORAGE_STALL.shape,
     policy=replace(ARMED, paused_guest=PausedGuest.TRUST),
 )
-
-STORIES = (NIC_OFF, KUBELET_STOPPED, VM_REBOOTS, SAVED_GUEST, LIVE_MIGRATION, STORAGE_STALL, TRUST_STALL)

@@ -102,5 +102,3 @@ CLONED_UUID = Scenario(
     alone_s=400.0,
     alone_whole=True,
 )
-
-STORIES = (HYPERVISOR_API_DOWN, HYPERVISOR_LIES, ALL_NODES_SILENT, CLONED_UUID)
