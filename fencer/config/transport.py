@@ -37,8 +37,8 @@ def of_uri(uri: str) -> str | None:
     Returns:
         A phrase after which a way out may follow; None: the way is authentic, or stays on this machine.
 
-    Source: libvirt, docs/uri.rst; remote_driver.c takes names of parameters in any case, and any number but 0
-    for yes, and runs ``command`` for ssh.
+    Source: libvirt, docs/uri.rst; src/remote/remote_driver.c takes names of parameters in any case, and any
+    number but 0 for yes, and runs ``command`` for ssh.
     """
     scheme, _, rest = uri.partition("://")
     transport = scheme.partition("+")[2].lower()

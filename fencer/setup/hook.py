@@ -7,8 +7,9 @@ before it runs on every host.
 It works at once for a running guest: Proxmox applies a hookscript without a restart, and reads the
 configuration again whenever it runs one.
 
-Source: pve-guest-common, GuestHelpers::check_hookscript; qemu-server, QemuServer.pm, `$fast_plug_option` and
-phase pre-start; pve-manager, PVE/CLI/pvesh.pm, proxy_handler: pvesh asks another host by Proxmox' own ssh.
+Source: pve-guest-common, src/PVE/GuestHelpers.pm, check_hookscript; qemu-server, src/PVE/QemuServer.pm,
+`$fast_plug_option` and phase pre-start; pve-manager, PVE/CLI/pvesh.pm, proxy_handler: pvesh asks another host
+by Proxmox' own ssh.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Since 2024 Proxmox keeps each host's key in a file of its own and merges none into ssh's: a plain ``ssh
 root@pve2`` is refused, or asks. So fencer connects as `pvesh` and migrations do.
 
-Source: pve-cluster, PVE/SSHInfo.pm, ssh_info_to_ssh_opts and ssh_info_to_command (since 8.0.6).
+Source: pve-cluster, src/PVE/SSHInfo.pm, ssh_info_to_ssh_opts and ssh_info_to_command (since 8.0.6).
 """
 
 from __future__ import annotations

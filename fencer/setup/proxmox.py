@@ -4,10 +4,11 @@ A token with privilege separation has only the rights that its user *and* itself
 twice. A grant on a deeper path *replaces* inherited ones, so the role for power is never granted alone. The
 lines can be run again to change the rights; a secret is kept, because Proxmox shows it only once.
 
-Source: Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
-refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go with it, a token's
-mean nothing without it: PVE/AccessControl.pm 9.1.1, delete_user_acl, parse_user_config. Of rights, VM.Monitor
-is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came with 9.
+Source: pve-docs of Proxmox VE 8 and 9, pveum.adoc (inheritance, separated tokens); pve-access-control for the
+rest. What is refused the second time: src/PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go
+with it, a token's mean nothing without it: src/PVE/AccessControl.pm 9.1.1, delete_user_acl,
+parse_user_config. Of rights, VM.Monitor is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came
+with 9.
 """
 
 from __future__ import annotations

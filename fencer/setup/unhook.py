@@ -5,8 +5,9 @@ names it is reported, snapshots too.
 
 A running guest loses it at once.
 
-Source: qemu-server 9.2.6, QemuServer.pm, vmconfig_hotplug_pending: what is in `$fast_plug_option` is deleted
-while the guest runs; pve-cluster, pmxcfs: every host has the configurations of all, also of those offline.
+Source: qemu-server 9.2.6, src/PVE/QemuServer.pm, vmconfig_hotplug_pending: what is in `$fast_plug_option` is
+deleted while the guest runs; pve-docs, pmxcfs.adoc: every host has the configurations of all, also of those
+offline.
 """
 
 from __future__ import annotations

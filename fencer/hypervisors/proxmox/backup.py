@@ -10,10 +10,11 @@ its host since, that reading goes on to hold: no process held its memory then, a
 be the backup's, and began without it. Times of tasks are not compared, so no clock has to be right; nor does
 it matter when the backup's task began, as that of many guests does long before it comes to this one.
 
-Source: qemu-server 9.2.6, PVE/VZDump/QemuServer.pm (enforce_vm_running_for_backup, restore_vm_power_state)
-and PVE/QemuServer.pm (vm_start); pve-manager 9.2.11, PVE/VZDump.pm (exec_backup_task): it looks for a process
-right before it takes the lock, and does not get that where there is another. HA calls such a guest not
-running, too: pve-ha-manager 5.2.0, PVE/HA/Resources/PVEVM.pm (check_running).
+Source: qemu-server 9.2.6, src/PVE/VZDump/QemuServer.pm (enforce_vm_running_for_backup,
+restore_vm_power_state) and src/PVE/QemuServer.pm (vm_start); pve-manager 9.2.11, PVE/VZDump.pm
+(exec_backup_task): it looks for a process right before it takes the lock, and does not get that where there
+is another. HA calls such a guest not running, too: pve-ha-manager 5.2.0, src/PVE/HA/Resources/PVEVM.pm
+(check_running).
 """
 
 from __future__ import annotations

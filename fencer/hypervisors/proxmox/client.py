@@ -29,7 +29,7 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 SHUTDOWN_S = 180.0
 """What a host that goes down gives each guest. Source: pve-manager PVE/API2/Nodes.pm, stopall."""
 HA_SHUTDOWN_S = 60.0
-"""What HA gives a guest of its own. Source: pve-ha-manager PVE/HA/Resources/PVEVM.pm, shutdown."""
+"""What HA gives a guest of its own. Source: pve-ha-manager src/PVE/HA/Resources/PVEVM.pm, shutdown."""
 
 
 class ProxmoxHypervisor:

@@ -1,7 +1,8 @@
 """From the API's refusals to fencer's errors. The choice is pure: status, reason and body decide.
 
-Source: pve-http-server AnyEvent.pm for the numbers above 594; every text was recorded from the real code, but
-the last two of a server without its cluster file system: pve-cluster, PVE/Cluster.pm.
+Source: pve-http-server, src/PVE/APIServer/AnyEvent.pm, for the numbers above 594; the texts are in
+docs/proxmox.md, "Refusals and silences", but for the last two of a server without its cluster file system:
+pve-cluster, src/PVE/Cluster.pm.
 """
 
 from __future__ import annotations

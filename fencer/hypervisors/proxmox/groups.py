@@ -1,7 +1,7 @@
 """A guest's groups in Proxmox: its tags, and its pool with those above it. Pure.
 
-Source: pve-common, PVE/ParseUtils.pm split_list and PVE/JSONSchema.pm pve-tag; pve-access-control,
-PVE/AccessControl.pm verify_poolname and roles (rights on a pool hold for those below it); pve-manager,
+Source: pve-common, src/PVE/ParseUtils.pm split_list and src/PVE/JSONSchema.pm pve-tag; pve-access-control,
+src/PVE/AccessControl.pm verify_poolname and roles (rights on a pool hold for those below it); pve-manager,
 PVE/API2/Cluster.pm (a row without Pool.Audit on the guest's pool does not name the pool).
 """
 

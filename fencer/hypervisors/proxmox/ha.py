@@ -8,7 +8,8 @@ then, and must have reset the host before the lock ran out.
 So `fold` remembers which guests are *guarded* (seen started by an active agent), and calls a guarded guest
 recovered when its service reaches the state `recovery`, or is taken off a host that was being fenced. Pure.
 
-Source: pve-ha-manager, PVE/HA/Manager.pm, LRM.pm, NodeStatus.pm; upstream simulator's traces.
+Source: pve-ha-manager, src/PVE/HA/Manager.pm, LRM.pm, NodeStatus.pm; its simulator's runs in src/test, which
+tests/hypervisors/proxmox/test_ha_traces.py replays.
 """
 
 from __future__ import annotations

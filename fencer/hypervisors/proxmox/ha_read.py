@@ -61,7 +61,7 @@ def _service(of: dict[str, Any], sid: str) -> Service:
 def _agent(of: dict[str, Any]) -> Agent:
     """Read what an agent wrote. Its exit codes are -1 where a signal ended what it had begun.
 
-    Source: pve-ha-manager, PVE/HA/LRM.pm, resource_command_finished().
+    Source: pve-ha-manager, src/PVE/HA/LRM.pm, resource_command_finished().
     """
     what = "lrm_status"
     results = {uid: record(result, what) for uid, result in record(of.get("results") or {}, what).items()}

@@ -46,7 +46,10 @@ guest's number.
 """
 
 _REFUSED = "VM is locked"
-"""How a task ends that met a lock. Source: recorded; pve-guest-common PVE/AbstractConfig.pm, check_lock."""
+"""How a task ends that met a lock.
+
+Source: pve-guest-common, src/PVE/AbstractConfig.pm, check_lock; docs/proxmox.md, "Locks".
+"""
 
 
 def with_leftover(look: Look, memory: Memory, evidence: Evidence, lock: str | None) -> Evidence:

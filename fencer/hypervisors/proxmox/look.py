@@ -80,7 +80,7 @@ class Look:
         Without ``current`` the answer is what its next start will make of it: a guest whose UUID is edited
         while it runs would be taken for another. A snapshot has only one, and refuses to be asked for it.
 
-        Source: qemu-server PVE/API2/Qemu.pm, vm_config; pve-guest-common PVE/AbstractConfig.pm,
+        Source: qemu-server src/PVE/API2/Qemu.pm, vm_config; pve-guest-common src/PVE/AbstractConfig.pm,
         load_current_config.
         """
         params: dict[str, str | int] = {"current": 1} if snapshot is None else {"snapshot": snapshot}
@@ -210,7 +210,9 @@ def has_device(api: Api) -> bool:
     """Ask for a quorum device.
 
     Its socket is root's alone in many versions, and then the API shows none: that is why there is
-    `ProxmoxSettings.quorum_device`. Source: pve-cluster, PVE/API2/ClusterConfig.pm; corosync-qdevice.service.
+    `ProxmoxSettings.quorum_device`.
+
+    Source: pve-cluster, src/PVE/API2/ClusterConfig.pm; corosync-qdevice.service.
     """
     try:
         return read_device(api.get("cluster", "config", "qdevice").data)

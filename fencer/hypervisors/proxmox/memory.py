@@ -24,7 +24,7 @@ CLOCK_DRIFT = 0.001
 STALE_S = 25.0
 """A row whose uptime ends longer ago is old: hosts tell theirs every 10 s, or a little later.
 
-Source: pvestatd.pm; cluster/resources as recorded.
+Source: pve-manager, PVE/Service/pvestatd.pm; docs/proxmox.md, "What the cluster repeats".
 """
 
 WORD_S = 15.0

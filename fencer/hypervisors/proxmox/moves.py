@@ -107,7 +107,8 @@ def begun_elsewhere(look: Look, vmid: int, host: str, *, by_ha: bool) -> Task | 
     Raises:
         HypervisorError: something could not be asked.
 
-    Source: Proxmox VE 9.2 with `two_node: 1` and HA, its link cut for four minutes, as run for this project.
+    Source: docs/proxmox.md, "What remains": seen on Proxmox VE 9.2 with `two_node: 1` and HA, its link cut
+    for four minutes.
     """
     if sum(look.members.online.values()) < 2:  # noqa: PLR2004 - itself, and another
         return None

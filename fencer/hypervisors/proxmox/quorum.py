@@ -4,7 +4,8 @@ Old workers of pvedaemon say `quorate: 1` for minutes after corosync ended, and 
 on that host says otherwise: it repeats what it knew. Two things do tell. What other hosts say of themselves
 comes over corosync, and stops; and another server of the endpoint knows that this one left.
 
-Source: seen on Proxmox VE 9.2, with corosync killed, and stopped by a signal, under running daemons.
+Measured for fencer on Proxmox VE 9.2, with corosync killed, or stopped by a signal, under running daemons.
+Source: docs/proxmox.md, "What remains", for the latter; no record kept of the former.
 """
 
 from __future__ import annotations

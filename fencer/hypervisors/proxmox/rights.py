@@ -38,7 +38,7 @@ def compare(rights: Rights) -> Comparison:
 
     Args:
         rights: As `access/permissions` has them: the guests of pools are there by their numbers. Source:
-            pve-access-control, PVE/RPCEnvironment.pm, get_effective_permissions.
+            pve-access-control, src/PVE/RPCEnvironment.pm, get_effective_permissions.
     """
     missing = []
     if not _holds(rights, "/", _SYSTEM):

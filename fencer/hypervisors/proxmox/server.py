@@ -34,7 +34,10 @@ from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token
 from fencer.hypervisors.proxmox.tls import BoundedAdapter, NamedCaAdapter, PinnedAdapter, served_at, untrusted
 
 IDLE_S = 4.0
-"""The server closes a connection that was idle for 5 s, without a word. Source: recorded."""
+"""The server closes a connection that was idle for 5 s, without a word.
+
+Source: pve-http-server, src/PVE/APIServer/AnyEvent.pm, new (timeout).
+"""
 _OK = 200
 _CLOTHES = re.compile(r"^HTTPS?Connection\w*\([^)]*\): |\[Errno \d+\] ")
 _PINS = re.compile(r'Fingerprints did not match\. Expected "\w+", got "(\w+)"')

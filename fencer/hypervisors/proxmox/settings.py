@@ -36,7 +36,8 @@ class ProxmoxSettings:
         connect_timeout_s: Longest wait for a connection, TLS included.
         call_timeout_s: For calls that the asked server answers by itself.
         proof_timeout_s: For calls that it passes on to the guest's host: longer than its own 30 s, so that
-            what it says of that host is heard. Source: pve-http-server, AnyEvent.pm, proxy_request.
+            what it says of that host is heard. Source: pve-http-server, src/PVE/APIServer/AnyEvent.pm,
+            proxy_request.
         task_wait_s: How long a power action waits for its task to end, before it is left to itself.
     """
 

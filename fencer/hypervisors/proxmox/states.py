@@ -2,7 +2,7 @@
 
 A word that is in no table reads UNKNOWN.
 
-Source: qemu-server, PVE/QemuServer.pm, the enum of `lock` and vmstatus(); QEMU, qapi/run-state.json.
+Source: qemu-server, src/PVE/QemuServer.pm, the enum of `lock` and vmstatus(); QEMU, qapi/run-state.json.
 """
 
 from __future__ import annotations

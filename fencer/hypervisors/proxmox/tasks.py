@@ -16,18 +16,18 @@ STARTS = frozenset({"qmstart", "qmrollback"})
 RESUME = "qmresume"
 """Of a paused guest, or of one whose memory is on disk: then it begins a run, and says so as a start does.
 
-Source: qemu-server, PVE/API2/Qemu.pm, vm_resume."""
+Source: qemu-server, src/PVE/API2/Qemu.pm, vm_resume."""
 
 POWER = frozenset({"qmstart", "qmstop", "qmshutdown", "qmreboot", "qmreset", "qmrollback", "qmdestroy"})
 
 BACKUP = "vzdump"
 BACKUP_LOCK = "backup"
 MIGRATION = "qmigrate"
-"""Within a cluster, and out of it (`qm remote-migrate`). Source: qemu-server, PVE/API2/Qemu.pm."""
+"""Within a cluster, and out of it (`qm remote-migrate`). Source: qemu-server, src/PVE/API2/Qemu.pm."""
 TUNNEL = "qmtunnel"
 """The other end of a migration from another cluster: the guest is here, running if it ran, with no qmstart.
 
-Source: qemu-server, PVE/API2/Qemu.pm, mtunnel.
+Source: qemu-server, src/PVE/API2/Qemu.pm, mtunnel.
 """
 BEGINNINGS = STARTS | {RESUME, TUNNEL}
 """Tasks after which a guest may run where they were at work."""
@@ -37,7 +37,7 @@ _TARGET = re.compile(r"starting migration of VM \d+ to node '([^']+)'")
 _REMOTE = re.compile(r"remote: started tunnel worker '|remote WS tunnel version: ")
 """What only a migration into another cluster says; the host that its log names may be called as one here is.
 
-Source: qemu-server, PVE/QemuMigrate.pm, prepare and phase1; pve-guest-common, PVE/Tunnel.pm.
+Source: qemu-server, src/PVE/QemuMigrate.pm, prepare and phase1; pve-guest-common, src/PVE/Tunnel.pm.
 """
 _REBOOT_S = 120
 """After so long, a finished reboot starts its guest no more."""

@@ -4,7 +4,7 @@ Proxmox hosts sign their certificates with a CA of their cluster's own, which la
 before pve-cluster 9.1.2 (spring 2026) do not say what their key may be used for, and Python 3.13 calls that
 invalid (`ssl.VERIFY_X509_STRICT`). Where a CA was named on purpose, the signature, names and dates count.
 
-Source: pve-cluster, PVE/Cluster/Setup.pm: gen_pveca_cert, gen_pve_ssl_cert; its changelog, #6701.
+Source: pve-cluster, src/PVE/Cluster/Setup.pm: gen_pveca_cert, gen_pve_ssl_cert; its changelog, #6701.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ one call, but prints sentences, in which descriptions stand unescaped. ``list ru
 that run: those that start, save, restore, take snapshots.) A machine with a frozen process hangs only its own
 reading, and is left alone for a while after it did so twice.
 
-Source: VirtualBox 7.2.22 with its processes stopped one by one: a frozen VBoxHeadless hangs ``showvminfo``,
-``pause`` and ``poweroff`` of its machine for ever, and neither the lists, nor ``--log``, nor
-``emergencystop``; a frozen VBoxSVC hangs all.
+Measured for fencer on VirtualBox 7.2.22 with its processes stopped one by one: a frozen VBoxHeadless hangs
+``showvminfo``, ``pause`` and ``poweroff`` of its machine for ever, and neither the lists, nor ``--log``, nor
+``emergencystop``; a frozen VBoxSVC hangs all. Source: docs/virtualbox.md, "How VirtualBox is reached", and
+tests/hypervisors/recordings/virtualbox-7.2.22.jsonl.
 """
 
 from __future__ import annotations

@@ -7,13 +7,14 @@ Either way the machine's own log, a new one for each run, is younger than the st
 tell: whether a process may be that run's, whether the run is older than the host's boot, whether another host
 may have it.
 
-Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of one user over a running
-machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
-settings file was written during the run (a snapshot does), it holds a date of that run: the second server
-calls a machine that runs off since *after* its log was opened. So an off without doubt is one of which the
-log itself tells: it does so of every end but a killed process's, also of a start that failed. And of a
-machine that was teleported, which runs on elsewhere, only its log tells for long: once VBoxSVC has gone, 5 s
-after its last client, the next one calls it ``poweroff``.
+Source: docs/virtualbox.md, "Ends that VirtualBox does not see", and
+tests/hypervisors/recordings/virtualbox-7.2.22.jsonl: a host's power loss, VBoxSVC killed, two VBoxSVC of one
+user over a running machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened.
+But where the settings file was written during the run (a snapshot does), it holds a date of that run: the
+second server calls a machine that runs off since *after* its log was opened. So an off without doubt is one
+of which the log itself tells: it does so of every end but a killed process's, also of a start that failed.
+And of a machine that was teleported, which runs on elsewhere, only its log tells for long: once VBoxSVC has
+gone, 5 s after its last client, the next one calls it ``poweroff``.
 """
 
 from __future__ import annotations

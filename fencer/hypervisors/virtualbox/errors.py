@@ -3,7 +3,7 @@
 Sentences contain names of machines, in which owners can write anything, and may be translated.
 
 Source: VirtualBox 7.2, src/VBox/Main/idl/VirtualBox.xidl (results), include/VBox/com/defs.h and nsError.h;
-and what 7.2.22 answered.
+and what 7.2.22 answered, in tests/hypervisors/recordings/virtualbox-7.2.22.jsonl.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ PASSING: Mapping[int | None, str] = {
 }
 """Results of ``showvminfo`` that a machine gives while it goes from one state to another.
 
-Source: VirtualBox 7.2.22: for some 0.15 s of each start and restore, and around snapshots, saves and
-power-offs."""
+Source: docs/virtualbox.md, "The registry": with 7.2.22 for some 0.15 s of each start and restore, and around
+snapshots, saves and power-offs."""
 
 IN_BETWEEN: Mapping[int | None, str] = {
     0x8000FFFF: "between two states: its process comes or goes",  # E_UNEXPECTED, "The object is not ready"
@@ -97,8 +97,8 @@ def _has_no_server(output: Output) -> bool:
 def meets_leaving_server(output: Output) -> bool:
     """Whether the VBoxSVC that was asked may be about to end: asking again at once starts the next one.
 
-    Source: VirtualBox 7.2.22, whose VBoxSVC ends 5 s after it was last asked: of calls with pauses of 5 s
-    between them 10 of 276 failed so, and none of these twice. So does each where there is none.
+    Source: docs/virtualbox.md, "The registry": VBoxSVC ends 5 s after it was last asked. Of calls with pauses
+    of 5 s between them 10 of 276 failed so, and none of these twice. So does each where there is none.
     """
     return output.code != 0 and code_of(output) in _SERVER_LEAVES and _has_no_server(output)
 
@@ -121,8 +121,8 @@ def failure(output: Output, doing: str, endpoint: str, tool: str, guest: str = "
 def hangs(tool: str) -> str:
     """Say what to do, and its price, if an endpoint does not even answer questions about no machine.
 
-    Source: VirtualBox 7.2.22: of a frozen VBoxSVC every asking hangs; once it was killed, its machines beat
-    on for 11 to 15 s, then they ended.
+    Source: docs/virtualbox.md, "How VirtualBox is reached": of a frozen VBoxSVC every asking hangs; once it
+    was killed, its machines beat on for 11 to 15 s, then they ended.
     """
     return (
         f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends "

@@ -5,7 +5,8 @@ People choose names, snapshots and descriptions, which may contain quotes, line 
 lines.
 
 Source: VirtualBox 7.2, src/VBox/Frontends/VBoxManage/VBoxManageInfo.cpp and VBoxManageList.cpp, and what
-7.2.22 printed. Names of states and not their numbers, which changed in 7.0.
+7.2.22 printed, in tests/hypervisors/recordings/virtualbox-7.2.22.jsonl. Names of states and not their
+numbers, which changed in 7.0.
 """
 
 from __future__ import annotations
@@ -197,8 +198,9 @@ def parse_log_head(text: str, *, is_cut: bool = False) -> LogHead:
     Raises:
         Malformed: it does not say when it was opened.
 
-    Source: logs of VirtualBox 5.2 and 7.2; the first change of state comes after some 1,000 bytes. The last
-    one is an end unless the process was killed; what guests have written to it stands behind a name.
+    Source: tests/hypervisors/recordings/virtualbox-7.2.22.jsonl. Also seen in logs of VirtualBox 5.2, no
+    record kept: the first change of state comes after some 1,000 bytes. The last one is an end unless the
+    process was killed; what guests have written to it stands behind a name.
     """
     opened, states = _OPENED.search(text), _STATE.findall(text)
     if opened is None:
@@ -213,7 +215,8 @@ def parse_logged_uuid(text: str) -> str:
 
     In VirtualBox's own byte order, as ``hardwareuuid`` is.
 
-    Source: logs of VirtualBox 7.2: the first of its values in the dump of the configuration, after some 2 KB.
+    Seen for fencer in logs of VirtualBox 7.2, no record kept: the first of its values in the dump of the
+    configuration, after some 2 KB.
     """
     found = _CONFIGURED.search(text)
     return str(UUID(bytes_le=bytes.fromhex(found[1]))) if found else ""

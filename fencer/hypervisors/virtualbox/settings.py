@@ -16,7 +16,8 @@ class VirtualBoxSettings:
     What reads is run a second time where it does not answer at once: VBoxManage now and then stands still for
     10 s, one that is started meanwhile does not.
 
-    Source: VirtualBox 7.2.22: 2 of 500 calls one at a time, 10 of 1,000 four at a time, for 10.0 to 10.4 s.
+    Source: docs/virtualbox.md, "How VirtualBox is reached": with 7.2.22, 2 of 500 calls one at a time, 10 of
+    1,000 four at a time, for 10.0 to 10.4 s.
 
     Attributes:
         name: What fencer calls the endpoint; unique.
