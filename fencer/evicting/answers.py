@@ -21,7 +21,8 @@ LEAST_GRACE_S = 1.0
 """A pod that is deleted with 0 s is gone from the API at once, and a StatefulSet starts its replacement
 while the old container still runs: two writers. With 1 s the API waits for the kubelet to say that it ended.
 
-Source: kubernetes apiserver pkg/registry/rest/delete.go, BeforeDelete; pkg/registry/core/pod/strategy.go."""
+Source: k8s.io/apiserver pkg/registry/rest/delete.go, BeforeDelete; kubernetes
+pkg/registry/core/pod/strategy.go."""
 
 
 @dataclass(frozen=True)

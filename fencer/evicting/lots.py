@@ -89,7 +89,7 @@ class Lot(str, Enum):
 
 STAYING = frozenset({Lot.MIRROR, Lot.DAEMON, Lot.FINISHED})
 FORBIDDEN = frozenset({Lot.UNMANAGED, Lot.LOCAL_DATA})
-"""A drain that would meet one of these does not begin. Source: kubectl pkg/drain, filters."""
+"""A drain that would meet one of these does not begin. Source: kubectl pkg/drain/filters.go."""
 NOTHING: frozenset[Lot] = frozenset()
 
 

@@ -30,7 +30,9 @@ PARALLEL = 10
 LOOK_EVERY_S = 1.0
 VOLUMES_WITHIN_S = 30.0
 """The kubelet reports every 10 s what it has unmounted; otherwise other nodes get the volume only after six
-minutes. Source: attach/detach controller, maxWaitForUnmount."""
+minutes.
+
+Source: kubernetes pkg/controller/volume/attachdetach/attach_detach_controller.go, DefaultTimerConfig."""
 _AGAIN_S = 1.0
 """Between two tries to reach the API server."""
 _STAYING_NAMES = {

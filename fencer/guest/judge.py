@@ -17,9 +17,12 @@ _MASK = "/etc/systemd/logind.conf.d"
 _BALANCED = ("-agent.service", "worker.service")
 """Units that run no API server: their kubelet asks their own load balancer on this machine.
 
-Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. For others it is not known: the
-proxies of kubespray (docs/operations/ha-mode.md) and MicroK8s (default-args/traefik) have the port of an
-API server."""
+For others it is not known: the proxies of kubespray and MicroK8s have the port of an API server.
+
+Source: k3s-io/k3s pkg/agent/proxy (RKE2's as well); k0sproject/k0s pkg/component/worker/nllb;
+kubernetes-sigs/kubespray docs/operations/ha-mode.md; canonical/microk8s
+microk8s-resources/default-args/traefik.
+"""
 _MARGIN_S = 15.0
 """Between the drain's own limit and systemd's kill: a command that hangs takes 10 s."""
 

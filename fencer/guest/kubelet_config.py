@@ -91,7 +91,8 @@ def _files(
 def _as_if_started(root: Path, place: Place, troubles: list[str]) -> list[Process]:
     """Read the command line from a file, as kubelite does.
 
-    Source: microk8s, patch "Kubelite integration", ReadArgsFromFile.
+    Source: canonical/microk8s, build-scripts/components/kubernetes/patches/v1.36.0/
+    0000-Kubelite-integration.patch, ReadArgsFromFile.
     """
     path = root / place.arguments.lstrip("/")
     lines = read_found(root, path, str.splitlines, troubles) or []

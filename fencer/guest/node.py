@@ -1,7 +1,10 @@
 """This machine's own Node and pods through the API, with only the kubelet's rights.
 
-Source: the Node authorizer and NodeRestriction let a kubelet change its own `spec.unschedulable` and
-annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict them; nothing more is used.
+A kubelet may change its own `spec.unschedulable` and annotations, list the pods with
+`fieldSelector=spec.nodeName=` itself, and evict them; nothing more is used.
+
+Source: kubernetes plugin/pkg/auth/authorizer/node/node_authorizer.go and
+plugin/pkg/admission/noderestriction/admission.go.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ RETRY_AT_MOST_S = 15.0
 """At most, even if a server asks to wait longer: a drain at shutdown has two minutes in all."""
 _PAGE = 20
 _TRIES = 3
-"""A list expires after five minutes, or when the server's store is put back. Source: etcd's compaction."""
+"""A list expires after five minutes, or when the server's store is put back. Source: k8s.io/apiserver
+pkg/storage/storagebackend/config.go, DefaultCompactInterval."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +174,8 @@ class NodeClient:
         and its replacement starts and writes before the kubelet has ended it. With one second the pod stays
         until the kubelet says that its containers ended.
 
-        Source: kubernetes pkg/registry/core/pod/strategy.go, CheckGracefulDelete; apiserver
-        registry/rest/delete.go, BeforeDelete.
+        Source: kubernetes pkg/registry/core/pod/strategy.go, CheckGracefulDelete; k8s.io/apiserver
+        pkg/registry/rest/delete.go, BeforeDelete.
         """
         path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
         grace_s = grace_for(pod, None)

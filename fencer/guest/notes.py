@@ -136,7 +136,8 @@ def _cordoner(meta: dict[str, Any]) -> str | None:
 
     If several share it, all are named: it belongs to none alone.
 
-    Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
+    Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Field management"
+    (plain updates and patches are tracked too).
     """
     names = []
     for entry in items(meta.get("managedFields")):

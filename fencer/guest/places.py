@@ -74,7 +74,8 @@ PLACES = (
         servers=("/var/snap/microk8s/current/args/traefik/provider.yaml",),
     ),
 )
-"""Source: the installers' documentation; k0s pkg/constant; k3s pkg/daemons (config-dir since v1.32); microk8s
+"""Source: https://docs.k3s.io/cluster-access, https://docs.rke2.io/cluster_access; kubeadm's implementation
+details on kubernetes.io; k0s pkg/constant; k3s pkg/daemons (config-dir since v1.32); canonical/microk8s
 microk8s-resources/default-args; of the lists of servers, see `fencer.guest.servers`."""
 
 UNITS = tuple(unit for place in PLACES for unit in place.units)

@@ -100,7 +100,8 @@ def read_text(path: Path, most: int = LARGEST) -> str:
 def boot_id(root: Path = Path("/")) -> str:
     """Return the id of this boot, as the kubelet reports it; empty: the kernel has none.
 
-    Source: kubelet's nodeInfo.bootID is this file.
+    Source: kubernetes pkg/kubelet/nodestatus/setters.go, MachineInfo; google/cadvisor machine/info.go,
+    boot_id_file.
     """
     return read_text(root / _BOOT_ID).strip()
 
