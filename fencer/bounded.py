@@ -28,7 +28,8 @@ Lists come in pages of 500 objects (`cluster/lists.py`), so this is 65 KB for ea
 3 MiB, and has 18 MiB where JSON writes each of its bytes as six.
 A list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our unit may use 512.
 
-Source: kube-apiserver, MaxRequestBodyBytes; etcd takes half of that, --max-request-bytes.
+Source: k8s.io/apiserver pkg/server/config.go, MaxRequestBodyBytes (3 MiB); etcd takes half of that:
+server/embed/config.go, DefaultMaxRequestBytes.
 """
 MOST_PARSED_BYTES = 288 << 20
 """The largest answer of Kubernetes in memory, as `parsed_bytes` counts: anyone who may make a pod says what

@@ -280,7 +280,7 @@ def _lead_to(configuration: Any, url: str) -> None:
     Its hook that keeps tokens fresh runs before every request and sets the kubeconfig's server again, and
     itself as the hook.
 
-    Source: kubernetes/config/kube_config.py, KubeConfigLoader._set_config.
+    Source: kubernetes-client/python, kubernetes/config/kube_config.py, KubeConfigLoader._set_config.
     """
     refresh = configuration.refresh_api_key_hook
     configuration.host = url

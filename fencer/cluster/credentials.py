@@ -47,8 +47,8 @@ def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
 
     An unusable kubeconfig names none: the code that loads it says what is wrong.
 
-    Source: kubernetes/config/kube_config.py, FileOrData: what stands in the kubeconfig itself is taken before
-    a file, and paths begin where it is.
+    Source: kubernetes-client/python, kubernetes/config/kube_config.py, FileOrData: data in the kubeconfig
+    itself wins over a file, and paths are relative to the kubeconfig.
     """
     from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_client
 

@@ -20,7 +20,10 @@ SHORTER = 8
 large."""
 MOST_PAGES = 1_000
 """For one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Without a limit a
-server could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
+server could go on for ever.
+
+Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
+"""
 
 
 class Lists:

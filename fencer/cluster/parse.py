@@ -23,7 +23,10 @@ TAINT_VALUE = "nodeshutdown"
 """Value of the out-of-service taint. Source: KEP-2268, non-graceful node shutdown."""
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 """Key of a cordoned node's taint, without a value and with the effect NoSchedule; a pod that tolerates it
-passes the cordon as well. Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable."""
+passes the cordon as well.
+
+Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
+"""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod. Source: kubernetes pkg/kubelet/types/pod_update.go."""
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -142,7 +145,8 @@ def bound_volume(data: Any) -> str:
     A claim may name any volume that it wants before it has it, and one that says that it was bound to a
     volume which is another's reads Lost.
 
-    Source: k8s.io/api core/v1, PersistentVolumeClaimPhase; kubernetes pkg/controller/volume/persistentvolume.
+    Source: k8s.io/api core/v1, PersistentVolumeClaimPhase; kubernetes
+    pkg/controller/volume/persistentvolume/pv_controller.go.
     """
     bound = text(data, "status", "phase") == "Bound"
     return text(data, "spec", "volumeName") if bound else ""
@@ -159,7 +163,7 @@ def tolerates_out_of_service(tolerations: list[Any], *, terminating: bool) -> bo
         tolerations: The pod's ``spec.tolerations``.
         terminating: The pod has a deletionTimestamp.
 
-    Source: kubernetes pkg/controller/tainteviction, getMinTolerationTime.
+    Source: kubernetes pkg/controller/tainteviction/taint_eviction.go, getMinTolerationTime.
     """
     for item in tolerations:
         toleration = expect(item, dict, "spec.tolerations[]")
@@ -245,7 +249,8 @@ def _cordoner(data: Any) -> str:
 
     Where several share it (by apply, or by a forged record), all are named: it belongs to none alone.
 
-    Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
+    Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Field management"
+    (plain updates and patches are tracked too).
     """
     record = sequence(data, "metadata", "managedFields")
     owners = [entry for entry in record if "f:unschedulable" in mapping(entry, "fieldsV1", "f:spec")]
@@ -262,6 +267,6 @@ def _taint(item: Any) -> Taint:
 
 
 def _roles(labels: Mapping[str, str]) -> tuple[str, ...]:
-    # Both labels name roles. Source: kubectl pkg/describe, findNodeRoles.
+    # Both labels name roles. Source: kubectl pkg/describe/describe.go, findNodeRoles.
     keys = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     return tuple(sorted((keys | {labels.get(_ROLE_LABEL, "")}) - {""}))

@@ -21,10 +21,14 @@ Notes = Mapping[str, str | None]
 
 NO_EXECUTE = "NoExecute"
 EVENTS_NAMESPACE = "default"
-"""Where Events about objects without a namespace belong. Source: kubernetes validation of Events."""
+"""Where Events about objects without a namespace belong.
+
+Source: kubernetes pkg/apis/core/validation/events.go.
+"""
 _APPLIED_BY = "fencer"
 _MESSAGE_LIMIT = 1024
-"""Characters. Source: events.k8s.io/v1 NoteLengthLimit; core/v1 takes more, but shares the storage."""
+"""Characters. Source: kubernetes pkg/apis/core/validation/events.go, NoteLengthLimit, which is for
+events.k8s.io/v1; core/v1 takes more, but shares the storage."""
 
 
 def bind(node: NodeView, binding: Binding, key: bytes) -> Body:
@@ -78,8 +82,8 @@ def uncordon(node: NodeView) -> Body:
 def fail_pod(pod: PodView, why: str, now_utc: str) -> Body:
     """Set a pod's phase to Failed, with the condition that tells its controller not to blame the pod.
 
-    Source: kubernetes pkg/controller/podgc (phase before deletion); Jobs read the condition
-    (podFailurePolicy).
+    Source: kubernetes pkg/controller/podgc/gc_controller.go, markFailedAndDeletePod (phase before deletion);
+    Jobs read the condition (podFailurePolicy).
     """
     condition = {
         "type": "DisruptionTarget",

@@ -46,7 +46,7 @@ def local_data(volumes: Iterable[Any]) -> bool:
 def claims(volumes: Iterable[Any], pod: str) -> tuple[str, ...]:
     """Return the names of the volume claims; that of a generic ephemeral volume follows from the pod's.
 
-    Source: kubernetes, "Ephemeral Volumes", PersistentVolumeClaim naming.
+    Source: https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/, PersistentVolumeClaim naming.
     """
     found = []
     for volume in volumes:
@@ -94,8 +94,8 @@ def waiting(data: Any) -> tuple[str, int]:
 def requests(data: Any) -> Requests:
     """Return what the scheduler sets aside: containers together, or an init container's peak; and overhead.
 
-    Source: kubernetes pkg/api/v1/resource helpers, PodRequests. Requests of the whole pod
-    (``spec.resources``) replace the sum.
+    Source: k8s.io/component-helpers resource/helpers.go, PodRequests (before 1.32: kubernetes
+    pkg/api/v1/resource/helpers.go). Requests of the whole pod (``spec.resources``) replace the sum.
     """
     return Requests(_total(data, "cpu", 1000), _total(data, "memory", 1))
 

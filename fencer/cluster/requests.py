@@ -22,7 +22,8 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 ATTACHMENT = "/apis/storage.k8s.io/v1/volumeattachments/{}"
-"""Source: kubernetes.io, Kubernetes API reference. A path of one request alone is written where that is."""
+"""Source: https://kubernetes.io/docs/reference/kubernetes-api/. A path of one request alone is written
+where that is."""
 
 _PATCH = "application/strategic-merge-patch+json"
 """Maps are merged key by key, lists by their merge keys; a Node's taints have none, and go whole."""

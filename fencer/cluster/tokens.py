@@ -33,7 +33,8 @@ class Claims:
 def claims_of(token: str) -> Claims | None:
     """Read a token; None: it is no JSON Web Token.
 
-    Source: RFC 7519; Kubernetes, "Managing Service Accounts", bound service account tokens.
+    Source: RFC 7519; https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/,
+    bound service account tokens.
     """
     try:
         _, payload, _ = token.split(".")

@@ -39,7 +39,10 @@ EXCLUDE = "fencer.dev/exclude"
 PAUSE = "fencer.dev/pause"
 """On the namespace kube-system, set by people: fencing is paused; the value says why."""
 APPLIED_BY = "node.kubernetes.io/out-of-service-applied-by"
-"""Who set the taint, for other tools. Source: OpenShift's two-node fencing writes the same key."""
+"""Who set the taint, for other tools. OpenShift's two-node fencing writes the same key.
+
+Source: openshift/cluster-etcd-operator, pkg/tnf/pkg/tools/taint.go, OutOfServiceAnnotationKey.
+"""
 
 DOUBTS = "fencer.dev/doubts"
 

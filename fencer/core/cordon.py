@@ -16,8 +16,10 @@ AFTER_FENCE = "unfence"
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
 DRAINERS = frozenset({"fencer", "fencer-guest"})
-"""The names under which the two write. Source: Kubernetes, "Field management": the user agent up to its
-slash."""
+"""The names under which the two write: the user agent up to its slash.
+
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Field management".
+"""
 
 
 def cordoned_by_drain(node: NodeView) -> bool:

@@ -37,7 +37,8 @@ ALIVE_RENEWALS = 2
 """With this many, one may have been on its way when the guest fell, but not all."""
 
 _NOT_READY = "Ready to be Unknown or False, some 50 s after its last sign of life"
-"""Source: kubernetes pkg/controller/nodelifecycle, the default of --node-monitor-grace-period since 1.32."""
+"""Source: kubernetes pkg/controller/nodelifecycle/config/v1alpha1/defaults.go, NodeMonitorGracePeriod (50 s
+since 1.32)."""
 
 
 def heard(subject: Subject, policy: Policy) -> bool:

@@ -13,13 +13,16 @@ from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerStat
 from fencer.core.policy import Policy
 
 LEASE_DURATION_S = 40.0
-"""A kubelet whose lease is younger is alive. Source: the kubelet's nodeLeaseDurationSeconds."""
+"""A kubelet whose lease is younger is alive.
+
+Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDurationSeconds.
+"""
 
 CHANCES = 1.5
 """A kubelet gets this many lease periods to be heard again, once any node is.
 
-Source: a kubelet renews every 10 s, and tries again within 7 s where it could not (kubernetes
-component-helpers/apimachinery/lease, maxBackoff).
+Source: a kubelet renews every 10 s, and tries again within 7 s where it could not (k8s.io/component-helpers
+apimachinery/lease/controller.go, maxBackoff).
 """
 
 LAGS_S = 60.0
@@ -48,7 +51,8 @@ class LeaseTrack:
         deaf_s: How much longer ago it may have changed: no node at all was heard meanwhile, or nobody
             listened, which says nothing about this node.
 
-    Source: kubernetes pkg/controller/nodelifecycle, tryUpdateNodeHealth does the same.
+    Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth does
+    the same.
     """
 
     renew_time: str | None

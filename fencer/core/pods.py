@@ -14,8 +14,8 @@ def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
     Mirror pods belong to the kubelet, a pod that tolerates the taint was meant to stay, and finished pods
     write nothing.
 
-    Source: kubernetes pkg/controller/tainteviction and pkg/controller/podgc; the kubelet gives its static
-    pods a toleration for everything.
+    Source: kubernetes pkg/controller/tainteviction/taint_eviction.go and
+    pkg/controller/podgc/gc_controller.go; the kubelet gives its static pods a toleration for everything.
     """
     return tuple(pod for pod in pods if not (pod.mirror or _rests(pod) or pod.tolerates_out_of_service))
 
@@ -23,8 +23,8 @@ def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
 def keeping_volumes(pods: Iterable[PodView]) -> tuple[PodView, ...]:
     """Return the pods that a fence leaves on the node, and that use volumes there: those stay attached.
 
-    Source: kubernetes pkg/controller/volume/attachdetach: a volume is wanted while a pod that uses it is
-    bound to the node and not over, whatever taints that has.
+    Source: kubernetes pkg/controller/volume/attachdetach/populator/desired_state_of_world_populator.go: a
+    volume is wanted while a pod that uses it is bound to the node and not over, whatever taints that has.
     """
     stay = (pod for pod in pods if (pod.tolerates_out_of_service or pod.mirror) and not pod.finished)
     return tuple(pod for pod in stay if pod.claims)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 SIGKILL_AFTER_S = 10.0
-"""A power-off that QEMU ignores ends with SIGKILL. Source: libvirt's destroy, SIGTERM first."""
+"""A power-off that QEMU ignores ends with SIGKILL.
+
+Source: libvirt, src/util/virprocess.c, virProcessKillPainfullyDelay: SIGTERM first.
+"""
 SEEMS_KILLED_S = 0.9 * SIGKILL_AFTER_S
 """A power-off that took this long counts as ended by SIGKILL: two clocks measure it."""
 

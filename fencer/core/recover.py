@@ -42,7 +42,10 @@ endpoint."""
 
 STOP_DID_NOT_COME_S = 600.0
 """This long after a hookscript had a node drained, its guest would be off: the drain ends after 300 s at
-most, a shutdown is given 60 to 180 s. Source: qemu-server and pve-guests, their defaults."""
+most, a shutdown is given 60 to 180 s.
+
+Source: qemu-server, src/PVE/QemuServer.pm, vm_stop (60 s); pve-manager, PVE/API2/Nodes.pm, stopall (180 s).
+"""
 
 
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
@@ -271,7 +274,9 @@ def clear(subject: Subject, policy: Policy) -> Ending:
 def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
     """Delete attachments only where the Node object is gone, and with it the taint that releases them.
 
-    Source: measured, attachments of a deleted node are released after six minutes otherwise.
+    Otherwise they are released after six minutes.
+
+    Source: kubernetes pkg/controller/volume/attachdetach/attach_detach_controller.go, DefaultTimerConfig.
     """
     asked = [item for item in to_release(subject.seen) if not item.terminating]
     return (DeleteAttachments(tuple(asked)),) if subject.node.gone and asked else ()

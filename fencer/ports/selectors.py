@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 NODE_NAME_FIELD = "metadata.name"
-"""The only field that a node selector may ask for. Source: k8s.io/component-helpers nodeaffinity."""
+"""The only field that a node selector may ask for.
+
+Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go.
+"""
 
 
 class Operator(StrEnum):

@@ -13,7 +13,10 @@ from fencer.preflight.finding import Finding, Level
 from fencer.setup.copies import NAME as HOOK
 
 DRAIN_INSIDE_S = 150
-"""A drain by `fencer-guest` may take this long. Source: TimeoutStopSec of its unit in systemd/."""
+"""A drain by `fencer-guest` may take this long.
+
+Source: systemd/fencer-guest-drain.service, TimeoutStopSec.
+"""
 LONG_ENOUGH_S = DRAIN_INSIDE_S + 30
 """The same with the guest's own shutdown after it."""
 
@@ -24,7 +27,7 @@ def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
     Args:
         kinds: What each endpoint is, by its name.
 
-    Source: libvirt-guests.sh; the default of SHUTDOWN_TIMEOUT is 300 s.
+    Source: libvirt, tools/libvirt-guests.sh.in; the default of SHUTDOWN_TIMEOUT is 300 s.
     """
     names = [name for name, kind in kinds.items() if kind == "libvirt"]
     if names:

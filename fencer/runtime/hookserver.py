@@ -27,7 +27,10 @@ LONGEST = 256
 
 AGAIN_S = (1.0, 4.0)
 """A hook runs inside the task that ends its guest, and that task holds the guest for a moment longer: so each
-nudge is passed on again after these times. Source: measured, `qm stop` ends 0.7 s after its hook."""
+nudge is passed on again after these times.
+
+Measured for fencer on Proxmox VE 9.2, no record kept: `qm stop` ends 0.7 s after its hook.
+"""
 
 _CREDENTIALS = struct.Struct("3i")
 

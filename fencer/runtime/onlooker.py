@@ -24,7 +24,10 @@ from fencer.runtime.world import World
 from fencer.wording.foresight import foretold, untold
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})
-"""Set when Ready stops being True, with the time. Source: kubernetes pkg/controller/nodelifecycle."""
+"""Set when Ready stops being True, with the time.
+
+Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+"""
 
 
 class Onlooker:

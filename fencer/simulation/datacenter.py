@@ -34,7 +34,10 @@ SHUTDOWN_S = 8.0
 """How long a guest takes to shut down after ACPI asked it to."""
 
 REBOOT_S = 1.6
-"""How long a guest is off in the middle of a reboot. Source: as seen with `qm reboot`."""
+"""How long a guest is off in the middle of a reboot.
+
+Source: docs/proxmox.md, "A guest on its own host": `qm reboot`.
+"""
 
 FROZEN = (PowerState.PAUSED, PowerState.SAVED)
 ALIVE = (PowerState.RUNNING, *FROZEN)
@@ -164,8 +167,8 @@ class Datacenter:
     def restart_daemon(self, endpoint: str) -> None:
         """Restart an endpoint's daemon: guests run on; how one that is off came to be off is forgotten.
 
-        Source: seen of libvirtd, where "shut off (migrated)" and "shut off (saved)" become "shut off
-        (unknown)"; only a save image that libvirt itself keeps is found again.
+        Source: docs/libvirt.md, "What a restart forgets": "shut off (migrated)" and "shut off (saved)" become
+        "shut off (unknown)"; only a save image that libvirt itself keeps is found again.
         """
         for guest in self.guests.values():
             off = guest.power is PowerState.STOPPED or (guest.power is PowerState.SAVED and guest.to_file)

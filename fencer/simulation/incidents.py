@@ -22,7 +22,10 @@ TROUBLES = (
 )
 ABOUT_GUEST = (What.MISSING, What.UNSETTLED)
 HA_S = (125.0, 150.0)
-"""This long after a host was lost, HA has its lock: by then its watchdog has reset it. Source: recorded."""
+"""This long after a host was lost, HA has its lock: by then its watchdog has reset it.
+
+Source: docs/proxmox.md, "High availability".
+"""
 BLIP_S = (0.3, 4.5)
 """A wrong answer for so long is shorter than any confirmation of more than two readings at once."""
 

@@ -32,7 +32,10 @@ HEARD_LATE_S = 60.0
 """How late a renewal may still be heard of, through lists that lag."""
 
 LEASE_DURATION_S = 40.0
-"""Whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""
+"""Whose lease is younger lives.
+
+Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDurationSeconds.
+"""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""

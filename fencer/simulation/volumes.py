@@ -1,8 +1,8 @@
 """The attach/detach controller: hands volumes from node to node, and tears them off where the taint allows.
 
-Source: attachdetach/reconciler/reconciler.go of kubernetes: with the out-of-service taint it asks neither
-whether the volume is still mounted nor whether the node is Ready; without, it waits for the kubelet's
-word, or six minutes.
+Source: kubernetes pkg/controller/volume/attachdetach/reconciler/reconciler.go: with the out-of-service taint
+it asks neither whether the volume is still mounted nor whether the node is Ready; without, it waits for the
+kubelet's word, or six minutes.
 """
 
 from __future__ import annotations

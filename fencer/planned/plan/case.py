@@ -158,6 +158,7 @@ def by_family(tenants: Iterable[Tenant]) -> list[list[Tenant]]:
 def _goes_free(pod: PodView, budget: Budget) -> bool:
     """Whether an eviction of this pod costs the budget nothing.
 
-    Source: kubernetes eviction.go: a pod that is not Ready does not count towards the healthy ones.
+    Source: kubernetes pkg/registry/core/pod/storage/eviction.go: a pod that is not Ready does not count
+    towards the healthy ones.
     """
     return not pod.ready and (budget.always_allow or budget.healthy >= budget.desired > 0)

@@ -59,8 +59,9 @@ class _Hit:
 def _endpoints(case: Case, group: Sequence[Tenant]) -> Iterator[Remark]:
     """Name the pods to which Services lead and whose containers may end before all clients know.
 
-    Source: Kubernetes, "Pod Lifecycle", termination: a pod's end and its removal from the endpoints begin
-    together. Every node's kube-proxy learns of the latter a little later; only the pod itself can wait.
+    Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/, termination: a pod's end and
+    its removal from the endpoints begin together. Every node's kube-proxy learns of the latter a little
+    later; only the pod itself can wait.
     """
     led = [
         (service, tenant)
@@ -102,7 +103,8 @@ def _serving(service: Service, tenant: Tenant) -> Sequence[Container]:
 def _bare(container: Container, beside: Sequence[Container]) -> bool:
     """Whether nothing delays its end.
 
-    Source: Kubernetes, "Sidecar Containers": they get SIGTERM when the other containers have ended.
+    Source: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/: they get SIGTERM when the
+    other containers have ended.
     """
     if container.hook is not None and container.hook.delay_s != 0:
         return False
