@@ -274,6 +274,19 @@ class TestPowerThatWasAskedFor:
         looks(stage, 60.0 if ends is What.RESUME else 4.0)
         assert far(stage).stop_failed is None
 
+    def test_an_off_that_is_not_believed_does_not_end_that(self, stage):
+        """Else the next power-off would be tried sooner, because of a word that counts for nothing else."""
+        stage.happen(What.POWER_DENIED, "")
+        stage.happen(What.PAUSE)
+        stage.run(100)
+        stage.happen(What.SAVE_TO_FILE)
+        stage.run(20)
+        stage.happen(What.LIE_STOPPED)
+        looks(stage, 4.0)
+        seen = far(stage)
+        assert "stopped, which is not believed" in seen.evidence.raw
+        assert seen.stop_failed.times >= 1
+
 
 def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage):
     stage.happen(What.LIE_STOPPED)
