@@ -79,7 +79,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The closed list of reasons. `fencer.core.reasons` holds the text of each."""
+    """The closed list of reasons. `fencer.wording.reasons` holds the text of each."""
 
     # all is well, or nothing to do
     NODE_HEALTHY = auto()

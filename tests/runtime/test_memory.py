@@ -294,7 +294,7 @@ def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage)
     assert [doubt.kind for doubt in stage.node().doubts] == [Doubted.CONTRADICTED]
 
 
-def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
+def test_when_the_nodes_are_counted_again_all_else_is_as_much_older(stage):
     observer = stage.agent.observer
     stage.happen(What.NIC_OFF)
     scene = observer.look()
@@ -306,7 +306,7 @@ def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
     assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
 
 
-def test_a_node_that_has_joined_anew_since_does_not_get_in_the_way(stage):
+def test_a_node_that_has_joined_again_since_does_not_get_in_the_way(stage):
     observer, api = stage.agent.observer, stage.simulation.api
     scene = observer.look()
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))

@@ -75,7 +75,7 @@ class What(StrEnum):
     """The only pod of its controller: away until it is Ready elsewhere."""
     ALL_REPLICAS = "all-replicas"
     """All Ready pods of a controller are on this node, and go at once."""
-    JOB_ANEW = "job-anew"
+    JOB_RESTARTS = "job-anew"
     """A Job's pod: its work begins again."""
     NO_PRE_STOP = "no-pre-stop"
     """A Service leads to the pod, and nothing delays its end: requests may fail."""
@@ -131,7 +131,7 @@ SEVERITIES = {
     What.EMPTYDIR_LOST: Severity.DISRUPTS,
     What.SINGLE_REPLICA: Severity.DISRUPTS,
     What.ALL_REPLICAS: Severity.DISRUPTS,
-    What.JOB_ANEW: Severity.DISRUPTS,
+    What.JOB_RESTARTS: Severity.DISRUPTS,
     What.NO_PRE_STOP: Severity.DISRUPTS,
     What.PRE_STOP_UNCLEAR: Severity.DISRUPTS,
     What.PRE_STOP_OVER_GRACE: Severity.DISRUPTS,
