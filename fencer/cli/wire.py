@@ -1,4 +1,4 @@
-"""From the configuration to living parts. Everything heavy is imported when it is built, and not before.
+"""From the configuration to working parts. Everything heavy is imported only when it is built.
 
 A command gets a `Wiring` as click's ``obj``; tests give one that builds a simulated world.
 """
@@ -47,7 +47,7 @@ def require_file(path: Path) -> None:
     """Make sure that the configuration is there at all.
 
     Raises:
-        ConfigError: it is not, with what a newcomer may do.
+        ConfigError: it is not; the text says what a newcomer can do.
     """
     if not path.exists():
         raise ConfigError(
@@ -85,7 +85,7 @@ class Wiring:
         return SystemClock()
 
     def asker(self, clock: Clock, patience_s: float) -> Asker:
-        """Build what holds calls to their deadlines.
+        """Build the part that holds calls to their deadlines.
 
         Args:
             clock: For deadlines.
@@ -104,7 +104,7 @@ class Wiring:
         return KubernetesCluster(_there(config.kubernetes))
 
     def evictor(self, config: Config) -> Evictor:
-        """Build what evicts pods.
+        """Build the part that evicts pods.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -114,7 +114,7 @@ class Wiring:
         return KubernetesEvictor(_there(config.kubernetes))
 
     def account(self, config: Config) -> Account:
-        """Build what tells of our own account.
+        """Build the part that knows our own account.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -124,7 +124,7 @@ class Wiring:
         return KubernetesAccount(_there(config.kubernetes), time.sleep)
 
     def surveyor(self, config: Config) -> Surveyor:
-        """Build what looks at the cluster for a plan.
+        """Build the part that looks at the cluster for a plan.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -163,7 +163,7 @@ class Wiring:
                 assert_never(endpoint)
 
     def witness(self, written: FenceAgentSettings) -> HostPower:
-        """Build what reads a host's power.
+        """Build the part that reads a host's power.
 
         Raises:
             ConfigError: what is written could be read wrongly.
@@ -208,7 +208,7 @@ def _there(written: ClusterSettings) -> ClusterSettings:
         written.kubeconfig.stat()
     except FileNotFoundError as error:
         makes = f"fencer setup kubernetes --kubeconfig ADMINS --output {shlex.quote(shown)}"
-        made = "" if written.borrowed else f". It is made by: {makes}"
+        made = "" if written.borrowed else f". To make it: {makes}"
         raise ConfigError(f"{shown}: no such file{made}") from error
     except (OSError, ValueError):
         pass  # The client says what is wrong with it.
@@ -217,7 +217,7 @@ def _there(written: ClusterSettings) -> ClusterSettings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A configuration that came to life.
+    """The working parts of a configuration.
 
     Attributes:
         path: Where the configuration is.
@@ -256,7 +256,7 @@ class Parts:
 
 
 def log_plainly() -> None:
-    """Log as commands speak, unless a log was set up. That a call hangs is told by whoever made it."""
+    """Log as commands speak, unless a log was set up. The caller reports a call that hangs."""
     handler = logging.StreamHandler()
     handler.setFormatter(PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -266,7 +266,7 @@ def log_plainly() -> None:
 
 @contextmanager
 def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) -> Iterator[Parts]:
-    """Load the configuration and build its parts; give them back in the end.
+    """Load the configuration and build its parts; close them in the end.
 
     Args:
         wiring: Builds them.
@@ -314,7 +314,7 @@ class Quiet:
 
 @contextmanager
 def no_such_node() -> Iterator[None]:
-    """Turn a node's name that nobody knows into what it is: a wrong argument."""
+    """Turn an unknown node name into a wrong argument."""
     try:
         yield
     except ClusterNotFound as error:

@@ -1,4 +1,4 @@
-"""Evictions, and the pods of a namespace: what a drain asks of the API beyond what the agent does."""
+"""Evictions, and the pods of a namespace: the API calls of a drain that the agent does not need."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fencer.cluster.client import Connection, Refused
 from fencer.cluster.fields import mapping, sequence, text
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import refuse_odd_names
+from fencer.cluster.requests import POD, PODS_IN, create, get
 from fencer.cluster.rights import DRAIN_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import PodView
@@ -19,7 +20,7 @@ from fencer.errors import ClusterProtocol
 from fencer.evicting.answers import Answer
 
 EVICTION_S = 20.0
-"""The API server itself tries for 10 s where a budget changes under its hands. Source: kubernetes
+"""The API server itself tries for 10 s if a budget changes meanwhile. Source: kubernetes
 pkg/registry/core/pod/storage/eviction.go, MaxRetries and the steps of its back-off."""
 
 
@@ -50,11 +51,8 @@ class KubernetesEvictor:
         refuse_odd_names(pod.namespace, pod.name)
         answer = self._api.attempt(
             f"evict pod {pod}",
-            lambda apis: apis.core.create_namespaced_pod_eviction,
+            create(f"{POD}/eviction", pod.namespace, pod.name, body=eviction(pod, grace_s)),
             EVICTION_S,
-            name=pod.name,
-            namespace=pod.namespace,
-            body=eviction(pod, grace_s),
         )
         if isinstance(answer, Refused):
             return answer_of(answer.status, answer.body, answer.retry_after)
@@ -66,14 +64,13 @@ class KubernetesEvictor:
         return self._lists.read(
             f"list pods in {namespace}",
             "PodList",
-            lambda apis: apis.core.list_namespaced_pod,
+            get(PODS_IN, namespace),
             lambda item, _utc: parse.name_in_error(parse.pod, item),
-            namespace=namespace,
         )
 
 
 def eviction(pod: PodView, grace_s: float | None) -> dict[str, Any]:
-    """Build an Eviction that is bound to this very pod."""
+    """Build an Eviction that is bound to this pod."""
     options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
     if grace_s is not None:
         options["gracePeriodSeconds"] = int(grace_s)

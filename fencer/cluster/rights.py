@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fencer.cluster.fields import flag
+from fencer.cluster.requests import create
 
 if TYPE_CHECKING:
     from fencer.cluster.client import Connection
@@ -53,8 +54,7 @@ def granted(api: Connection, right: Right) -> bool:
     """Ask the API whether we have a right."""
     answer = api.read(
         "create selfsubjectaccessreview",
-        lambda apis: apis.authorization.create_self_subject_access_review,
-        body=right.review(),
+        create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=right.review()),
     )
     return answer.read(lambda body: flag(body, "status", "allowed"))
 
@@ -90,12 +90,13 @@ PLAN_RIGHTS = (
     Right("list", "persistentvolumeclaims"),
     Right("list", "persistentvolumes"),
 )
-"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to whom it is bound."""
+"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to those it is bound
+to."""
 
 DRAIN_RIGHTS = (Right("create", "pods/eviction"),)
 """What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; ``drain.yaml`` grants it. The agent works
 without it."""
 
 ATTACHMENT_RIGHTS = (Right("delete", "volumeattachments", "storage.k8s.io"),)
-"""What releases at once the volumes of a Node that was deleted amid its fence: ``attachments.yaml`` grants
-it. Without it Kubernetes does so after six minutes."""
+"""The right to release at once the volumes of a Node that was deleted while fenced: ``attachments.yaml``
+grants it. Without it Kubernetes does so after six minutes."""

@@ -1,4 +1,4 @@
-"""The evictions of one node as a fold over what was seen and answered. Pure: the time is handed in."""
+"""The evictions of one node as a fold over what was seen and answered. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fencer.evicting.answers import Reply
 from fencer.evicting.lots import P, Pod
 
 WIDEST = 8
-"""So many pods of one budget are asked for at once at most: as many as requests are sent in parallel."""
+"""At most this many pods of one budget are asked for at once: as many as requests are sent in parallel."""
 _AT_ONCE = 0.0
 _NEVER = float("inf")
 
 
 class Evictions(Generic[P]):
-    """Which pods still have to go, which may be asked for now, and what stands in whose way.
+    """Which pods still have to go, which may be asked for now, and what is in the way of each.
 
     Of the pods that one budget holds back only one is asked for; each that may go doubles how many are asked
-    for at once, and a refusal starts from one again. A pod that was not asked for yet is taken to be behind
-    the budget that holds back another of its controller: if it is not, it only takes its turn.
+    for at once, and a refusal starts from one again. A pod that was not asked for yet is assumed to be behind
+    the budget that holds back another pod of its controller: if it is not, it only waits for its turn.
 
     Attributes:
         gone: Pods that were on the node and are not any more: same name and another UID counts.
@@ -42,9 +42,9 @@ class Evictions(Generic[P]):
         """Take note of the pods on the node that have to go.
 
         Args:
-            to_evict: To be asked for.
+            to_evict: Their eviction has to be asked for.
             leaving: Deleted already, and waited for.
-            barred: Came meanwhile, and may not be evicted without an option that was not given.
+            barred: They came during the drain, and need an option that was not given.
         """
         evict, stuck = {pod.uid: pod for pod in to_evict}, {pod.uid: pod for pod in barred}
         there = {**evict, **{pod.uid: pod for pod in leaving}, **stuck}
@@ -52,7 +52,7 @@ class Evictions(Generic[P]):
         self._waiting, self._open = there, set(evict)
         for uid in stuck:
             self._next_s[uid] = _NEVER
-            self._blocked[uid] = "it came meanwhile, and no option given lets it be evicted"
+            self._blocked[uid] = "it came during the drain, and no given option lets it be evicted"
         self._blocked = {
             uid: text for uid, text in self._blocked.items() if uid in self._open or uid in stuck
         }
@@ -63,22 +63,22 @@ class Evictions(Generic[P]):
         ready = (uid for uid in self._open - self._asking if self._next_s.get(uid, _AT_ONCE) <= now_s)
         found = [self._waiting[uid] for uid in ready]
         found.sort(key=lambda pod: (self._next_s.get(pod.uid, _AT_ONCE), self._tries[pod.uid], str(pod)))
-        behind: Counter[tuple[str, str]] = Counter()
+        behind = self._under_way()
         asked = []
         for pod in found:
             budget = self._budgets.get(pod.uid)
-            if budget is None or behind[budget] < self._widths.get(budget, 1):
+            if budget is None or behind[budget] < self._width(budget):
                 asked.append(pod)
             if budget is not None:
                 behind[budget] += 1
         return asked
 
     def asked(self, pod: P) -> None:
-        """Take note that an eviction is under way, where its answer is not waited for."""
+        """Take note that an eviction is under way without waiting for its answer."""
         self._asking.add(pod.uid)
 
     def answered(self, pod: P, reply: Reply, now_s: float) -> bool:
-        """Take note of an answer; tell whether what stands in the pod's way is news."""
+        """Take note of an answer; return whether the obstacle is new."""
         uid = pod.uid
         self._asking.discard(uid)
         self._tries[uid] += 1
@@ -109,11 +109,16 @@ class Evictions(Generic[P]):
 
     def next_s(self) -> float | None:
         """Return when the next pod may be asked for; None: there is none."""
-        times = [self._next_s.get(uid, _AT_ONCE) for uid in self._open - self._asking]
+        behind = self._under_way()
+        times = [
+            self._next_s.get(uid, _AT_ONCE)
+            for uid in self._open - self._asking
+            if (budget := self._budgets.get(uid)) is None or behind[budget] < self._width(budget)
+        ]
         return min((time for time in times if time != _NEVER), default=None)
 
     def left(self) -> list[tuple[P, str]]:
-        """Return the pods that still have to go, with what stands in the way or why we wait."""
+        """Return the pods that still have to go, with what is in the way or why we wait."""
         pods = sorted(self._waiting.values(), key=str)
         return [(pod, self._blocked.get(pod.uid) or self._awaited(pod)) for pod in pods]
 
@@ -121,6 +126,14 @@ class Evictions(Generic[P]):
         """Say why a pod that nobody refused is still there."""
         budget = self._budgets.get(pod.uid)
         return "still ending" if budget is None else f"waits its turn behind the budget {budget[1]}"
+
+    def _under_way(self) -> Counter[tuple[str, str]]:
+        """Count the evictions whose answer is not here yet, by the budget that held their pod back."""
+        return Counter(self._budgets[uid] for uid in self._asking if uid in self._budgets)
+
+    def _width(self, budget: tuple[str, str]) -> int:
+        """Return how many pods of a budget may be asked for at once."""
+        return self._widths.get(budget, 1)
 
     def _hold(self, pod: P, budget: tuple[str, str]) -> None:
         """The pods behind a budget wait together, and take turns: one that is not Ready may go sooner."""
@@ -137,7 +150,7 @@ class Evictions(Generic[P]):
     def _let_next(self, budget: tuple[str, str] | None, now_s: float) -> None:
         """A budget let one go: the others may try at once."""
         if budget is not None:
-            self._widths[budget] = min(2 * self._widths.get(budget, 1), WIDEST)
+            self._widths[budget] = min(2 * self._width(budget), WIDEST)
             for uid, other in self._budgets.items():
                 if other == budget:
                     self._next_s[uid] = now_s

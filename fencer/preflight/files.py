@@ -13,12 +13,14 @@ from fencer.preflight.finding import Finding, Level
 
 
 def refuse_config(path: Path, why: str) -> Finding:
-    """Say that the configuration is not right: there is nothing else to look at."""
-    return Finding("config", str(path), Level.FAIL, why, (f"mend it, then: fencer config check -c {path}",))
+    """Say that the configuration is wrong: there is nothing else to look at."""
+    return Finding(
+        "config", str(path), Level.FAIL, why, (f"correct it, then run: fencer config check -c {path}",)
+    )
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:
-    """Name files with credentials that we cannot read, or that others can, with what mends it."""
+    """Name files with credentials that we cannot read, or that others can, with the fix."""
     wrong = [(path, one) for path, found in secrets.items() for one in found]
     for path, one in wrong:
         level = Level.FAIL if one.serious else Level.WARN
@@ -29,7 +31,7 @@ def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> 
 
 
 def judge_journal(file: Path | None, *, writable: bool) -> Iterator[Finding]:
-    """Say whether the journal can be written, where one is wanted."""
+    """Say whether the journal can be written, if one is wanted."""
     if file is not None and writable:
         yield Finding("journal", str(file))
     elif file is not None:
@@ -45,5 +47,5 @@ def _makes(config: Config, path: Path) -> str | None:
     for one in config.endpoints:
         if isinstance(one, ProxmoxEndpoint) and path == one.token_file:
             command = f"fencer setup proxmox --token-id {shlex.quote(one.token_id)} --token-file {file}"
-            return f"{command}   (prints what makes it, for root on a host of {one.name})"
+            return f"{command}   (prints the lines that make it, for root on a host of {one.name})"
     return None

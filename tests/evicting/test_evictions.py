@@ -190,7 +190,7 @@ def test_a_pod_that_came_meanwhile_and_may_not_be_evicted_is_never_asked_for() -
     bare = pod("a", controller="")
     state = seen(barred=[bare])
     assert (state.due(99), state.hopeless) == ([], True)
-    assert "no option given" in state.left()[0][1]
+    assert "no given option" in state.left()[0][1]
 
 
 def test_another_pod_of_the_same_name_is_another_pod() -> None:
@@ -232,3 +232,15 @@ def test_a_pod_whose_answer_is_not_here_yet_is_not_asked_for_twice() -> None:
     assert (state.due(0), state.next_s(), state.hopeless) == ([], None, False)
     state.answered(web, BLOCKED, 1)
     assert (state.next_s(), state.due(3)) == (3, [web])
+
+
+def test_behind_one_budget_nobody_else_asks_while_an_answer_is_awaited() -> None:
+    first, second, free = pod("a"), pod("b"), pod("c", controller="Job/c")
+    state = seen(first, second, free)
+    state.answered(first, BLOCKED, 0)
+    state.asked(first)
+    assert (state.due(60), state.next_s()) == ([free], 0), "one that waits behind nothing may ask"
+    state.asked(free)
+    assert (state.due(60), state.next_s()) == ([], None), "until an answer comes there is nobody to ask for"
+    state.answered(first, GOING, 60)
+    assert (state.due(60), state.next_s()) == ([second], 60)

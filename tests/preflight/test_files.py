@@ -85,4 +85,4 @@ def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
 def test_a_configuration_that_is_wrong_is_the_only_thing_to_say():
     report = Report(Path("fencer.yaml"), None, (refuse_config(Path("fencer.yaml"), "mode: missing"),))
     assert report.failed == ("config",)
-    assert report.findings[0].tries == ("mend it, then: fencer config check -c fencer.yaml",)
+    assert report.findings[0].tries == ("correct it, then run: fencer config check -c fencer.yaml",)

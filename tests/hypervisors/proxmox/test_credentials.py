@@ -97,7 +97,7 @@ def test_a_secret_may_be_written_as_proxmox_prints_it(home):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"servers": ()}, "name one at least"),
+        ({"servers": ()}, "name at least one"),
         ({"servers": ("http://pve1:8006",)}, "not like https"),
         ({"servers": ("https://root:x@pve1:8006",)}, "not like https"),
         ({"servers": ("https://pve1:8006/api2",)}, "not like https"),

@@ -50,8 +50,8 @@ class Part:
 _WAITING = {"clock", "footprint", "hookserver", "systemd", "watch", "workers", "world"}
 """When and where calls are made: what they are told is not for them to judge. Their tests take real time."""
 
-_TELLING = {"notebook", "onlooker"}
-"""For people: an agent that only observes, and a command that looks once, never act."""
+_FOR_PEOPLE = {"notebook", "onlooker"}
+"""An agent that only observes, and a command that looks once, never act."""
 
 _IN_ORDER = {"campaign", "drain", "hook", "turns"}
 """In which order a person's wish is carried out. What cannot be taken back is judged elsewhere in each case:
@@ -74,7 +74,7 @@ PARTS: Mapping[str, Part] = {
         "fencer/runtime",
         # Stories, told or drawn by chance, take ten times as long, and find little that these do not.
         ("tests/runtime", "--deselect", "tests/runtime/test_bounds.py"),
-        frozenset({*_WAITING, *_TELLING}),
+        frozenset({*_WAITING, *_FOR_PEOPLE}),
     ),
 }
 
