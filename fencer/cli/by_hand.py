@@ -27,7 +27,7 @@ from fencer.wording.ways_out import ways_out
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Task:
     """One verb on one node, on behalf of a person.
 
     Attributes:
@@ -120,9 +120,9 @@ class Errand:
 
 
 @contextmanager
-def errand(
+def task_for(
     wiring: Wiring, path: Path, node: str, intent: Intent, word: Word, *, by_guest: bool = False
-) -> Iterator[Errand]:
+) -> Iterator[Task]:
     """Connect, and begin.
 
     Args:
@@ -142,7 +142,7 @@ def errand(
         if by_guest:
             name, guest = node_of_guest(parts, node)
             word = replace(word, guest=f"{guest.endpoint}/{guest.id}")
-        yield Errand(parts, name, intent, word, f"{wiring.person()} (by hand)", Progress(wiring.wall))
+        yield Task(parts, name, intent, word, f"{wiring.person()} (by hand)", Progress(wiring.wall))
 
 
 def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool) -> None:

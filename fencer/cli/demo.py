@@ -30,7 +30,7 @@ ROUND = frozenset({"recovered", "stuck"})
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Playback:
     """How a story is told.
 
     Attributes:
@@ -87,8 +87,8 @@ def demo(  # noqa: PLR0913 - one for each option
         as_expected = _tell_json(Stage(story, None if alone else _agent, seed=seed))
     else:
         paced = not instant and (speed is not None or sys.stdout.isatty())
-        telling = Telling(wiring, (speed or SPEED) if paced else None, verbose)
-        as_expected = _tell(telling, story, seed, alone=alone)
+        playback = Playback(wiring, (speed or SPEED) if paced else None, verbose)
+        as_expected = _tell(playback, story, seed, alone=alone)
     if not as_expected:
         raise click.exceptions.Exit(1)
 
@@ -120,17 +120,17 @@ def _tell_json(stage: Stage) -> bool:
     return summary.as_expected is not False
 
 
-def _tell(telling: Telling, story: Scenario, seed: int, *, alone: bool) -> bool:
+def _tell(playback: Playback, story: Scenario, seed: int, *, alone: bool) -> bool:
     tell(story.title, bold=True)
     for text in paragraph(" ".join(story.story), indent=2):
         say(text)
     first = alone or bool(story.fenced)
     if first:
-        _chapter(telling, Stage(story, None, seed=seed), "Kubernetes alone")
+        _chapter(playback, Stage(story, None, seed=seed), "Kubernetes alone")
     if alone:
         return True
     title = "The same with fencer" if first else "With fencer"
-    as_expected = _chapter(telling, Stage(story, _agent, seed=seed), title)
+    as_expected = _chapter(playback, Stage(story, _agent, seed=seed), title)
     say()
     hint = TRAP if story.fenced else DEFAULT
     what = "the trap and the refusal" if hint == TRAP else "a VM that really stops"
@@ -139,7 +139,7 @@ def _tell(telling: Telling, story: Scenario, seed: int, *, alone: bool) -> bool:
     return as_expected
 
 
-def _chapter(telling: Telling, stage: Stage, title: str) -> bool:
+def _chapter(playback: Playback, stage: Stage, title: str) -> bool:
     """Play a story once. Returns whether it ended as expected."""
     say()
     say(click.style(f"── {title} ──", bold=True))
@@ -148,9 +148,9 @@ def _chapter(telling: Telling, stage: Stage, title: str) -> bool:
     width = max(map(len, stage.simulation.nodes))
     told_s = 0.0
     for event in stage.play():
-        if is_aside(event) and not telling.verbose:
+        if is_aside(event) and not playback.verbose:
             continue
-        _rest(telling, event.t_s - told_s)
+        _rest(playback, event.t_s - told_s)
         told_s = event.t_s
         for text in line(event, width):
             say(text)
@@ -163,6 +163,6 @@ def _chapter(telling: Telling, stage: Stage, title: str) -> bool:
     return summary.as_expected is not False
 
 
-def _rest(telling: Telling, gap_s: float) -> None:
-    if telling.speed is not None:
-        telling.wiring.rest(min(LONGEST_S, max(SHORTEST_S, gap_s / telling.speed)))
+def _rest(playback: Playback, gap_s: float) -> None:
+    if playback.speed is not None:
+        playback.wiring.rest(min(LONGEST_S, max(SHORTEST_S, gap_s / playback.speed)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.by_hand import Errand, consent, errand, refuse_without_person
+from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
@@ -78,7 +78,7 @@ def fence(  # noqa: PLR0913 - one for each option
         guest_off_why=confirm_guest_off,
         over_brake_why=over_brake,
     )
-    with errand(wiring, path, target, Intent.FENCE, word, by_guest=not node) as task:
+    with task_for(wiring, path, target, Intent.FENCE, word, by_guest=not node) as task:
         before = task.look()
         task.introduce(before)
         _refuse_misnamed(task, before)
@@ -93,7 +93,7 @@ def fence(  # noqa: PLR0913 - one for each option
             _tell_end(task, after, took_s)
 
 
-def _refuse_misnamed(task: Errand, judged: Judged) -> None:
+def _refuse_misnamed(task: Task, judged: Judged) -> None:
     """Say at once that the named guest is not the one that is the node.
 
     Raises:
@@ -104,7 +104,7 @@ def _refuse_misnamed(task: Errand, judged: Judged) -> None:
         raise ConfigError(f"--guest {typed}: the guest of {task.node} is {guest.endpoint}/{guest.id}")
 
 
-def _is_done(task: Errand, judged: Judged) -> bool:
+def _is_done(task: Task, judged: Judged) -> bool:
     """Report an ending that needs no action; True: all is as it should be.
 
     Raises:
@@ -136,7 +136,7 @@ def _is_needless(judged: Judged) -> bool:
     return isinstance(left, Objection)
 
 
-def _plan(task: Errand, judged: Judged) -> Iterator[str]:
+def _plan(task: Task, judged: Judged) -> Iterator[str]:
     """Name what will happen."""
     observation, guest = judged.observation, guest_of(judged)
     since = fenced_age(observation)
@@ -173,13 +173,13 @@ def _unsaid(observation: Observation) -> str:
     return "Nothing tells that its kubelet is silent" if observation.node.lease_age_s is None else ""
 
 
-def _will_stop(task: Errand, observation: Observation) -> bool:
+def _will_stop(task: Task, observation: Observation) -> bool:
     state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
     paused = state is PowerState.PAUSED and task.parts.policy.paused_guest is PausedGuest.STOP
     return paused or (state is PowerState.RUNNING and task.word.stop_guest)
 
 
-def _tell_dry_run(task: Errand, judged: Judged, took_s: float) -> None:
+def _tell_dry_run(task: Task, judged: Judged, took_s: float) -> None:
     if _is_done(task, judged):
         return
     if not does_something(judged.decision):
@@ -189,7 +189,7 @@ def _tell_dry_run(task: Errand, judged: Judged, took_s: float) -> None:
         say(line)
 
 
-def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
+def _tell_end(task: Task, judged: Judged, took_s: float) -> None:
     decision, node = judged.decision, clean(task.node)
     if (not task.progress.done or decision.verdict is Verdict.REFUSE) and _is_done(task, judged):
         return

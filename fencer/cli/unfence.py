@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.by_hand import Errand, consent, errand, refuse_without_person
+from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
@@ -67,7 +67,7 @@ def unfence(  # noqa: PLR0913 - one for each option
     """
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
     word = Word(same_boot_why=same_boot, guest_off_why=confirm_guest_off, adopt_why=adopt)
-    with errand(wiring, path, node, Intent.UNFENCE, word) as task:
+    with task_for(wiring, path, node, Intent.UNFENCE, word) as task:
         before = task.look()
         task.introduce(before)
         if _is_done(task, before):
@@ -87,7 +87,7 @@ def _beside_word(judged: Judged) -> Iterator[str]:
         yield from paragraph(clean(f"You say that {fenced.guest} is off. {last_said(fenced)}"), indent=2)
 
 
-def _is_done(task: Errand, judged: Judged) -> bool:
+def _is_done(task: Task, judged: Judged) -> bool:
     """Say that there is no fence of ours to lift.
 
     Raises:
@@ -102,7 +102,7 @@ def _is_done(task: Errand, judged: Judged) -> bool:
     return False
 
 
-def _tell_end(task: Errand, judged: Judged, took_s: float, *, dry_run: bool) -> None:
+def _tell_end(task: Task, judged: Judged, took_s: float, *, dry_run: bool) -> None:
     node, took = clean(task.node), age(round(took_s))
     lifted = next((action for action in task.progress.done if isinstance(action, UntaintNode)), None)
     if dry_run and judged.decision.verdict is Verdict.UNFENCE:

@@ -17,7 +17,7 @@ class ClusterSettings:
         servers: Further API servers of the same cluster, as URLs, tried in turn after the kubeconfig's own
             when that one does not answer. Same CA, same credentials, same kube-system.
         unauthenticated: Take a kubeconfig that does not verify its server, by https and a CA.
-        borrowed: It is an administrator's, for one errand: fencer renews nothing in it.
+        borrowed: It is an administrator's, for one command: fencer renews nothing in it.
         connect_timeout_s: Longest wait for a connection, TLS included.
         read_timeout_s: Longest time for an answer, from its first byte to its last, whatever its status is.
     """

@@ -36,8 +36,8 @@ kubelet has one renewal under way at a time, and its retries carry the same reso
 LOOK_EVERY_S = 4.0
 """Between two looks at a guest that seems to be off while its node is heard: well within a kubelet's 10 s."""
 
-DOUBTFUL = WITNESSED | {Proof.HOST_POWER, Proof.HA_RECOVERY}
-"""Kinds of proof that a doubt may be about. An operator's word knows more than it does."""
+DOUBTFUL = frozenset(Proof) - {Proof.OPERATOR}
+"""Kinds of proof that a doubt may be about: all, a new one too, but an operator's word, which knows more."""
 
 ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
 """Doubts about memory that does no harm to a guest that starts cold."""

@@ -200,7 +200,7 @@ def _with_reading(
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
     if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
-        return replace(history, run=_anew(run, state, evidence, node), running_seen=seen)
+        return replace(history, run=_begun_after(run, state, evidence, node), running_seen=seen)
     if _forgets(run, node) and state is not PowerState.PAUSED:
         return replace(history, run=_begun(state, evidence, node))
     if evidence.observed_at_s <= run.last_s:
@@ -212,7 +212,7 @@ def _with_reading(
     return replace(history, run=_freed(run, evidence))
 
 
-def _anew(before: Run | None, state: PowerState, evidence: Evidence, node: NodeView) -> Run:
+def _begun_after(before: Run | None, state: PowerState, evidence: Evidence, node: NodeView) -> Run:
     """Return a run that begins with this reading.
 
     If the same run was read before, what was heard since then still counts against it, even if nobody read it

@@ -35,7 +35,7 @@ minutes.
 Source: kubernetes pkg/controller/volume/attachdetach/attach_detach_controller.go, DefaultTimerConfig."""
 _AGAIN_S = 1.0
 """Between two tries to reach the API server."""
-_STAYING_NAMES = {
+STAYING_NAMES = {
     Lot.MIRROR: "static",
     Lot.DAEMON: "of DaemonSets",
     Lot.FINISHED: "finished",
@@ -270,7 +270,7 @@ class _Drain:
 
     def _overview(self) -> str:
         counts = Counter(lot(pod, self._filters) for pod in self.pods.staying)
-        staying = ", ".join(f"{counts[it]} {name}" for it, name in _STAYING_NAMES.items() if counts[it])
+        staying = ", ".join(f"{counts[it]} {name}" for it, name in STAYING_NAMES.items() if counts[it])
         going = f"{_count(len(self.pods.going), 'pod')} to go"
         return going + (f"; these stay: {staying}" if staying else "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 from uuid import uuid4
 
 from fencer.core.cordon import DRAIN, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
@@ -39,6 +40,11 @@ NAMED = 6
 """How many pods are named in one line."""
 CORDON_TRIES = 5
 """The kubelet writes the node's status every 10 s, and perhaps the agent: after a conflict, look again."""
+OPTIONS = {
+    Lot.UNMANAGED: "no controller would recreate it (--force evicts it, for good)",
+    Lot.LOCAL_DATA: "its emptyDir would be lost (--delete-emptydir-data evicts it)",
+}
+"""Why a pod needs an option to be evicted, and which."""
 
 Tell = Callable[[str, str, str], None]
 """Shows a step: the node's name, what it is, and its details."""
@@ -232,12 +238,8 @@ class NodeDrain:
         return observer.closer(scene, observation)
 
     def _refuse(self, barred: Sequence[PodView]) -> None:
-        ways = {
-            Lot.UNMANAGED: "no controller would recreate it (--force evicts it, for good)",
-            Lot.LOCAL_DATA: "its emptyDir would be lost (--delete-emptydir-data evicts it)",
-        }
         for pod in barred:
-            self._tell(self.name, "in the way", f"{pod}: {ways[lot(pod, self._options.filters)]}")
+            self._tell(self.name, "in the way", f"{pod}: {OPTIONS[lot(pod, self._options.filters)]}")
         needs = "needs" if len(barred) == 1 else "need"
         self._fail(f"{_count(barred)} {needs} an option that was not given; nothing was changed")
 
@@ -252,7 +254,8 @@ class NodeDrain:
             self._fail(f"after {age(self._options.timeout_s)}, {self._in_the_way()}")
 
     def _take_next_step(self, now_s: float, took_s: float) -> None:
-        match next_step(self.pods.evictions, self.pods.staying, self._attachments, now_s):
+        step = next_step(self.pods.evictions, self.pods.staying, self._attachments, now_s)
+        match step:
             case Next.EVICT:
                 self._evict(self.pods.evictions.due(now_s)[:BATCH])
             case Next.DONE:
@@ -264,6 +267,8 @@ class NodeDrain:
                 self._fail(f"refused for good: {self._in_the_way()}")
             case Next.WAIT_FOR_PODS | Next.WAIT_FOR_VOLUMES:
                 pass
+            case _:
+                assert_never(step)
 
     def _how(self, took_s: float) -> str:
         whose = " of theirs" if self._attachments else ""  # pods that stay keep their volumes

@@ -224,7 +224,7 @@ class Datacenter:
         self._forget_memory(guest)
         return self.become(guest, PowerState.ABSENT, "undefined")
 
-    def restore_anew(self, guest: Guest) -> bool:
+    def restore_backup(self, guest: Guest) -> bool:
         """Delete a guest, bring its backup back under another id, and start that: its UUID stays.
 
         Source: `qmrestore ARCHIVE NEWID`, which keeps ``smbios1`` unless it is asked for a unique one.

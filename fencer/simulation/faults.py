@@ -58,7 +58,7 @@ class What(StrEnum):
     UNLOCK = auto()
     CLONE = auto()
     BACK_UP = auto()
-    RESTORE_ANEW = auto()
+    RESTORE_BACKUP = auto()
     HA_RECOVER = auto()
     # a guest that runs on
     NIC_OFF = auto()
@@ -223,7 +223,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
-    What.RESTORE_ANEW: lambda all_, guest: all_.world.restore_anew(guest),
+    What.RESTORE_BACKUP: lambda all_, guest: all_.world.restore_backup(guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
     What.NIC_ON: lambda _, guest: setattr(guest, "nic_up", True),

@@ -237,8 +237,8 @@ class Truth:
     def _lives(self, guest: Guest) -> bool:
         if guest.power not in self._alive:
             return False
-        began_anew = guest.cold and guest.power is PowerState.RUNNING
-        return not began_anew or self._simulation.holds_pods(guest)
+        booted = guest.cold and guest.power is PowerState.RUNNING
+        return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
         oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S

@@ -11,9 +11,6 @@ from fencer.wording.reasons import change, says
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""
 
-PLANNED = frozenset({Reason.SHUTDOWN_DUE, Reason.START_DUE})
-"""What a person asked for: nothing is wrong."""
-
 
 def decision_text(decision: Decision) -> str:
     """Return the text of a decision: why, what was seen and, for a refusal, what would change it."""
@@ -25,7 +22,7 @@ def decision_text(decision: Decision) -> str:
 
 def is_loud(decision: Decision) -> bool:
     """Whether a decision is a warning."""
-    return decision.verdict in LOUD and decision.reason not in PLANNED
+    return decision.verdict in LOUD
 
 
 def is_alarming(action: Deed, *, ok: bool) -> bool:

@@ -388,7 +388,7 @@ def test_another_cluster_behind_the_same_address_is_not_believed(stand_in, lead_
 # -- lists in pages ---------------------------------------------------------------------------------------
 
 
-def test_a_list_that_expired_between_two_pages_is_begun_anew(stand_in, lead_to):
+def test_a_list_that_expired_between_two_pages_is_begun_again(stand_in, lead_to):
     pod = {"metadata": {"namespace": "default", "name": "db-0", "uid": "u", "resourceVersion": "1"}}
     server = stand_in(
         in_turn(
@@ -423,7 +423,7 @@ def test_a_token_goes_to_the_second_server_too(stand_in, lead_to):
     assert {request.headers["authorization"] for request in second.requests} == {"Bearer secret"}
 
 
-def test_a_token_that_was_refused_is_read_anew_for_the_next_request(stand_in, lead_to, tmp_path: Path):
+def test_a_token_that_was_refused_is_read_again_for_the_next_request(stand_in, lead_to, tmp_path: Path):
     file = tmp_path / "token"
     file.write_text("old")
     server = stand_in(in_turn(status(401), k8s_1()))

@@ -527,7 +527,7 @@ class StartForgotten(CellHypervisor):
 
 
 @caught_by("test_start_of_a_running_guest_leaves_it_in_its_run")
-class StartBeginsAnew(CellHypervisor):
+class StartBeginsAgain(CellHypervisor):
     def start(self, guest, incarnation, not_after):
         with suppress(HypervisorError):
             self.stop(guest, incarnation, not_after)

@@ -2,7 +2,7 @@
 //
 // k8s.io/kubernetes requires its staging modules at v0.0.0 and the replaces of
 // a dependency do not count: each of them is pinned below. The list is that
-// version's own; take it anew from its go.mod when the version changes, and do
+// version's own; take it again from its go.mod when the version changes, and do
 // not `go mod tidy` (it would pull in the test dependencies of everything).
 module fencer.dev/controlplane
 

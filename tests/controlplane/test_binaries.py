@@ -47,7 +47,7 @@ def test_a_second_asking_finds_the_first_build(go: Path, tmp_path: Path) -> None
     assert builds(go) == 1
 
 
-def test_another_go_builds_anew(go: Path) -> None:
+def test_another_go_builds_again(go: Path) -> None:
     """A cached binary is only as good as all that went into it."""
     first = find_or_build()
     (go / "version").write_text("go1.26.100\n")

@@ -217,7 +217,7 @@ class TestRuns:
 
 
 class TestGuests:
-    def test_another_guest_begins_anew(self):
+    def test_another_guest_begins_again(self):
         history, seen = told(ON, ON)
         other = evidence(OFF, guest=OTHER, observed_at_s=NOW_S + 4)
         after = remember(history, seen, other, NOW_S + 4, 10.0)
@@ -267,7 +267,7 @@ class TestLiveLooks:
         [ON, PowerState.PAUSED, PowerState.UNKNOWN, evidence(PowerState.ABSENT)],
         ids=["runs", "paused", "unknown", "no record of its end"],
     )
-    def test_another_word_in_between_begins_anew(self, between):
+    def test_another_word_in_between_begins_again(self, between):
         assert self.heard((OFF, 10), (OFF, 20), (between, 30)) is None
         assert self.heard((OFF, 10), (OFF, 20), (between, 30), (OFF, 40)) == 0
 

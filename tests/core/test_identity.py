@@ -143,7 +143,7 @@ def test_a_bound_guest_that_nobody_names_now_is_known_while_its_endpoint_is_conf
     assert [len(candidates) for candidates in told] == [1, 0]
 
 
-def test_a_node_that_tells_something_else_amid_a_pass_is_looked_up_anew():
+def test_a_node_that_tells_something_else_amid_a_pass_is_looked_up_again():
     there = Directory((GUEST, OTHER, STRANGER), (UNBOUND,), Rules())
     reborn = replace(UNBOUND, system_uuid=STRANGER.uuid)
     followed = node(binding=Binding(OTHER, (BOOT,)))
@@ -402,7 +402,7 @@ def test_a_resolution_says_how_it_was_found(via):
     assert words.startswith("lab/k8s-2, ")
 
 
-def bound_anew(seen):
+def binding_to_write(seen):
     """Return the binding that should be written now."""
     return new_binding(subject_of(seen))
 
@@ -424,27 +424,27 @@ class TestNewBinding:
     )
     def test_none_without(self, without):
         unbound = healthy(node=replace(healthy().node, binding=None))
-        assert bound_anew(unbound) is not None
-        assert bound_anew(replace(unbound, **without)) is None
+        assert binding_to_write(unbound) is not None
+        assert binding_to_write(replace(unbound, **without)) is None
 
     def test_one_that_somebody_forged_is_written_over(self):
         forged = replace(healthy().node, binding=Unreadable("not signed", forged=True))
-        assert bound_anew(healthy(node=forged)) == Binding(GUEST, (BOOT,))
+        assert binding_to_write(healthy(node=forged)) == Binding(GUEST, (BOOT,))
 
     def test_a_move_to_another_host_is_written_down(self):
         moved = replace(GUEST, host="lab2")
-        binding = bound_anew(healthy(evidence=evidence(PowerState.RUNNING, guest=moved)))
+        binding = binding_to_write(healthy(evidence=evidence(PowerState.RUNNING, guest=moved)))
         assert binding.guest.host == "lab2"
 
     def test_the_first_binding_knows_one_boot(self):
-        first = bound_anew(healthy(node=replace(healthy().node, binding=None)))
+        first = binding_to_write(healthy(node=replace(healthy().node, binding=None)))
         assert first == Binding(GUEST, (BOOT,))
 
     def test_only_the_last_boots_are_kept(self):
         many = Binding(GUEST, tuple(f"b{n}" for n in range(16)))
         alive = replace(healthy().node, binding=many, boot_id=NEW_BOOT)
         history = GuestHistory(run(PowerState.RUNNING, boot_id=NEW_BOOT))
-        binding = bound_anew(healthy(node=alive, history=history))
+        binding = binding_to_write(healthy(node=alive, history=history))
         assert (len(binding.boot_ids), binding.boot_ids[0], binding.boot_ids[-1]) == (16, "b1", NEW_BOOT)
 
 

@@ -57,7 +57,7 @@ class TestFresh:
         assert self.read(10.0).verdict is Verdict.FENCE
         assert self.read(10.1).reason is Reason.EVIDENCE_STALE
 
-    def test_from_afar_an_old_one_is_taken_anew_at_once(self):
+    def test_from_afar_an_old_one_is_taken_again_at_once(self):
         old = self.read(10.1, close=False)
         assert (old.verdict, old.reason, old.recheck_s) == (Verdict.WAIT, Reason.CLOSER_LOOK, 0.0)
         assert old.objection.name == "fresh"

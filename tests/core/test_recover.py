@@ -100,7 +100,7 @@ class TestStillOff:
         ],
         ids=lambda value: value.value if isinstance(value, Reason) else None,
     )
-    def test_each_batch_needs_the_proof_anew(self, changed, reason):
+    def test_each_batch_needs_the_proof_again(self, changed, reason):
         decision = decide(fenced(**changed), ARMED)
         assert (decision.reason, decision.actions) == (reason, ())
 
@@ -124,7 +124,7 @@ class TestStillOff:
 
 
 class TestReturn:
-    def test_a_node_booted_anew_and_clean_is_unfenced_and_cordoned_for_a_moment(self):
+    def test_a_node_booted_again_and_clean_is_unfenced_and_cordoned_for_a_moment(self):
         decision = decide(returned(), ARMED)
         assert (decision.verdict, decision.reason) == (Verdict.UNFENCE, Reason.BOOTED_ANEW)
         assert decision.actions == (UntaintNode(Cordon("unfence", NEW_BOOT, NOW_UTC)),)

@@ -226,7 +226,7 @@ class TestMarks:
         ours = observation(intent=Intent.FENCE, node=node(taints=(TAINT,), mark=MARK))
         assert decide(ours, ARMED).reason is Reason.CLEARING_PODS
 
-    def test_a_fence_that_somebody_took_back_stays_so_for_that_boot_and_is_anew_by_hand(self):
+    def test_a_fence_that_somebody_took_back_stays_so_for_that_boot_and_is_again_by_hand(self):
         def taken_back(boot_id, **facts):
             return decide(observation(node=node(mark=replace(MARK, boot_id=boot_id)), **facts), ARMED)
 

@@ -18,7 +18,7 @@ from tests.support.controlplane import ControlPlane
 
 _CONNECT_WITHIN_S = 10.0
 _LASTS_S = 900
-_ANEW_AFTER_S = 0.1
+_AGAIN_AFTER_S = 0.1
 Change = tuple[str, dict[str, Any]]
 
 
@@ -111,7 +111,7 @@ class CurrentList:
         while self._thread.is_alive():  # it may be about to begin another watch
             if self._watch is not None:
                 self._watch.end()
-            self._thread.join(_ANEW_AFTER_S)
+            self._thread.join(_AGAIN_AFTER_S)
         self._client.close()
 
     def _follow(self) -> None:
@@ -119,7 +119,7 @@ class CurrentList:
             try:
                 self._read_and_watch()
             except (ClusterError, OSError, HTTPException, ValueError):
-                self._over.wait(_ANEW_AFTER_S)
+                self._over.wait(_AGAIN_AFTER_S)
 
     def _read_and_watch(self) -> None:
         listed = self._client.get(self._path)

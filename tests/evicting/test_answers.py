@@ -43,6 +43,10 @@ def test_the_budget_in_the_way_is_named_where_the_server_names_it() -> None:
     assert understand(eviction.answer_of(silent.status, silent.body, None)).budget == ""
 
 
+def test_each_meaning_is_that_of_some_answer() -> None:
+    assert {case.meaning for case in ANSWERS} == {meaning.value for meaning in Meaning}
+
+
 CHANGED_MEANING = ("FieldValueInvalid", "spec.nodeName")
 BY_A_BUDGET = ("DisruptionBudget", "The disruption budget web needs 2 healthy pods")
 ENDING = ("NamespaceTerminating", "shop is being terminated")

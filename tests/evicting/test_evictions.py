@@ -81,7 +81,7 @@ def test_a_budget_that_let_one_go_is_asked_for_the_next_at_once() -> None:
     assert state.due(2) == [second]
 
 
-def test_each_that_may_go_doubles_how_many_are_asked_for_and_a_refusal_begins_anew() -> None:
+def test_each_that_may_go_doubles_how_many_are_asked_for_and_a_refusal_begins_again() -> None:
     pods = [pod(name) for name in "abcdefghijklmnopqrstuvwxyz"]
     state = seen(*pods)
     state.answered(pods[0], BLOCKED, 0)

@@ -31,6 +31,10 @@ def test_what_becomes_of_a_pod(case: PodCase, read: Callable[[Json], Pod]) -> No
     assert lot(read(case.pod()), filters).value == case.lot
 
 
+def test_each_lot_is_that_of_some_pod() -> None:
+    assert {case.lot for case in PODS} == {each.value for each in Lot}
+
+
 def test_a_drain_that_spares_leaves_what_another_would_refuse_to_begin_with() -> None:
     bare, local = pod("bare", controller=""), pod("cache", local_data=True)
     refuses, spares = Filters(), Filters(spare=True)

@@ -270,7 +270,7 @@ UNREADABLE = [{"schema": 9}, {"schema": 1, "by": "drain", "bootID": 5, "since": 
 
 @pytest.mark.parametrize("note", UNREADABLE)
 @pytest.mark.parametrize("shutdown", [True, False])
-def test_a_note_that_cannot_be_read_and_tells_of_no_cordon_is_written_anew(
+def test_a_note_that_cannot_be_read_and_tells_of_no_cordon_is_written_again(
     authority: Authority, note: Json, shutdown: bool
 ) -> None:
     """`kubectl uncordon` leaves it standing. A cordon beside it would be nobody's: it would stay for good."""

@@ -121,7 +121,7 @@ def test_a_pod_that_is_too_large_alone_is_told(authority: Authority) -> None:
     assert [limit for _, limit in asked] == [20, 5, 1]
 
 
-def test_a_list_that_expires_begins_anew(authority: Authority) -> None:
+def test_a_list_that_expires_begins_again(authority: Authority) -> None:
     """Who is gone since is not listed, and nobody twice."""
     pods, expired = [_pod(number) for number in range(45)], []
 

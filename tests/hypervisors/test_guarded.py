@@ -25,7 +25,7 @@ from fencer.errors import (
     HypervisorUnreachable,
 )
 from fencer.hypervisors.guarded import Guarded
-from fencer.hypervisors.plausible import LONGEST_TEXT
+from fencer.hypervisors.plausible import LONGEST_TEXT, Lack, lacks
 from fencer.ports import EndpointInfo, StopSettings
 
 NOW_S = 100.0
@@ -205,6 +205,20 @@ def test_a_guest_that_is_off_nobody_knows_where_is_off_only_if_its_endpoint_is_o
     with pytest.raises(HypervisorProtocol, match="no host"):
         Guarded("farm", adapter, lambda: NOW_S).read(GUEST)
     assert Guarded("farm", adapter, lambda: NOW_S, one_host=True).read(GUEST) == nowhere
+
+
+LACKING = {
+    Lack.HOST: replace(OFF, guest=replace(GUEST, host=None)),
+    Lack.RUN: replace(OFF, incarnation=None),
+    Lack.WITNESS: replace(OFF, witness=""),
+}
+
+
+@pytest.mark.parametrize("lack", Lack)
+def test_an_off_that_lacks_only_one_thing_is_no_statement(lack):
+    assert lacks(LACKING[lack], one_host=False) == {lack}
+    with pytest.raises(HypervisorProtocol, match=re.escape(lack)):
+        guarded(read=lambda _guest: LACKING[lack]).read(GUEST)
 
 
 @pytest.mark.parametrize("second", [OFF, replace(OFF, power_state=PowerState.RUNNING)])

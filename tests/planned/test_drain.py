@@ -160,6 +160,7 @@ def test_a_cordon_that_cannot_be_taken_back_is_said():
     scene.simulation.cluster.missing.add("patch nodes")
     assert not scene.through(drain)
     assert ("trouble", "not uncordoned: fencer may not patch nodes") in scene.told
+    assert scene.calls.count("uncordon") == 2, "one failure may pass, two do not"
     assert drain.cordoned
 
 
@@ -329,17 +330,46 @@ def test_what_the_agent_would_have_taken_off_is_left_to_it_again(by):
     node.annotations[written.CORDON] = written.write_cordon(before)
     scene.touch()
     scene.simulation.api.budgets.append(FOR_EVER)
-    assert not scene.through(scene.drain(timeout_s=2.0))
+    turn = DrainTurn(scene.node(), scene.drain(timeout_s=2.0), keep_cordon=False)
+    assert not Campaign(scene.world, [turn], 1, scene.tell).run()
     assert scene.node().unschedulable
     assert scene.node().cordon == before
+    assert not turn.given_back, "nobody is told that the node takes pods"
 
 
 def test_a_kubelet_that_writes_amid_the_giving_back_does_not_keep_the_cordon_standing():
     scene = Scene()
     scene.simulation.api.budgets.append(FOR_EVER)
-    scene.before["uncordon"] = scene.touch
+    times = iter(range(3))
+
+    def write() -> None:
+        if next(times, None) is not None:
+            scene.touch()
+            scene.before["uncordon"] = write
+
+    scene.before["uncordon"] = write
     assert not scene.through(scene.drain(timeout_s=2.0))
+    assert scene.calls.count("uncordon") == 4, "a conflict is no failure"
     assert not scene.node().unschedulable
+
+
+def test_a_cordon_that_comes_after_all_is_still_this_drains_to_take_back():
+    """No answer came, and no cordon stood when it was to be taken back: the request was still on its way."""
+    scene = Scene()
+    cordon = scene.simulation.cluster.cordon
+    late = []
+
+    def lose(node, note) -> None:
+        late.append((node, note))
+        raise ClusterUnreachable("no answer within 10 s")
+
+    world = replace(scene.world, cluster=Otherwise(scene.world.cluster, SimpleNamespace(cordon=lose)))
+    turn = DrainTurn(scene.node(), scene.drain(world), keep_cordon=False)
+    assert not Campaign(world, [turn], 1, scene.tell).run()
+    assert not turn.given_back, "nobody is told that the node takes pods"
+    cordon(*late[-1])
+    turn.withdraw()
+    assert (turn.given_back, scene.node().unschedulable) == (True, False)
 
 
 @pytest.mark.parametrize("waits", [False, True])

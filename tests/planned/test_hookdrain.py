@@ -126,7 +126,7 @@ def test_a_budget_that_never_allows_it_ends_with_the_shorter_patience(lab, budge
     assert isinstance(cordon(lab), Cordon), "its guest is stopped all the same"
 
 
-def test_when_it_has_booted_anew_the_agent_takes_the_cordon_off(lab):
+def test_when_it_has_booted_again_the_agent_takes_the_cordon_off(lab):
     drain(lab)
     machine = lab.simulation.hypervisors["lab"]
     machine.stop(guest(lab), incarnation(lab), IN_TIME)

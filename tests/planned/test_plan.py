@@ -432,8 +432,8 @@ def test_a_replica_that_cannot_start_elsewhere_is_no_help_to_the_next_node():
     assert one(seen, What.ALL_REPLICAS, "k8s-1", "k8s-2").pods == ("demo/db-1",)
 
 
-def test_a_jobs_pod_begins_anew():
-    assert whats(inventory(pod("job-x", controller="Job/import"))) == {What.JOB_ANEW}
+def test_a_jobs_pod_begins_again():
+    assert whats(inventory(pod("job-x", controller="Job/import"))) == {What.JOB_RESTARTS}
 
 
 # -- endpoints ----------------------------------------------------------------------------------------------
@@ -641,7 +641,7 @@ def test_what_does_not_leave_or_is_kept_off_does_not_come_back(tenant):
     assert What.COMES_BACK not in whats(inventory(tenant))
 
 
-def test_what_no_controller_makes_anew_does_not_come_back():
+def test_what_no_controller_makes_again_does_not_come_back():
     seen = inventory(pod("web-a", controller="", tolerates_cordon=True))
     assert What.COMES_BACK not in whats(seen, terms=Terms(Filters(force=True)))
 
@@ -706,7 +706,7 @@ def test_a_service_that_leads_to_one_of_several_pods_counts():
 @pytest.mark.parametrize(
     ("tenant", "what", "terms"),
     [
-        (pod("a", controller="Job/import"), What.JOB_ANEW, Terms()),
+        (pod("a", controller="Job/import"), What.JOB_RESTARTS, Terms()),
         (pod("a"), What.SINGLE_REPLICA, Terms()),
         (pod("a", controller=""), What.UNMANAGED, Terms()),
         (pod("a", host_paths=("/var/lib/web",)), What.HOST_PATH, Terms()),

@@ -5,11 +5,19 @@ from types import SimpleNamespace
 
 from fencer.cli.wire import Quiet
 from fencer.core.model import Evidence
-from fencer.errors import ClusterUnreachable, ConfigError, FencerError, HypervisorUnreachable
+from fencer.core.times import parse_utc
+from fencer.errors import (
+    ClusterUnreachable,
+    ConfigError,
+    FencerError,
+    HypervisorDenied,
+    HypervisorUnreachable,
+)
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import EndpointInfo
 from fencer.preflight.collect import collect
 from fencer.preflight.facts import ClusterFacts, NodeFacts
+from fencer.simulation.faults import What
 from tests.cli.lab import PATH, Lab
 
 
@@ -22,19 +30,22 @@ class Watched(Lab):
 
     Args:
         fails: What these end with; None: they succeed.
+        takes_s: How long each takes.
     """
 
-    def __init__(self, fails: FencerError | None = None) -> None:
+    def __init__(self, fails: FencerError | None = None, takes_s: float = 0.0) -> None:
         super().__init__()
         self.read: list[str] = []
         self.closed: list[str] = []
         self._fails = fails
+        self._takes_s = takes_s
 
     def hypervisor(self, endpoint, clock):
         port = super().hypervisor(endpoint, clock)
 
         def read(guest):
             self.read.append(guest.name)
+            self.simulation.clock.advance(self._takes_s)
             if self._fails is not None:
                 raise self._fails
             return port.read(guest)
@@ -66,6 +77,38 @@ def test_an_endpoint_that_stops_answering_is_not_asked_for_each_guest():
     collected(looked)
     assert len(looked.read) - len(lab.read) == 2
     assert lab.closed == ["lab"]
+
+
+def test_one_that_answers_with_a_refusal_is_asked_for_each_guest():
+    facts = collected(Watched(HypervisorDenied("lab: we may not read it")))
+    assert {node: str(why) for node, why in facts.nodes.readings.items()} == dict.fromkeys(
+        ("k8s-1", "k8s-2", "k8s-3"), "lab: we may not read it"
+    )
+
+
+class Disordered(Watched):
+    """A lab whose endpoint tells who it is, and what keeps it from being relied on."""
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        port.describe = lambda: EndpointInfo("lab", "1.0", "", None, problems=("it has no quorum",))
+        return port
+
+
+def test_the_guests_of_an_endpoint_that_is_not_in_order_are_not_read():
+    facts = collected(Disordered())
+    assert (facts.nodes.answering, facts.nodes.readings) == (frozenset(), {})
+
+
+def test_how_long_the_look_took_is_no_fault_of_a_clock():
+    """A silent node's guest is read amid it; the API server told its time before."""
+    lab = Watched(takes_s=5.0)
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(60)
+    facts = collected(lab)
+    off = facts.nodes.wall - parse_utc(facts.nodes.scene.utc)
+    assert abs(off.total_seconds()) < 1.0
 
 
 def test_without_a_cluster_the_endpoints_are_asked_all_the_same():

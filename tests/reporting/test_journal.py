@@ -125,7 +125,7 @@ def test_lines_are_appended_to_what_is_there(tmp_path, journal, lines):
     assert [line.get("kind") for line in lines()] == [None, "decision", "action", "notice"]
 
 
-def test_a_journal_that_was_moved_away_begins_anew(tmp_path, journal, lines):
+def test_a_journal_that_was_moved_away_begins_again(tmp_path, journal, lines):
     tell_everything(journal)
     (tmp_path / "journal.jsonl").rename(tmp_path / "journal.jsonl.1")
     journal.said("after", warning=False)

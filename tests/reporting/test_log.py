@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.done import Happened
+from fencer.core.model import Decision, Reason, Verdict
 from fencer.reporting.log import (
     JsonFormatter,
     KeyValueFormatter,
@@ -106,6 +107,8 @@ def test_the_journal_gets_the_priority_in_front():
         (lambda log: log.decided(NODE, HEALTHY), "info"),
         (lambda log: log.decided(NODE, REFUSED), "warning"),
         (lambda log: log.decided(NODE, FENCE), "warning"),
+        (lambda log: log.decided(NODE, Decision(Verdict.ASK, Reason.SHUTDOWN_DUE)), "info"),
+        (lambda log: log.decided(NODE, Decision(Verdict.START, Reason.START_DUE)), "info"),
         (lambda log: log.acted(NODE, TAINT, Happened("tainted")), "info"),
         (lambda log: log.acted(NODE, CLEAR, Happened("0 of 1", ok=False)), "warning"),
         (lambda log: log.acted(NODE, ALARM, Happened("old memory")), "warning"),

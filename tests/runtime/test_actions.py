@@ -123,7 +123,7 @@ class TestWhyItIsBound:
         stage.run(40)
         assert ["it runs there now" in text for text in self.told(stage)] == [False, True]
 
-    def test_one_that_has_booted_anew(self, stage):
+    def test_one_that_has_booted_again(self, stage):
         stage.happen(What.REBOOT)
         stage.run(120)
         assert ["it runs there now" in text for text in self.told(stage)] == [False, False]

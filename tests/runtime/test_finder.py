@@ -143,7 +143,7 @@ class TestAttachments:
         floor.at_s += 0.1
         assert "attachments" in floor.look()[0]
 
-    def test_and_anew_where_they_have_changed(self, floor):
+    def test_and_again_where_they_have_changed(self, floor):
         floor.look()
         floor.finder.attachments_changed()
         assert "attachments" in floor.look()[0]

@@ -213,14 +213,14 @@ class TestADeletedNode:
     def test_nor_is_a_new_one_of_its_name_taken_for_it(self, stage):
         """It joined as another machine: whatever is attached there now is not the old one's."""
         stage.happen(What.CRASH)
-        stage.before["clear"] = lambda: self.join_anew(stage)
+        stage.before["clear"] = lambda: self.join_again(stage)
         done = stage.run(90)
         seen = done.judged["k8s-2"].observation.node
         assert (seen.uid, seen.gone) == (stage.node().uid, False)
         assert "delete_attachment" not in stage.calls
         assert not stage.agent.shared.memory.fenced
 
-    def join_anew(self, stage):
+    def join_again(self, stage):
         api = stage.simulation.api
         del api.nodes["k8s-2"]
         new = stage.simulation.replace("k8s-2")

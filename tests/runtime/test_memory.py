@@ -274,6 +274,19 @@ class TestPowerThatWasAskedFor:
         looks(stage, 60.0 if ends is What.RESUME else 4.0)
         assert far(stage).stop_failed is None
 
+    def test_an_off_that_is_not_believed_does_not_end_that(self, stage):
+        """Else the next power-off would be tried sooner, because of a word that counts for nothing else."""
+        stage.happen(What.POWER_DENIED, "")
+        stage.happen(What.PAUSE)
+        stage.run(100)
+        stage.happen(What.SAVE_TO_FILE)
+        stage.run(20)
+        stage.happen(What.LIE_STOPPED)
+        looks(stage, 4.0)
+        seen = far(stage)
+        assert "stopped, which is not believed" in seen.evidence.raw
+        assert seen.stop_failed.times >= 1
+
 
 def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage):
     stage.happen(What.LIE_STOPPED)
@@ -281,7 +294,7 @@ def test_a_kubelet_that_is_heard_while_its_guest_reads_off_is_listened_to(stage)
     assert [doubt.kind for doubt in stage.node().doubts] == [Doubted.CONTRADICTED]
 
 
-def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
+def test_when_the_nodes_are_counted_again_all_else_is_as_much_older(stage):
     observer = stage.agent.observer
     stage.happen(What.NIC_OFF)
     scene = observer.look()
@@ -293,7 +306,7 @@ def test_when_the_nodes_are_counted_anew_all_else_is_as_much_older(stage):
     assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
 
 
-def test_a_node_that_has_joined_anew_since_does_not_get_in_the_way(stage):
+def test_a_node_that_has_joined_again_since_does_not_get_in_the_way(stage):
     observer, api = stage.agent.observer, stage.simulation.api
     scene = observer.look()
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))

@@ -50,7 +50,7 @@ def test_what_somebody_wrote_since_counts_and_the_note_is_gone_for_good():
     assert notes.read(BARE).doubts == (doubt(),), "nobody wrote anything about that"
 
 
-def test_a_node_that_was_made_anew_has_no_notes():
+def test_a_node_that_was_made_again_has_no_notes():
     assert noted(BindNode(BINDING)).read(replace(BARE, uid="another")).binding is None
 
 

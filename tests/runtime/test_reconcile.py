@@ -98,7 +98,7 @@ def test_an_agent_killed_before_any_write_converges_after_its_restart(stage, wri
     assert stage.simulation.world.double_writers == 0
 
 
-def test_a_restarted_agent_goes_on_clearing_only_after_the_proof_was_held_anew(stage):
+def test_a_restarted_agent_goes_on_clearing_only_after_the_proof_was_held_again(stage):
     stage.happen("crash")
     stage.before["clear"] = lambda: stage.happen("late", "")
     stage.run(70)

@@ -23,8 +23,8 @@ from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import bound_s, deaths, frozen_s, starved, told_wrong
 from tests.scenarios.excuses import could_not_be_told
+from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
-from tests.scenarios.telling import event_line, node_lines, script_lines, world_lines
 
 ALARMED_WITHIN_S = 60.0
 """Old memory is told in so many seconds, unless nobody answers: a late answer and two renewals."""

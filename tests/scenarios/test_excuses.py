@@ -39,7 +39,7 @@ def test_what_begins_no_run_begins_no_lie(what):
     assert not excused(LIE, Fault(395.0, what, NODE), heard_s=400.0)
 
 
-def test_each_run_is_lied_about_anew():
+def test_each_run_is_lied_about_again():
     off = Fault(300.0, What.POWER_OFF, NODE)
     assert excused(LIE, off, Fault(390.0, What.START, NODE), heard_s=395.0)
 

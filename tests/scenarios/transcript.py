@@ -20,8 +20,8 @@ from dataclasses import replace
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.scenarios import Scenario
 from fencer.simulation.stage import Stage, StagePorts
+from tests.scenarios.lines import event_line, ladder_lines, node_lines, summary_lines
 from tests.scenarios.recipes import real_agent
-from tests.scenarios.telling import event_line, ladder_lines, node_lines, summary_lines
 
 SEPARATOR = "----"
 

@@ -232,7 +232,7 @@ def test_a_guest_that_joins_under_a_nodes_name_takes_the_node_over(simulation):
     assert (node.uid, node.system_uuid, node.boot_id) == (uid, new.uuid, new.boot_id)
 
 
-def test_a_deleted_node_is_made_anew_by_the_next_boot_and_not_before(simulation):
+def test_a_deleted_node_is_made_again_by_the_next_boot_and_not_before(simulation):
     uid = simulation.api.nodes["k8s-2"].uid
     happen(simulation, What.DELETE_NODE, "k8s-2")
     simulation.clock.advance(NEW_BOOT_S)

@@ -99,7 +99,7 @@ DEATH = Fault(20.0, What.CRASH, "k8s-2", death=True)
 
 
 @pytest.mark.parametrize("steps", range(0, 40, 3))
-def test_a_killed_agent_begins_anew_and_the_dead_are_fenced_all_the_same(steps):
+def test_a_killed_agent_begins_again_and_the_dead_are_fenced_all_the_same(steps):
     killed = Fault(70.0, What.AGENT_KILLED, "fencer-1", for_s=5.0, steps=steps)
     events, stage = told(DEATH, killed)
     whats = [event.data["what"] for event in events]

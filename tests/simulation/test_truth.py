@@ -83,7 +83,7 @@ def test_a_paused_guest_counts_as_gone_only_where_the_operator_has_said_so():
     assert world.truth.gone("k8s-2")
 
 
-def test_a_guest_that_boots_anew_is_not_cut_off_from_anything_until_it_holds_pods_again():
+def test_a_guest_that_boots_again_is_not_cut_off_from_anything_until_it_holds_pods_again():
     world = Witnessed()
     world.happen(What.CRASH, pass_s=5.0)
     world.happen(What.START, pass_s=5.0)
@@ -210,7 +210,7 @@ def test_an_order_to_stop_who_is_off_already_is_no_stop():
         port.start(guest, None, IN_TIME)
 
 
-def test_a_machine_that_has_booted_anew_is_not_cut_off_because_its_node_is_still_fenced():
+def test_a_machine_that_has_booted_again_is_not_cut_off_because_its_node_is_still_fenced():
     world = Witnessed()
     world.happen(What.CRASH, pass_s=60.0)
     world.taint()

@@ -23,7 +23,7 @@ from fencer.bounded import bound_answers
 from fencer.hypervisors.proxmox.errors import shown
 
 ROOT_CA = "/etc/pve/pve-root-ca.pem"
-_ANEW = "`pvecm updatecerts --force && systemctl restart pveproxy` there makes a new one"
+_RENEWS = "`pvecm updatecerts --force && systemctl restart pveproxy` there makes a new one"
 _OF_PROXMOX = "PVE Cluster Manager CA"
 _PORT = 443
 _ALSO_OVER = 0x200000
@@ -136,13 +136,13 @@ def _for_others(url: str, seen: Certificate | None) -> str:
     text += f", but {shown(', '.join(seen.names))}: write one of these in servers"
     if not seen.of_proxmox:
         return text
-    return f"{text}; if its address has changed, {_ANEW}"
+    return f"{text}; if its address has changed, {_RENEWS}"
 
 
 def _out_of_date(why: str, seen: Certificate | None) -> str:
     if seen is None:
         return f"{why}: look there with `pvenode cert info`, and at the clock of this machine"
-    remedy = _ANEW if seen.of_proxmox else "`pvenode acme cert renew` there, or upload a new one"
+    remedy = _RENEWS if seen.of_proxmox else "`pvenode acme cert renew` there, or upload a new one"
     return f"{why} (its own last day: {seen.ends}): {remedy}; or the clock of this machine is wrong"
 
 

@@ -80,7 +80,9 @@ def replicas(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
 def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Iterator[Remark]:
     about, pods = called(group), names_of(group)
     if group[0].pod.controller.startswith(_JOB):
-        yield Remark(What.JOB_ANEW, about, "its work begins again elsewhere", "wait until it is done", pods)
+        yield Remark(
+            What.JOB_RESTARTS, about, "its work begins again elsewhere", "wait until it is done", pods
+        )
         return
     siblings = case.siblings.get(family(group[0].pod), [])
     here = {tenant.pod.uid for tenant in group}

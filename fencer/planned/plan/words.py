@@ -75,7 +75,7 @@ class What(StrEnum):
     """The only pod of its controller: away until it is Ready elsewhere."""
     ALL_REPLICAS = "all-replicas"
     """All Ready pods of a controller are on this node, and go at once."""
-    JOB_ANEW = "job-anew"
+    JOB_RESTARTS = "job-anew"
     """A Job's pod: its work begins again."""
     NO_PRE_STOP = "no-pre-stop"
     """A Service leads to the pod, and nothing delays its end: requests may fail."""
@@ -115,27 +115,40 @@ class What(StrEnum):
         return SEVERITIES[self]
 
 
-_BLOCKING = frozenset(
-    {
-        What.NODE_SILENT,
-        What.QUORUM,
-        What.BUDGET_NEVER,
-        What.BUDGET_NOT_NOW,
-        What.BUDGET_BROKEN,
-        What.BUDGET_STALLS,
-        What.BUDGET_UNHEALTHY,
-        What.TWO_BUDGETS,
-        What.UNMANAGED,
-        What.EMPTYDIR,
-    }
-)
-_NOTED = frozenset({What.GRACE_OVER_SHUTDOWN, What.GRACE_ZERO, What.BUDGET_WAVES, What.VOLUME_MOVES})
 SEVERITIES = {
-    **dict.fromkeys(What, Severity.DISRUPTS),
-    **dict.fromkeys(_BLOCKING, Severity.BLOCKS),
-    **dict.fromkeys(_NOTED, Severity.NOTE),
+    What.NODE_SILENT: Severity.BLOCKS,
+    What.QUORUM: Severity.BLOCKS,
+    What.BUDGET_NEVER: Severity.BLOCKS,
+    What.BUDGET_NOT_NOW: Severity.BLOCKS,
+    What.BUDGET_BROKEN: Severity.BLOCKS,
+    What.BUDGET_STALLS: Severity.BLOCKS,
+    What.BUDGET_UNHEALTHY: Severity.BLOCKS,
+    What.TWO_BUDGETS: Severity.BLOCKS,
+    What.UNMANAGED: Severity.BLOCKS,
+    What.EMPTYDIR: Severity.BLOCKS,
     What.MAY_BLOCK: Severity.UNKNOWN,
+    What.UNMANAGED_LOST: Severity.DISRUPTS,
+    What.EMPTYDIR_LOST: Severity.DISRUPTS,
+    What.SINGLE_REPLICA: Severity.DISRUPTS,
+    What.ALL_REPLICAS: Severity.DISRUPTS,
+    What.JOB_RESTARTS: Severity.DISRUPTS,
+    What.NO_PRE_STOP: Severity.DISRUPTS,
+    What.PRE_STOP_UNCLEAR: Severity.DISRUPTS,
+    What.PRE_STOP_OVER_GRACE: Severity.DISRUPTS,
+    What.COMES_BACK: Severity.DISRUPTS,
+    What.FINALIZERS: Severity.DISRUPTS,
+    What.VOLUME_STAYS: Severity.DISRUPTS,
+    What.HOST_PATH: Severity.DISRUPTS,
+    What.NO_ROOM: Severity.DISRUPTS,
+    What.POD_TOO_BIG: Severity.DISRUPTS,
+    What.GRACE_OVER_TIMEOUT: Severity.DISRUPTS,
+    What.MAY_DISRUPT: Severity.DISRUPTS,
+    What.GRACE_OVER_SHUTDOWN: Severity.NOTE,
+    What.GRACE_ZERO: Severity.NOTE,
+    What.BUDGET_WAVES: Severity.NOTE,
+    What.VOLUME_MOVES: Severity.NOTE,
 }
+"""One for each, and no default: that could let a drain begin which does not end."""
 
 
 @dataclass(frozen=True, slots=True)

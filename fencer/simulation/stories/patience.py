@@ -77,7 +77,7 @@ GUEST_MOVED = Scenario(
         "fencer binds the node to that one. So when the VM crashes on lab-b, fencer knows whom to ask.",
     ),
     script=(
-        Fault(30.0, What.RESTORE_ANEW, "k8s-2", "somebody restores the VM under another number"),
+        Fault(30.0, What.RESTORE_BACKUP, "k8s-2", "somebody restores the VM under another number"),
         Fault(120.0, What.MOVE_OUT, "k8s-2", "somebody migrates the VM to lab-b"),
         Fault(260.0, What.CRASH, "k8s-2", "the VM crashes on lab-b", death=True),
         Fault(420.0, What.START, "k8s-2", "somebody starts the VM again"),

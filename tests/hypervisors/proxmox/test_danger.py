@@ -582,7 +582,7 @@ def test_a_configuration_removed_by_hand_leaves_no_proof(home):
         home.hypervisor.read(ref)
 
 
-def test_a_number_given_anew_is_another_guest(home):
+def test_a_number_given_again_is_another_guest(home):
     conf = home.guest()
     home.read(conf)
     old = home.ref(conf)

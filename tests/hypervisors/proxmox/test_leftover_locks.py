@@ -137,7 +137,7 @@ def test_a_lock_without_any_task_on_record_is_left_over_after_ten_minutes_of_wat
     assert way_out(conf) in watch(home, conf, 60).told
 
 
-def test_another_lock_is_watched_anew(home):
+def test_another_lock_is_watched_again(home):
     conf = home.guest(running=False)
     home.pve.set_lock(conf.vmid, "snapshot")
     watch(home, conf, TEN_MINUTES)
@@ -200,7 +200,7 @@ def test_a_backup_of_many_guests_is_at_work_on_each(home):
         assert way_out(conf) in agent.read(home.ref(conf)).told
 
 
-def test_a_guest_that_runs_unlocked_again_is_watched_anew(home):
+def test_a_guest_that_runs_unlocked_again_is_watched_again(home):
     conf = home.guest(running=False)
     home.pve.set_lock(conf.vmid, "snapshot")
     watch(home, conf, TEN_MINUTES)

@@ -165,7 +165,7 @@ def test_it_says_that_it_is_not_what_was_configured(home):
     assert "no quorum" in home.agent().describe().problems[0]
 
 
-def test_every_error_can_be_told_anew_with_more_words():
+def test_every_error_can_be_told_again_with_more_words():
     """As of an order that was sent, and whose end could not be read: a host that is silent then, too."""
     kinds = {HostSilent, ServerUnfit, *HypervisorError.__subclasses__()}
     assert all(str(kind("more words")) == "more words" for kind in kinds)

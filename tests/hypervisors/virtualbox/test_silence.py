@@ -27,7 +27,7 @@ def test_after_its_rest_one_more_is_enough():
     assert silence.rests_for_s("a", 140.0) == 4.0
 
 
-def test_an_answer_in_between_begins_anew():
+def test_an_answer_in_between_begins_again():
     silence = Silence(30.0)
     silence.missed("a", 100.0)
     silence.answered("a")

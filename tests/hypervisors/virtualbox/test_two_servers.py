@@ -76,7 +76,7 @@ def test_a_machine_that_died_with_its_server_is_off_once_nothing_of_it_was_seen_
     assert hypervisor.read(machine).power_state is PowerState.RUNNING
 
 
-def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
+def test_a_process_that_is_seen_begins_the_watch_again(vbox, hypervisor, clock):
     clock.stop()
     machine = runs(vbox)
     vbox.forget_runs()
@@ -95,7 +95,7 @@ def test_a_process_that_is_seen_begins_the_watch_anew(vbox, hypervisor, clock):
     assert hypervisor.read(machine).power_state is PowerState.STOPPED
 
 
-def test_another_run_begins_the_watch_anew(vbox, hypervisor, clock):
+def test_another_run_begins_the_watch_again(vbox, hypervisor, clock):
     machine = runs(vbox)
     vbox.forget_runs()
     hypervisor.read(machine)

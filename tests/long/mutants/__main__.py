@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.long.mutants.explained import LIST, outdated, read, unexplained
 from tests.long.mutants.faults import Fault, faults_in
-from tests.long.mutants.trials import AlreadyFailing, Trials
+from tests.long.mutants.runner import AlreadyFailing, Runner
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = "25"
@@ -50,8 +50,8 @@ class Part:
 _WAITING = {"clock", "footprint", "hookserver", "systemd", "watch", "workers", "world"}
 """When and where calls are made: what they are told is not for them to judge. Their tests take real time."""
 
-_TELLING = {"notebook", "onlooker"}
-"""For people: an agent that only observes, and a command that looks once, never act."""
+_FOR_PEOPLE = {"notebook", "onlooker"}
+"""An agent that only observes, and a command that looks once, never act."""
 
 _IN_ORDER = {"campaign", "drain", "hook", "turns"}
 """In which order a person's wish is carried out. What cannot be taken back is judged elsewhere in each case:
@@ -74,7 +74,7 @@ PARTS: Mapping[str, Part] = {
         "fencer/runtime",
         # Stories, told or drawn by chance, take ten times as long, and find little that these do not.
         ("tests/runtime", "--deselect", "tests/runtime/test_bounds.py"),
-        frozenset({*_WAITING, *_TELLING}),
+        frozenset({*_WAITING, *_FOR_PEOPLE}),
     ),
 }
 
@@ -97,7 +97,7 @@ def main(words: Sequence[str]) -> int:
         tests = asked.tests or part.tests
         say(f"{len(faults)} faults in {part.folder}; first without any: {' '.join(tests)}\n")
         try:
-            left = Trials(ROOT, tests, asked.jobs, _progress).survivors(faults, quick=asked.quick)
+            left = Runner(ROOT, tests, asked.jobs, _progress).survivors(faults, quick=asked.quick)
         except AlreadyFailing as failed:
             say(f"\n{failed}: {' '.join(tests)}\n")
             return 1
@@ -149,7 +149,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--place", help="only this function, class or table")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than the part's")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="so many trials at a time")
-    parser.add_argument("--quick", action="store_true", help="load no module again: see `Trials.survivors`")
+    parser.add_argument("--quick", action="store_true", help="load no module again: see `Runner.survivors`")
     parser.add_argument("--list", action="store_true", help="name the faults, and try none")
     asked = parser.parse_args(words)
     if asked.jobs < 1:

@@ -8,7 +8,7 @@ from fencer.core import fleet
 from tests.long.mutants.__main__ import PARTS, ROOT, main, table
 from tests.long.mutants.explained import Explained, outdated, read, unexplained
 from tests.long.mutants.faults import faults_in
-from tests.long.mutants.trials import AlreadyFailing, Trials
+from tests.long.mutants.runner import AlreadyFailing, Runner
 
 HEAD = '"""A module."""\n'
 
@@ -137,10 +137,10 @@ def test_a_fault_that_a_test_finds_is_told_from_one_that_none_does():
     """In a function, and in a table; whatever was frozen before."""
     gc.freeze()
     told = []
-    trials = Trials(ROOT, ["tests/core/test_fleet.py"], 1, lambda fault, found: told.append((fault, found)))
+    runner = Runner(ROOT, ["tests/core/test_fleet.py"], 1, lambda fault, found: told.append((fault, found)))
     places = {fleet.stalls.__name__, "STALL_REMEMBERED_S"}
     chosen = [fault for fault in faults_in(ROOT, "fencer/core/fleet.py") if fault.place in places]
-    left = trials.survivors(chosen)
+    left = runner.survivors(chosen)
     gc.unfreeze()
     assert {fault.place for fault in left} == {"STALL_REMEMBERED_S"}
     assert told
@@ -148,4 +148,4 @@ def test_a_fault_that_a_test_finds_is_told_from_one_that_none_does():
 
 def test_where_there_is_no_test_nothing_is_found():
     with pytest.raises(AlreadyFailing, match="without any fault, 0 of 0 tests fail"):
-        Trials(ROOT, ["tests/core/test_text.py", "-k", "nowhere"], 1, lambda *_: None).survivors([])
+        Runner(ROOT, ["tests/core/test_text.py", "-k", "nowhere"], 1, lambda *_: None).survivors([])

@@ -12,7 +12,7 @@ from tests.cli.lab import Lab
 FREES = "try: kubectl annotate node k8s-2 fencer.dev/binding-"
 
 
-class MadeAnew(Lab):
+class Recreated(Lab):
     """A lab whose map names k8s-2's guest by its name; the machine of that name is another one by now."""
 
     def __init__(self):
@@ -51,7 +51,7 @@ class MadeAnew(Lab):
 
 
 def test_two_guests_of_one_name_are_told_apart_by_their_uuids():
-    lab = MadeAnew()
+    lab = Recreated()
     told = lab.says("explain", "k8s-2")
     assert "more than one guest may be this node" in told
     assert f"lab/k8s-2 on lab1 (UUID {lab.old}), lab/k8s-2 on lab1 (UUID {lab.new})" in told
@@ -59,7 +59,7 @@ def test_two_guests_of_one_name_are_told_apart_by_their_uuids():
 
 @pytest.mark.parametrize("state", ["runs", "off"])
 def test_the_way_out_names_the_binding_that_holds_and_frees_the_node(state):
-    lab = MadeAnew()
+    lab = Recreated()
     if state == "off":
         lab.breaks(What.POWER_OFF, "k8s-2")
     for words in (["explain", "k8s-2"], ["fence", "k8s-2", "--yes"]):
@@ -71,7 +71,7 @@ def test_the_way_out_names_the_binding_that_holds_and_frees_the_node(state):
 
 
 def test_check_names_the_same_way():
-    lab = MadeAnew()
+    lab = Recreated()
     assert f"{FREES} (if the machine with UUID {lab.old} is gone for good)" in lab.says("check")
     lab.breaks(What.POWER_OFF, "k8s-2")
     told = lab.says("check")

@@ -86,7 +86,7 @@ class AlreadyFailing(Exception):
     """The tests fail, or are none, without any fault."""
 
 
-class Trials:
+class Runner:
     """Faults, and the tests that are to find them.
 
     Args:
@@ -121,7 +121,7 @@ class Trials:
         for name in measured.modules:
             with suppress(ImportError):
                 importlib.import_module(name)
-        return list(self._survivors((faults[index] for index in left), measured, self._loaded_anew))
+        return list(self._survivors((faults[index] for index in left), measured, self._reloaded))
 
     def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
         """Collect and measure the tests, and try what can be tried on what they loaded; in a fork."""
@@ -162,7 +162,7 @@ class Trials:
         if status == 0:
             yield fault
 
-    def _loaded_anew(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
+    def _reloaded(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
         sys.meta_path.insert(0, _Loader(self.root, fault))
         files = sorted({test.partition("::")[0] for test in tests})
         return _FOUND if pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]) else 0
@@ -171,11 +171,11 @@ class Trials:
 class _AfterCollection:
     """A plugin of pytest: measures all tests, then tries faults on what they have loaded."""
 
-    def __init__(self, trials: Trials, faults: Sequence[Fault]) -> None:
+    def __init__(self, runner: Runner, faults: Sequence[Fault]) -> None:
         self.measured = Measured()
         self.left: list[int] | None = None
         self.why = ""
-        self._trials, self._faults = trials, faults
+        self._runner, self._faults = runner, faults
         self._items: dict[str, pytest.Item] = {}
 
     def pytest_sessionstart(self) -> None:
@@ -192,11 +192,11 @@ class _AfterCollection:
         if session.testsfailed or not session.items:
             self.why = f"without any fault, {session.testsfailed} of {len(session.items)} tests fail"
             return True
-        functions = _functions(self._trials.root / "fencer")
+        functions = _functions(self._runner.root / "fencer")
         gc.freeze()  # what is shared with the trials stays shared
         inside = {index: fault for index, fault in enumerate(self._faults) if fault.function}
-        trial = _Trial(session, self._items, functions, self._trials.root)
-        found = list(self._trials._survivors(inside.values(), self.measured, trial))
+        trial = _Trial(session, self._items, functions, self._runner.root)
+        found = list(self._runner._survivors(inside.values(), self.measured, trial))
         self.left = [
             index for index, fault in enumerate(self._faults) if not fault.function or fault in found
         ]
@@ -204,7 +204,7 @@ class _AfterCollection:
 
     def _measure(self, session: pytest.Session) -> None:
         """Run each test once, and note which lines it runs."""
-        paths = sorted({str(self._trials.root / fault.path) for fault in self._faults})
+        paths = sorted({str(self._runner.root / fault.path) for fault in self._faults})
         watch = coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
         for item in session.items:
             watch.start()
@@ -215,7 +215,7 @@ class _AfterCollection:
             watch.stop()
         data = watch.get_data()
         for path in data.measured_files():
-            name = str(Path(path).relative_to(self._trials.root))
+            name = str(Path(path).relative_to(self._runner.root))
             for line, tests in data.contexts_by_lineno(path).items():
                 self.measured.ran_by[name, line] = set(tests) & self._items.keys()
 
