@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fencer.cluster.answers import Answer
-from fencer.cluster.client import Connection, build_apis
+from fencer.cluster.client import Connection, build_client
 from fencer.cluster.names import TOKENS
+from fencer.cluster.requests import KUBE_SYSTEM, SECRET, SECRETS, create, delete
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ClusterUnreachable, ConfigError
 
@@ -71,7 +72,7 @@ def issue_token(
     Source: Kubernetes, authentication/v1 TokenRequest; flag --service-account-max-token-expiration.
     """
     anybody = replace(settings, unauthenticated=True)  # refused below, in words for this errand
-    configuration = build_apis(anybody, None).configuration
+    configuration = build_client(anybody, None).configuration
     if not configuration.verify_ssl or urlsplit(configuration.host).scheme != "https":
         raise ConfigError(
             f"{settings.kubeconfig}: does not verify its server (insecure-skip-tls-verify, or http://): "
@@ -80,9 +81,7 @@ def issue_token(
     try:
         connection = Connection(settings, sleep)
         if settings.servers:  # a read finds the one that answers, a write does not look for it
-            connection.read(
-                "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
-            )
+            connection.read("get namespace kube-system", KUBE_SYSTEM)
         secret = _secret(connection, namespace, made_for)
         answer = _asked_for(connection, namespace, duration_s, secret)
     except ClusterUnreachable as error:
@@ -134,16 +133,18 @@ def revoke(settings: ClusterSettings, namespace: str, secret: str, sleep: Callab
 def _secret(connection: Connection, namespace: str, made_for: str) -> Answer:
     return connection.write(
         f"create a secret in {namespace}",
-        lambda apis: apis.core.create_namespaced_secret,
-        namespace=namespace,
-        body={
-            "metadata": {
-                "generateName": "fencer-token-",
-                "labels": {TOKENS: "true"},
-                "annotations": {MADE_FOR: made_for},
+        create(
+            SECRETS,
+            namespace,
+            body={
+                "metadata": {
+                    "generateName": "fencer-token-",
+                    "labels": {TOKENS: "true"},
+                    "annotations": {MADE_FOR: made_for},
+                },
+                "immutable": True,
             },
-            "immutable": True,
-        },
+        ),
     )
 
 
@@ -153,14 +154,16 @@ def _asked_for(connection: Connection, namespace: str, duration_s: int, secret: 
     try:
         return connection.write(
             f"create a token for {namespace}/{ACCOUNT}",
-            lambda apis: apis.core.create_namespaced_service_account_token,
-            name=ACCOUNT,
-            namespace=namespace,
-            body={
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": duration_s, "boundObjectRef": bound},
-            },
+            create(
+                "/api/v1/namespaces/{}/serviceaccounts/{}/token",
+                namespace,
+                ACCOUNT,
+                body={
+                    "apiVersion": "authentication.k8s.io/v1",
+                    "kind": "TokenRequest",
+                    "spec": {"expirationSeconds": duration_s, "boundObjectRef": bound},
+                },
+            ),
         )
     except ClusterError:
         with suppress(ClusterError):  # that there is no token is the news
@@ -169,12 +172,7 @@ def _asked_for(connection: Connection, namespace: str, duration_s: int, secret: 
 
 
 def _delete(connection: Connection, namespace: str, secret: str) -> None:
-    connection.write(
-        f"delete secret {namespace}/{secret}",
-        lambda apis: apis.core.delete_namespaced_secret,
-        name=secret,
-        namespace=namespace,
-    )
+    connection.write(f"delete secret {namespace}/{secret}", delete(SECRET, namespace, secret))
 
 
 def _ca(path: str | None) -> str | None:

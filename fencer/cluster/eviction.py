@@ -12,6 +12,7 @@ from fencer.cluster.client import Connection, Refused
 from fencer.cluster.fields import mapping, sequence, text
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import refuse_odd_names
+from fencer.cluster.requests import POD, PODS_IN, create, get
 from fencer.cluster.rights import DRAIN_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import PodView
@@ -50,11 +51,8 @@ class KubernetesEvictor:
         refuse_odd_names(pod.namespace, pod.name)
         answer = self._api.attempt(
             f"evict pod {pod}",
-            lambda apis: apis.core.create_namespaced_pod_eviction,
+            create(f"{POD}/eviction", pod.namespace, pod.name, body=eviction(pod, grace_s)),
             EVICTION_S,
-            name=pod.name,
-            namespace=pod.namespace,
-            body=eviction(pod, grace_s),
         )
         if isinstance(answer, Refused):
             return answer_of(answer.status, answer.body, answer.retry_after)
@@ -66,9 +64,8 @@ class KubernetesEvictor:
         return self._lists.read(
             f"list pods in {namespace}",
             "PodList",
-            lambda apis: apis.core.list_namespaced_pod,
+            get(PODS_IN, namespace),
             lambda item, _utc: parse.name_in_error(parse.pod, item),
-            namespace=namespace,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fencer.cluster.answers import Answer
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import required
+from fencer.cluster.requests import SECRET, SECRETS, create, get
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterProtocol
 
 NAMESPACE = "fencer"
@@ -72,7 +73,7 @@ class ClusterKey:
         if self._kept() is not None:
             return []
         try:
-            self._create(self._api.read, dry_run="All")
+            self._create(self._api.read, dryRun="All")
         except ClusterNotFound:
             return [f"create secrets in {NAMESPACE} (there is no such namespace)"]
         except ClusterDenied as error:  # the namespace is about to go, a quota is used up
@@ -98,9 +99,7 @@ class ClusterKey:
         try:
             return self._api.read(
                 f"get secret {NAMESPACE}/{NAME}",
-                lambda apis: apis.core.read_namespaced_secret,
-                name=NAME,
-                namespace=NAMESPACE,
+                get(SECRET, NAMESPACE, NAME),
             )
         except ClusterNotFound:
             return None
@@ -121,12 +120,12 @@ class ClusterKey:
                 f"no namespace {NAMESPACE}: {_SETUP} makes it, with the --namespace that you used before"
             ) from error
 
-    def _create(self, send: Callable[..., Answer], **how: str) -> Answer:
+    def _create(self, send: Callable[..., Answer], **query: str) -> Answer:
         """Ask for a fresh key to be made.
 
         Args:
             send: The connection's `write`, or `read` for what changes nothing.
-            how: Further parameters of the request.
+            query: What to add to the request.
         """
         fresh = secrets.token_bytes(_BYTES)
         body = {
@@ -134,13 +133,7 @@ class ClusterKey:
             "immutable": True,
             "data": {_FIELD: base64.b64encode(fresh).decode()},
         }
-        return send(
-            f"create secret {NAMESPACE}/{NAME}",
-            lambda apis: apis.core.create_namespaced_secret,
-            namespace=NAMESPACE,
-            body=body,
-            **how,
-        )
+        return send(f"create secret {NAMESPACE}/{NAME}", create(SECRETS, NAMESPACE, body=body, **query))
 
 
 def _key_in(body: dict[str, object]) -> bytes:

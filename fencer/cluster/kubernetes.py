@@ -13,13 +13,27 @@ from fencer.cluster.fields import shown
 from fencer.cluster.key import ClusterKey
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import NAME, refuse_odd_names
+from fencer.cluster.requests import (
+    KUBE_SYSTEM,
+    LEASE,
+    LEASES,
+    NODE,
+    NODES,
+    POD,
+    PODS,
+    create,
+    delete,
+    get,
+    patch,
+)
 from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
 
-LEASES = "kube-node-lease"
+NODE_LEASES = "kube-node-lease"
+"""The namespace of the nodes' leases."""
 
 
 class KubernetesCluster:
@@ -45,7 +59,7 @@ class KubernetesCluster:
 
     def identity(self) -> ClusterInfo:
         """See `Cluster.identity`. A server older than 1.28 does not tell the user: ``(not told)``."""
-        version = self._api.read("get version", lambda apis: apis.version.get_code)
+        version = self._api.read("get version", get("/version"))
         space = self._kube_system()
         return ClusterInfo(
             uid=space.required("metadata", "uid"),
@@ -57,17 +71,14 @@ class KubernetesCluster:
 
     def _kube_system(self) -> Answer:
         """Read the namespace whose UID is the cluster's identity, and which carries the pause."""
-        answer = self._api.read(
-            "get namespace kube-system", lambda apis: apis.core.read_namespace, name="kube-system"
-        )
+        answer = self._api.read("get namespace kube-system", KUBE_SYSTEM)
         self._api.confirm(answer.required("metadata", "uid"), self._api.server)
         return answer
 
     def _user(self) -> str:
-        if not self._api.can_review_itself:
-            return "(not told)"
+        review = create("/apis/authentication.k8s.io/v1/selfsubjectreviews", body={})
         try:
-            answer = self._api.read("create selfsubjectreview", lambda apis: apis.self_review, body={})
+            answer = self._api.read("create selfsubjectreview", review)
         except NoSuchPath:
             return "(not told)"
         return answer.required("status", "userInfo", "username")
@@ -89,14 +100,13 @@ class KubernetesCluster:
         leases = self._lists.read(
             "list node leases",
             "LeaseList",
-            lambda apis: apis.coordination.list_namespaced_lease,
+            get(LEASES, NODE_LEASES),
             lambda item, _utc: parse.set_aside(parse.lease, item),
-            namespace=LEASES,
         )
         nodes = self._lists.read(
             "list nodes",
             "NodeList",
-            lambda apis: apis.core.list_node,
+            get(NODES),
             lambda item, utc: (parse.set_aside(read_node, item), utc),
         )
         known = {lease.node: lease for lease in leases if not isinstance(lease, str)}
@@ -115,7 +125,7 @@ class KubernetesCluster:
         """See `Cluster.fact`."""
         if not NAME.fullmatch(node):
             raise ClusterNotFound(f"{shown(node)}: no such node: this cannot be the name of one")
-        answer = self._api.read(f"get node {node}", lambda apis: apis.core.read_node, name=node)
+        answer = self._api.read(f"get node {node}", get(NODE, node))
         view = parse.name_in_error(parse.node_with(self._key.to_read()), answer.body)
         if view.name != node:
             raise ClusterProtocol(f"{self._api.server}: asked for node {node}, got {shown(view.name)}")
@@ -125,9 +135,7 @@ class KubernetesCluster:
         try:
             answer = self._api.read(
                 f"get lease of {node}",
-                lambda apis: apis.coordination.read_namespaced_lease,
-                name=node,
-                namespace=LEASES,
+                get(LEASE, NODE_LEASES, node),
             )
         except ClusterNotFound:
             return None
@@ -140,9 +148,8 @@ class KubernetesCluster:
         return self._lists.read(
             f"list pods of {node}",
             "PodList",
-            lambda apis: apis.core.list_pod_for_all_namespaces,
+            get(PODS, fieldSelector=f"spec.nodeName={node}"),
             lambda item, _utc: parse.name_in_error(parse.pod, item),
-            field_selector=f"spec.nodeName={node}",
         )
 
     def attachments(self) -> Attachments:
@@ -191,9 +198,7 @@ class KubernetesCluster:
 
     def _patch_node(self, what: str, node: NodeView, body: patches.Body) -> None:
         refuse_odd_names(node.name)
-        self._api.write(
-            f"{what} node {node.name}", lambda apis: apis.core.patch_node, name=node.name, body=body
-        )
+        self._api.write(f"{what} node {node.name}", patch(NODE, node.name, body=body))
 
     # -- pods ---------------------------------------------------------------------------------------------
 
@@ -206,10 +211,7 @@ class KubernetesCluster:
             failed = pod if pod.finished else self._fail(pod, why)
             self._api.write(
                 f"delete pod {pod}",
-                lambda apis: apis.core.delete_namespaced_pod,
-                name=pod.name,
-                namespace=pod.namespace,
-                body=patches.delete_pod(failed),
+                delete(POD, pod.namespace, pod.name, body=patches.delete_pod(failed)),
             )
         except ClusterNotFound:
             return Cleared(pod, gone=True)
@@ -225,10 +227,7 @@ class KubernetesCluster:
         """Set the phase to Failed; return the pod as it is now, whose version the deletion needs."""
         answer = self._api.write(
             f"fail pod {pod}",
-            lambda apis: apis.core.patch_namespaced_pod_status,
-            name=pod.name,
-            namespace=pod.namespace,
-            body=patches.fail_pod(pod, why, _now_utc()),
+            patch(f"{POD}/status", pod.namespace, pod.name, body=patches.fail_pod(pod, why, _now_utc())),
         )
         try:
             return parse.name_in_error(parse.pod, answer.body)
@@ -240,9 +239,7 @@ class KubernetesCluster:
         try:
             answer = self._api.read(
                 f"get pod {pod}",
-                lambda apis: apis.core.read_namespaced_pod,
-                name=pod.name,
-                namespace=pod.namespace,
+                get(POD, pod.namespace, pod.name),
             )
         except ClusterNotFound:
             return True
@@ -260,9 +257,11 @@ class KubernetesCluster:
         """See `Cluster.record_event`."""
         self._api.write(
             f"record an event of node {node.name}",
-            lambda apis: apis.core.create_namespaced_event,
-            namespace=patches.EVENTS_NAMESPACE,
-            body=patches.event(node, reason, text, _now_utc(), warning=warning),
+            create(
+                "/api/v1/namespaces/{}/events",
+                patches.EVENTS_NAMESPACE,
+                body=patches.event(node, reason, text, _now_utc(), warning=warning),
+            ),
         )
 
 

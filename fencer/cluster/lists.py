@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fencer.cluster.answers import Answer, Expired, TooMuch
-from fencer.cluster.client import Connection, Pick
+from fencer.cluster.client import Connection
 from fencer.cluster.fields import items, text
+from fencer.cluster.requests import Request
 from fencer.errors import ClusterProtocol
 
 T = TypeVar("T")
@@ -35,35 +36,30 @@ class Lists:
         self._shorter: dict[str, int] = {}
         """By request: with how many objects to begin where a whole page was too large the last time."""
 
-    def read(
-        self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], **arguments: Any
-    ) -> list[T]:
+    def read(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> list[T]:
         """Read all pages of a list; begin again once if the next page has expired meanwhile.
 
         Args:
             what: The request in words, for errors.
             kind: Of the list, like ``PodList``.
-            pick: Which method of the client.
+            request: The request for a list.
             take: Turns an item, and the API server's clock, into what is kept of it.
-            arguments: Of that method.
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.
         """
         try:
-            return self._pages(what, kind, pick, take, arguments)
+            return self._pages(what, kind, request, take)
         except Expired:
-            return self._pages(what, kind, pick, take, arguments)
+            return self._pages(what, kind, request, take)
 
-    def _pages(
-        self, what: str, kind: str, pick: Pick, take: Callable[[Any, str], T], arguments: dict[str, Any]
-    ) -> list[T]:
+    def _pages(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> list[T]:
         taken: list[T] = []
         asked: dict[str, Any] = {"limit": self._shorter.get(what, self._page)}
 
         def take_page() -> str:
             """A function of its own, so that a page is gone from memory before the next one comes."""
-            answer = self._page_of(what, pick, asked, arguments)
+            answer = self._page_of(what, request, asked)
             utc = answer.utc
             taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
             return answer.read(lambda body: text(body, "metadata", "continue"))
@@ -73,16 +69,16 @@ class Lists:
             if not following:
                 self._allow_longer(what)
                 return taken
-            if following == asked.get("_continue"):
+            if following == asked.get("continue"):
                 raise ClusterProtocol(f"{self._api.server}: {what}: the same page came again")
-            asked["_continue"] = following
+            asked["continue"] = following
         raise ClusterProtocol(f"{self._api.server}: {what}: no end after {MOST_PAGES} pages")
 
-    def _page_of(self, what: str, pick: Pick, asked: dict[str, Any], arguments: dict[str, Any]) -> Answer:
+    def _page_of(self, what: str, request: Request, asked: dict[str, Any]) -> Answer:
         """Ask for a page, and for ever shorter ones while it is too large; `asked` keeps what did."""
         while True:
             try:
-                return self._api.read(what, pick, **asked, **arguments)
+                return self._api.read(what, request.asking(**asked))
             except TooMuch:
                 if asked["limit"] == 1:
                     raise

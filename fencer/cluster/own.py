@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fencer.cluster.client import Connection, build_apis
+from fencer.cluster.client import Connection, build_client
 from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.renewal import credentials, sent_claims
+from fencer.cluster.requests import NODE, patch
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterDenied
@@ -43,10 +44,7 @@ class KubernetesAccount:
         try:
             self._api.read(
                 f"try the admission policy on node {node}",
-                lambda apis: apis.core.patch_node,
-                name=node,
-                body={"metadata": {"labels": {_NEVER_SET: "dry-run"}}},
-                dry_run="All",
+                patch(NODE, node, body={"metadata": {"labels": {_NEVER_SET: "dry-run"}}}, dryRun="All"),
             )
         except ClusterDenied as error:
             if _POLICYS_WORDS in str(error):
@@ -70,4 +68,4 @@ def bound_to(settings: ClusterSettings) -> str:
 
 
 def _configuration(settings: ClusterSettings) -> Any:
-    return build_apis(settings, None).configuration
+    return build_client(settings, None).configuration

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fencer.cluster import parse, survey_parse
-from fencer.cluster.client import Connection, Pick
+from fencer.cluster.client import Connection
 from fencer.cluster.lists import PAGE, Lists
+from fencer.cluster.requests import NODES, PODS, Request, get
 from fencer.cluster.rights import BUDGETS, PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterDenied, ClusterProtocol
@@ -38,27 +39,27 @@ class KubernetesSurveyor:
         """See `Surveyor.survey`. Nodes and pods must come: the agent may list them too."""
         _, services, claims, volumes = PLAN_RIGHTS
         return Inventory(
-            nodes=self._list("NodeList", lambda apis: apis.core.list_node, survey_parse.node),
-            pods=self._list("PodList", lambda apis: apis.core.list_pod_for_all_namespaces, survey_parse.pod),
+            nodes=self._list("NodeList", get(NODES), survey_parse.node),
+            pods=self._list("PodList", get(PODS), survey_parse.pod),
             budgets=self.budgets(),
             services=_selecting(
                 self._look(
                     services,
                     "ServiceList",
-                    lambda apis: apis.core.list_service_for_all_namespaces,
+                    get("/api/v1/services"),
                     survey_parse.service,
                 )
             ),
             claims=self._look(
                 claims,
                 "PersistentVolumeClaimList",
-                lambda apis: apis.core.list_persistent_volume_claim_for_all_namespaces,
+                get("/api/v1/persistentvolumeclaims"),
                 survey_parse.claim,
             ),
             volumes=self._look(
                 volumes,
                 "PersistentVolumeList",
-                lambda apis: apis.core.list_persistent_volume,
+                get("/api/v1/persistentvolumes"),
                 survey_parse.volume,
             ),
         )
@@ -68,25 +69,25 @@ class KubernetesSurveyor:
         return self._look(
             BUDGETS,
             "PodDisruptionBudgetList",
-            lambda apis: apis.policy.list_pod_disruption_budget_for_all_namespaces,
+            get("/apis/policy/v1/poddisruptionbudgets"),
             survey_parse.budget,
         )
 
-    def _look(self, right: Right, kind: str, pick: Pick, read: Callable[[Any], T]) -> Listing[T]:
+    def _look(self, right: Right, kind: str, request: Request, read: Callable[[Any], T]) -> Listing[T]:
         """List objects that a plan can do without: if they cannot be had, it says so."""
         try:
-            return self._list(kind, pick, read)
+            return self._list(kind, request, read)
         except ClusterDenied:
             return Listing(why_not=f"forbidden: {right}", denied=True)
         except ClusterProtocol as error:
             return Listing(why_not=str(error))
 
-    def _list(self, kind: str, pick: Pick, read: Callable[[Any], T]) -> Listing[T]:
+    def _list(self, kind: str, request: Request, read: Callable[[Any], T]) -> Listing[T]:
         """List objects; one that cannot be read is set aside and named, and hides no other."""
         found = self._lists.read(
             f"list {kind.removesuffix('List').lower()}s",
             kind,
-            pick,
+            request,
             lambda item, _utc: parse.set_aside(read, item),
         )
         return Listing(

@@ -6,6 +6,7 @@ from fencer.cluster import parse
 from fencer.cluster.client import Connection
 from fencer.cluster.lists import Lists
 from fencer.cluster.names import refuse_odd_names
+from fencer.cluster.requests import ATTACHMENT, ATTACHMENTS, delete, get
 from fencer.core.model import AttachmentView, PodView
 from fencer.errors import ClusterDenied, ClusterNotFound
 from fencer.ports import Attachments
@@ -16,7 +17,7 @@ def attachments(lists: Lists) -> Attachments:
     found = lists.read(
         "list volumeattachments",
         "VolumeAttachmentList",
-        lambda apis: apis.storage.list_volume_attachment,
+        get(ATTACHMENTS),
         lambda item, _utc: (parse.attached_to(item), parse.set_aside(parse.attachment, item)),
     )
     return Attachments(
@@ -31,9 +32,7 @@ def delete_attachment(api: Connection, attachment: AttachmentView) -> None:
     try:
         api.write(
             f"delete volumeattachment {attachment.name}",
-            lambda apis: apis.storage.delete_volume_attachment,
-            name=attachment.name,
-            body={"preconditions": {"uid": attachment.uid}},
+            delete(ATTACHMENT, attachment.name, body={"preconditions": {"uid": attachment.uid}}),
         )
     except ClusterNotFound:
         return
@@ -57,9 +56,7 @@ def _volume(api: Connection, namespace: str, claim: str) -> str:
     try:
         answer = api.read(
             f"get persistentvolumeclaim {namespace}/{claim}",
-            lambda apis: apis.core.read_namespaced_persistent_volume_claim,
-            name=claim,
-            namespace=namespace,
+            get("/api/v1/namespaces/{}/persistentvolumeclaims/{}", namespace, claim),
         )
     except ClusterNotFound:
         return ""

@@ -63,11 +63,11 @@ class Evictions(Generic[P]):
         ready = (uid for uid in self._open - self._asking if self._next_s.get(uid, _AT_ONCE) <= now_s)
         found = [self._waiting[uid] for uid in ready]
         found.sort(key=lambda pod: (self._next_s.get(pod.uid, _AT_ONCE), self._tries[pod.uid], str(pod)))
-        behind: Counter[tuple[str, str]] = Counter()
+        behind = self._under_way()
         asked = []
         for pod in found:
             budget = self._budgets.get(pod.uid)
-            if budget is None or behind[budget] < self._widths.get(budget, 1):
+            if budget is None or behind[budget] < self._width(budget):
                 asked.append(pod)
             if budget is not None:
                 behind[budget] += 1
@@ -109,7 +109,12 @@ class Evictions(Generic[P]):
 
     def next_s(self) -> float | None:
         """Return when the next pod may be asked for; None: there is none."""
-        times = [self._next_s.get(uid, _AT_ONCE) for uid in self._open - self._asking]
+        behind = self._under_way()
+        times = [
+            self._next_s.get(uid, _AT_ONCE)
+            for uid in self._open - self._asking
+            if (budget := self._budgets.get(uid)) is None or behind[budget] < self._width(budget)
+        ]
         return min((time for time in times if time != _NEVER), default=None)
 
     def left(self) -> list[tuple[P, str]]:
@@ -121,6 +126,14 @@ class Evictions(Generic[P]):
         """Say why a pod that nobody refused is still there."""
         budget = self._budgets.get(pod.uid)
         return "still ending" if budget is None else f"waits its turn behind the budget {budget[1]}"
+
+    def _under_way(self) -> Counter[tuple[str, str]]:
+        """Count the evictions whose answer is not here yet, by the budget that held their pod back."""
+        return Counter(self._budgets[uid] for uid in self._asking if uid in self._budgets)
+
+    def _width(self, budget: tuple[str, str]) -> int:
+        """Return how many pods of a budget may be asked for at once."""
+        return self._widths.get(budget, 1)
 
     def _hold(self, pod: P, budget: tuple[str, str]) -> None:
         """The pods behind a budget wait together, and take turns: one that is not Ready may go sooner."""
@@ -137,7 +150,7 @@ class Evictions(Generic[P]):
     def _let_next(self, budget: tuple[str, str] | None, now_s: float) -> None:
         """A budget let one go: the others may try at once."""
         if budget is not None:
-            self._widths[budget] = min(2 * self._widths.get(budget, 1), WIDEST)
+            self._widths[budget] = min(2 * self._width(budget), WIDEST)
             for uid, other in self._budgets.items():
                 if other == budget:
                     self._next_s[uid] = now_s

@@ -439,7 +439,7 @@ def odd_cluster():
     return routes(
         {
             "/kube-system": namespace(),
-            "/version/": answer({"gitVersion": "v1.36.2\x1b[31m"}),
+            "/version": answer({"gitVersion": "v1.36.2\x1b[31m"}),
             "/selfsubjectreviews": answer(myself),
             "/selfsubjectaccessreviews": allowed,
             "/leases": listing("LeaseList"),

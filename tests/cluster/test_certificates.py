@@ -18,6 +18,7 @@ import urllib3
 from urllib3.exceptions import InsecureRequestWarning
 
 from fencer.cluster.client import Connection
+from fencer.cluster.requests import get
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterUnreachable
 from fencer.guest.api import Api
@@ -64,7 +65,7 @@ def _serving(pair: KeyPair, clients_ca: Path | None = None) -> Iterator[str]:
 
 def _as_fencer(kubeconfig: Path) -> object:
     connection = Connection(ClusterSettings(kubeconfig), sleep=lambda _: None)
-    return connection.read("version", lambda apis: apis.version.get_code).required("gitVersion")
+    return connection.read("version", get("/version")).required("gitVersion")
 
 
 def _as_the_guest(kubeconfig: Path) -> object:
@@ -129,9 +130,9 @@ def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(servin
     path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=old.ca_file)
     connection = Connection(ClusterSettings(path), sleep=lambda _: None)
     with pytest.raises(ClusterUnreachable):
-        connection.read("version", lambda apis: apis.version.get_code)
+        connection.read("version", get("/version"))
     old.ca_file.write_bytes(new.ca_file.read_bytes())
-    assert connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
+    assert connection.read("version", get("/version")).required("gitVersion") == "v1.34.1"
 
 
 def test_who_was_told_to_verify_nothing_is_not_warned_at_each_request(serving, tmp_path):
@@ -144,9 +145,7 @@ def test_who_was_told_to_verify_nothing_is_not_warned_at_each_request(serving, t
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         connection = Connection(ClusterSettings(path, unauthenticated=True), sleep=lambda _: None)
-        assert (
-            connection.read("version", lambda apis: apis.version.get_code).required("gitVersion") == "v1.34.1"
-        )
+        assert connection.read("version", get("/version")).required("gitVersion") == "v1.34.1"
         assert warned == []
         urllib3.PoolManager(cert_reqs="CERT_NONE").request("GET", url.replace("127.0.0.1", "localhost"))
     assert [warning.category for warning in warned] == [InsecureRequestWarning]

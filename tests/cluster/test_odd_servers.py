@@ -515,7 +515,7 @@ def test_who_asks_is_told_in_the_user_agent_and_secrets_are_not(stand_in, lead_t
 
 def test_an_older_server_does_not_tell_who_we_are(stand_in, lead_to):
     version = answer({"gitVersion": "v1.26.15"})
-    server = stand_in(routes({"/version/": version, "/kube-system": namespace()}))
+    server = stand_in(routes({"/version": version, "/kube-system": namespace()}))
     assert lead_to(server.url).identity().user == "(not told)"
 
 
@@ -525,7 +525,7 @@ def test_an_older_server_does_not_tell_who_we_are(stand_in, lead_to):
 def test_the_pause_is_any_value_but_false(stand_in, lead_to, value, why):
     version = answer({"gitVersion": "v1.36.2"})
     server = stand_in(
-        routes({"/version/": version, "/kube-system": namespace(**{"fencer.dev/pause": value})})
+        routes({"/version": version, "/kube-system": namespace(**{"fencer.dev/pause": value})})
     )
     assert lead_to(server.url).identity().paused_why == why
 

@@ -232,3 +232,15 @@ def test_a_pod_whose_answer_is_not_here_yet_is_not_asked_for_twice() -> None:
     assert (state.due(0), state.next_s(), state.hopeless) == ([], None, False)
     state.answered(web, BLOCKED, 1)
     assert (state.next_s(), state.due(3)) == (3, [web])
+
+
+def test_behind_one_budget_nobody_else_asks_while_an_answer_is_awaited() -> None:
+    first, second, free = pod("a"), pod("b"), pod("c", controller="Job/c")
+    state = seen(first, second, free)
+    state.answered(first, BLOCKED, 0)
+    state.asked(first)
+    assert (state.due(60), state.next_s()) == ([free], 0), "one that waits behind nothing may ask"
+    state.asked(free)
+    assert (state.due(60), state.next_s()) == ([], None), "until an answer comes there is nobody to ask for"
+    state.answered(first, GOING, 60)
+    assert (state.due(60), state.next_s()) == ([second], 60)
