@@ -1,9 +1,8 @@
 """HTTP answers within bounds: how long one may take, and how large it may be, whatever its status says.
 
-Timeouts of sockets bound each piece alone: a server that drips, be it a header at a time, outlasts them for
-hours. And what is read to the end can be without an end. So the bounds lie where bytes come in, under status
-line, headers and body alike. Nothing compressed is asked for, and nothing is unpacked: of a few bytes any
-number could come.
+Timeouts of sockets bound each piece alone: a server that drips, even one header at a time, outlasts them for
+hours. And an answer may never end. So the bounds are set where bytes come in, for status line, headers and
+body alike. Nothing compressed is asked for, and nothing is unpacked: a few bytes could become any number.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ReadTimeoutError
 
 LARGEST_BYTES = 32 << 20
-"""Of an answer, headers included.
+"""The largest answer, headers included.
 
 Lists come in pages of 500 objects (`cluster/lists.py`), so this is 65 KB for each. Nodes and pods have 5 to
 20 KB, most of it `managedFields` and images. No single object is larger: it comes in a request of at most
@@ -32,11 +31,11 @@ A list of 10,000 guests of Proxmox VE has 5 MB. Parsed it was 180 MB, and our un
 Source: kube-apiserver, MaxRequestBodyBytes; etcd takes half of that, --max-request-bytes.
 """
 MOST_PARSED_BYTES = 288 << 20
-"""Of an answer of Kubernetes once it is read, as `parsed_bytes` counts: whoever may make a pod says what is
-in it, and an answer of 32 MiB can take a gigabyte. A single object counts for up to 270 MB, 3 MiB of protobuf
-full of ``preference: {}``, and takes half of it."""
+"""The largest answer of Kubernetes in memory, as `parsed_bytes` counts: anyone who may make a pod says what
+is in it, and an answer of 32 MiB can take a gigabyte. A single object counts for up to 270 MB, 3 MiB of
+protobuf full of ``preference: {}``, and takes half of it."""
 _EMPTY_BYTES, _DICT_BYTES, _LIST_BYTES, _TEXT_BYTES, _PLACE_BYTES = 64, 232, 64, 52, 40
-"""What values take beside their text; the last: a number, and its place among others.
+"""What values take besides their text; the last: a number, and its place among others.
 
 Source: sys.getsizeof, CPython 3.11."""
 
@@ -55,7 +54,7 @@ def parsed_bytes(raw: bytes) -> int:
     takes = text_bytes + _of_marks(raw)
     if takes <= MOST_PARSED_BYTES:
         return takes
-    # Looked at closely: a pod with a text full of brackets is none the larger for them.
+    # Brackets inside texts do not count: a text full of them makes a pod no larger.
     return text_bytes + sum(map(_of_marks, _without_texts(raw)))
 
 
@@ -135,14 +134,14 @@ class _Response(HTTPResponse):
 
 class _WholeAnswers(HTTPConnectionPool):
     def urlopen(self, *args: Any, **kwargs: Any) -> Any:
-        """Send a request, and return its answer with the whole body, which nobody has to read any more."""
+        """Send a request, and return its answer with the whole body already read."""
         response = super().urlopen(*args, **{**kwargs, "preload_content": False, "decode_content": False})
         with closing(response):  # a connection whose answer came whole has gone back to the pool by then
             packed = response.headers.get("Content-Encoding", "")
             if packed.strip().lower() not in _PLAIN:
                 raise Unbounded(f"the answer is compressed ({packed!r}), which nobody asked for")
             try:
-                # In pieces: room for an announced length would be made before a byte of it came.
+                # In pieces: room for an announced length would be made before any byte of it came.
                 body = b"".join(iter(lambda: response.read1(_PIECE_BYTES), b""))
             except ReadTimeoutError as error:
                 raise ReadTimeoutError(self, None, "the answer did not end in time") from error
@@ -153,7 +152,7 @@ class _WholeAnswers(HTTPConnectionPool):
             response.version,
             reason=response.reason,
             decode_content=False,
-            retries=response.retries,  # by these the pools see that no redirect is to be followed
+            retries=response.retries,  # by these the pools see that they must not follow redirects
         )
 
 

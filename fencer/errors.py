@@ -1,4 +1,4 @@
-"""What can go wrong with I/O: something could not be found out or done. "No" is no error but a Decision.
+"""What can go wrong with I/O: something could not be found out or done. "No" is a Decision, not an error.
 
 Adapters translate every foreign exception into one of these with ``raise … from``; no foreign exception
 leaves an adapter. The text of an error is written for the person who reads it: it names the endpoint, the
@@ -53,7 +53,7 @@ class GuestNotFound(HypervisorError):
 
 
 class GuestChanged(HypervisorError):
-    """A power order was meant for another run of this guest than the present one. Nothing was sent."""
+    """A power order was meant for another run of this guest than the current one. Nothing was sent."""
 
 
 class HypervisorProtocol(HypervisorError):
@@ -85,7 +85,7 @@ class ClusterProtocol(ClusterError):
 
 
 def unreadable(path: str, error: OSError) -> str:
-    """Say that a file cannot be read, and to whom it has to belong.
+    """Say that a file cannot be read, and which user has to own it.
 
     Args:
         path: The file.

@@ -34,7 +34,7 @@ class Errand:
         parts: What it works with.
         node: The node's name.
         intent: The verb.
-        word: What the person said beyond it.
+        word: What else the person said.
         by: Who they are, for mark and journal.
         progress: Shows the way.
     """
@@ -66,7 +66,7 @@ class Errand:
         return replace(judged, observation=agent.observer.closer(seen.scene, judged.observation))
 
     def introduce(self, judged: Judged) -> None:
-        """Say who the node is."""
+        """Name the node and its guest."""
         guest = guest_of(judged)
         who = "no guest" if guest is None else f"{guest}: {state_of(judged.observation)}"
         say(click.style(f"{clean(self.node)} ({clean(who)})", bold=True))
@@ -75,8 +75,8 @@ class Errand:
         """Follow the node until the intent is fulfilled, refused, or time is up.
 
         Args:
-            timeout_s: How long to wait for what only time can bring.
-            act: False: stop where something would be done.
+            timeout_s: How long to wait for what only takes time.
+            act: False: stop before anything would be done.
 
         Returns:
             The node in the end, and how many seconds it took.
@@ -101,7 +101,7 @@ class Errand:
         """
         if judged.failed:
             tell(f"{said}: {clean(says(judged.decision))}, but it could not be done: {clean(judged.failed)}.")
-            say("What would change this: that mended. `fencer check` looks at every right and connection.")
+            say("What would change this: the cause mended. `fencer check` looks at rights and connections.")
             raise click.exceptions.Exit(1)
         tell(f"{said}: {clean(says(judged.decision))}.")
         for sentence in ways_out(judged, str(self.parts.path)):
@@ -123,14 +123,14 @@ class Errand:
 def errand(
     wiring: Wiring, path: Path, node: str, intent: Intent, word: Word, *, by_guest: bool = False
 ) -> Iterator[Errand]:
-    """Connect, and begin an errand.
+    """Connect, and begin.
 
     Args:
         wiring: Builds the parts.
         path: The configuration.
         node: The node's name.
         intent: The verb.
-        word: What the person said beyond it.
+        word: What else the person said.
         by_guest: `node` is not the node's name, but its guest's number, UUID or name.
 
     Raises:
@@ -146,15 +146,15 @@ def errand(
 
 
 def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool) -> None:
-    """Make sure, before anything is asked of anybody, that somebody can consent.
+    """Make sure that somebody can consent, before anything is asked.
 
     Raises:
         ConfigError: nobody is there, and --yes was not given.
     """
     if not (yes or dry_run or wiring.interactive()):
         raise ConfigError(
-            f"{node}: nobody can be asked here, stdin is no terminal. Add --yes, or --dry-run to see what "
-            "would happen"
+            f"{node}: nobody can confirm here, because stdin is not a terminal. Add --yes, or --dry-run to "
+            "see what would happen"
         )
 
 

@@ -21,16 +21,16 @@ COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: 
 
 
 @click.command(
-    short_help="Is everything there that fencer needs?",
+    short_help="Check that everything fencer needs is there.",
     epilog="\b\nExamples:\n  fencer check\n  fencer check -c ./fencer.yaml -o json",
 )
 @config_option
 @output_option("table", "json", "yaml")
 @click.pass_obj
 def check(wiring: Wiring, path: Path, form: str) -> None:
-    """Check everything that fencer needs before it is armed: configuration, rights, hypervisors, who is who.
+    """Check everything that fencer needs before it is armed: configuration, rights, hypervisors, identity.
 
-    It changes nothing. 0: ready, 1: something fails, 2: the configuration itself is wrong.
+    It changes nothing. Exit code 0: ready; 1: something fails; 2: the configuration itself is wrong.
     """
     try:
         config = wiring.load(path)

@@ -28,7 +28,7 @@ def config() -> None:
 @config_option
 @click.pass_obj
 def check_file(wiring: Wiring, path: Path) -> None:
-    """Say whether the file is right; every mistake at once, each with its line."""
+    """Check the file; report every error at once, each with its line."""
     loaded = wiring.load(path)
     endpoints = count(len(loaded.endpoints), "hypervisor")
     mapped = f", {count(len(loaded.nodes), 'node')} mapped by hand" if loaded.nodes else ""
@@ -37,12 +37,12 @@ def check_file(wiring: Wiring, path: Path) -> None:
 
 @config.command(
     "show",
-    short_help="Every key in force, and where it came from.",
+    short_help="Show every key in force, and where it came from.",
     epilog="\b\nExample:\n  fencer config show | grep -v default",
 )
 @config_option
 def show_file(path: Path) -> None:
-    """Print what is in force: every key, with its default where none is written, and where it came from."""
+    """Print the configuration in force: every key with its value or default, and where that came from."""
     from fencer.config.show import show  # noqa: PLC0415 - pydantic and YAML
 
     require_file(path)

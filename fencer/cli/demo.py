@@ -20,13 +20,13 @@ from fencer.simulation.stage import Stage, StagePorts
 
 DEFAULT, TRAP = "vm-paused", "nic-off"
 CALLED_AS = "FENCER_DEMO_CALLED_AS"
-"""Set by what calls us where nobody can type `fencer`: `./dev` in a fresh checkout."""
+"""Set by the caller if people cannot type `fencer`: `./dev` in a fresh checkout."""
 SPEED = 40.0
-"""Virtual seconds a second, for people who read along: the default story takes half a minute."""
+"""Virtual seconds per second, for people who read along: the default story takes half a minute."""
 SHORTEST_S, LONGEST_S = 0.25, 2.0
-"""Between two lines, whatever the speed."""
+"""Limits between two lines, at any speed."""
 ROUND = frozenset({"recovered", "stuck"})
-"""Events after which it is worth a look where the pods are."""
+"""Events after which it is worth showing where the pods are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Telling:
     """How a story is told.
 
     Attributes:
-        speed: Virtual seconds a second; None: all at once.
-        verbose: Tell every event.
+        speed: Virtual seconds per second; None: all at once.
+        verbose: Show every event.
     """
 
     wiring: Wiring
@@ -44,19 +44,19 @@ class Telling:
 
 
 @click.command(
-    short_help="A story in a simulated world; needs nothing.",
+    short_help="Play a story in a simulated world; needs no cluster.",
     epilog="\b\nExamples:\n  fencer demo\n  fencer demo nic-off\n  fencer demo vm-stopped -o json | tail -1",
 )
 @click.argument("scenario", required=False, default=DEFAULT)
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="json: one object a line for each event, the last one sums up.",
+    help="json: one object per line for each event; the last one sums up.",
 )  # fmt: skip
 @click.option("--list", "listed", is_flag=True, help="List the scenarios.")
-@click.option("--alone", is_flag=True, help="Only what Kubernetes does without fencer.")
-@click.option("--speed", type=float, metavar="N", help="N virtual seconds a second.")
-@click.option("--instant", is_flag=True, help="All at once; the default when stdout is no terminal.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell every event.")
+@click.option("--alone", is_flag=True, help="Show only what Kubernetes does without fencer.")
+@click.option("--speed", type=float, metavar="N", help="N virtual seconds per second.")
+@click.option("--instant", is_flag=True, help="All at once; the default when stdout is not a terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every event.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Same seed, same story.")
 @click.pass_obj
 def demo(  # noqa: PLR0913 - one for each option
@@ -140,7 +140,7 @@ def _tell(telling: Telling, story: Scenario, seed: int, *, alone: bool) -> bool:
 
 
 def _chapter(telling: Telling, stage: Stage, title: str) -> bool:
-    """Tell one playing of a story. Returns whether it ended as expected."""
+    """Play a story once. Returns whether it ended as expected."""
     say()
     say(click.style(f"── {title} ──", bold=True))
     for text in board(stage):

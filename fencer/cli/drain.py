@@ -43,7 +43,7 @@ WHY = {
 
 
 @click.command(
-    short_help="Empty a node, within budgets.",
+    short_help="Empty a node, within disruption budgets.",
     epilog="\b\nExamples:\n  fencer drain k8s-2 --dry-run\n  fencer drain k8s-2\n  fencer drain --host pve2\n"
     "\n"
     "Pods of DaemonSets, static pods and finished pods stay, as with kubectl's --ignore-daemonsets.",
@@ -80,9 +80,9 @@ def drain(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Empty nodes: cordon, evict their pods as far as budgets allow, wait until pods and volumes are gone.
 
-    Several nodes are cordoned first, if there are others, and drained one after the other: the next one when
-    the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again, one that would
-    never end is refused before anything is changed. --timeout 0 waits for ever.
+    Several nodes are all cordoned first, if there are other nodes. Then they are drained one after the other:
+    the next one when the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again.
+    A drain that would never end is refused before anything is changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
@@ -132,7 +132,7 @@ def drain_plan(tools: Tools, filters: Filters) -> Iterator[str]:
         if back:
             their = "tolerates" if len(back) == 1 else "tolerate"
             text = (
-                f"{count(len(back), 'pod')} {their} the cordon, and may come back, to stay: {listing(back)}."
+                f"{count(len(back), 'pod')} {their} the cordon, and may come back and stay: {listing(back)}."
             )
             yield from paragraph(text, indent=2)
 
@@ -173,7 +173,9 @@ def refuse_without_right(tools: Tools, filters: Filters) -> None:
     if missing:
         who = ask(tools.parts.cluster.identity)
         command = granting(who.user, "--drain", version=who.version)
-        text = f"refused: fencer's account cannot evict: may not {', '.join(missing)}. Nothing was changed."
+        text = (
+            f"refused: fencer's account cannot evict: it may not {', '.join(missing)}. Nothing was changed."
+        )
         give_up([text, f"try: {command}"])
 
 
@@ -195,11 +197,11 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options, options.timeout_s)
     took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
-    tell(f"drained in {took}: {which}. {stays} cordoned. Back with {clean(way_back(tools, turns))}.")
+    tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
 
 
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
-    """Return the commands that take cordons off: `fencer start` for fencer's own of nodes with a guest."""
+    """Return the commands that take cordons off: `fencer start` for fencer's own on nodes with a guest."""
     names = [turn.node.name for turn in turns]
     ours = [turn.node.name for turn in turns if turn.drain.cordoned and tools.bound(turn.node.name)]
     ways = (("fencer start", ours), ("kubectl uncordon", [name for name in names if name not in ours]))
@@ -207,12 +209,12 @@ def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
 
 
 def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or takes it back."""
+    """Say the state of each node, and the command that goes on or undoes it."""
     for turn in turns:
         name, drain = turn.node.name, turn.drain
         back = way_back(tools, [turn])
         if drain.over and not drain.failed:
-            yield f"{name}: drained, and cordoned; {back} takes that back."
+            yield f"{name}: drained, and cordoned; {back} undoes that."
         elif turn.given_back and not drain.failed:
             yield f"{name}: not begun; it is uncordoned again."
         elif turn.given_back:
@@ -221,17 +223,17 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
             why = f": {drain.failed}" if drain.failed else ""
             yield (
                 f"{name}: {word}{why}; it is cordoned, {drain.progress()}. The same command goes on, {back} "
-                "takes it back."
+                "undoes it."
             )
         elif drain.begun:
             why = f": {drain.failed}" if drain.failed else ""
             yield (
-                f"{name}: {word}{why}; {drain.progress()}. A cordon that stands is not this drain's. "
+                f"{name}: {word}{why}; {drain.progress()}. If it is cordoned, this drain did not do it. "
                 "The same command goes on."
             )
         elif drain.failed:
             yield f"{name}: {word}: {drain.failed}"
         elif drain.own is not None:
-            yield f"{name}: {word}; whether it is cordoned is not known, no answer came: {back} ends that."
+            yield f"{name}: {word}; it may be cordoned, because no answer came: {back} undoes that."
         else:
             yield f"{name}: not begun; nothing was changed."

@@ -1,4 +1,4 @@
-"""Before anything is changed: what a drain would never get past."""
+"""Find, before anything is changed, what a drain would never get past."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
-    help="Begin although something would never let the drain end: the rest goes.",
+    help="Begin even if something would never let the drain end, and evict the rest.",
 )
 
 
 def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, instead: str = "") -> None:
-    """Refuse, before anything is changed, where the drain would never end.
+    """Refuse, before anything is changed, if the drain would never end.
 
     Args:
         tools: What the verb works with.
         filters: Which pods go.
-        even_if_blocked: It is only said.
+        even_if_blocked: Only say so.
         instead: What else would help, for people.
 
     Raises:
@@ -41,7 +41,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
     for why in (budgets.why_not, *budgets.unread):
         if why:
             way = f"; try: {GRANT}" if budgets.denied else ""
-            say(clean(f"  not known beforehand: whether budgets ever allow it ({why}){way}"))
+            say(clean(f"  not known in advance: whether budgets ever allow it ({why}){way}"))
     nodes = Listing(tuple(map(Machine, tools.scene.nodes.values())))
     seen = Inventory(nodes, Listing(_tenants(tools, budgets)), budgets)
     off = {
@@ -59,7 +59,7 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
 
 
 def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:
-    """Return the pods of the nodes, and those elsewhere that a budget counts beside one of them."""
+    """Return the pods of the nodes, and those elsewhere that the same budgets count."""
     ask, evictor = tools.looker.shared.api, tools.world.evictor
     assert evictor is not None  # noqa: S101 - whoever drains has one
     here = {

@@ -27,13 +27,13 @@ FENCED_WAY = (
 )
 
 COUNTED_WAY = (
-    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts as well, and "
-    "tells what would be done then."
+    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts too, and shows "
+    "what would be done then."
 )
 
 IN_MIND_WAY = (
-    "`mode: observe` writes nothing on the Node: whether its guest was seen alive with it, only the agent "
-    "that watches knows, and its log tells what it would do now."
+    "`mode: observe` writes nothing on the Node. Only the agent that watches knows whether its guest was "
+    "seen alive with it; its log says what it would do now."
 )
 
 DOUBTS_WAY = (
@@ -43,7 +43,7 @@ DOUBTS_WAY = (
 
 
 @click.command(
-    short_help="Why is a node fenced, or not?",
+    short_help="Explain why a node is fenced, or not.",
     epilog="\b\nExamples:\n  fencer explain k8s-4\n  fencer explain k8s-4 -o json",
 )
 @click.argument("node")
@@ -51,9 +51,9 @@ DOUBTS_WAY = (
 @output_option("text", "json", "yaml")
 @click.pass_obj
 def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
-    """Tell why a node is fenced or not: each check with what was seen, and what would change the answer.
+    """Explain why a node is fenced or not: each check with what was seen, and what would change the answer.
 
-    It looks once, for itself, and acts on nothing. The checks are those of `fencer watch`.
+    It looks once and changes nothing. The checks are those of `fencer watch`.
     """
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
@@ -71,7 +71,7 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
 def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
     unbelieved = disbelieved(judged)
-    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence of what would follow
+    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
     says = why(judged) if whole else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
     kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
@@ -79,7 +79,7 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
         node=clean(node.name), says=says
     )
     if unbelieved is not None:
-        headline = f"{clean(node.name)} is healthy, and could not be fenced if it died now: {unbelieved}."
+        headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {unbelieved}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     told = "".join(check.seen for check in decision.checks)
@@ -123,7 +123,7 @@ def _circumstances(judged: Judged) -> Iterator[str]:
 
 
 def _ladder(judged: Judged) -> list[list[Cell | str]]:
-    """Return a row for each check that was made, and one for all that were not."""
+    """Return a row for each check that was made, and one for all the others."""
     decision = judged.decision
     rows = [_rung(check, judged) for check in decision.checks if check.outcome is not Outcome.NOT_ASKED]
     unasked = [check.name for check in decision.checks if check.outcome is Outcome.NOT_ASKED]
@@ -134,7 +134,7 @@ def _ladder(judged: Judged) -> list[list[Cell | str]]:
 
 
 def _rung(check: Check, judged: Judged) -> list[Cell | str]:
-    """Return one row. That a healthy node is heard is no failure, nor is what one look cannot tell."""
+    """Return one row. A healthy node that is heard is no failure, nor is what one look cannot tell."""
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

@@ -36,8 +36,8 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
 @click.option(
     "--guest",
     metavar="[ENDPOINT/]VMID|UUID|NAME",
-    help="Fence the node that is this guest, instead of a node by name. With ENDPOINT/ where several have "
-    "it; and, as ENDPOINT/VMID, beside the name of a node where nobody has seen the two alive together.",
+    help="Name the node by its guest. Add ENDPOINT/ if several endpoints have such a guest. Give "
+    "ENDPOINT/VMID together with NODE if nobody has seen the two alive together.",
 )
 @config_option
 @dry_run_option
@@ -45,10 +45,10 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
 @click.option("--stop-guest", is_flag=True, help="Cut the guest's power first, if it runs.")
 @why_option(
     "--confirm-guest-off",
-    "Your word that the guest is off and stays off, where no hypervisor can say so. Not taken against a "
-    "running, paused or saved guest, nor against a kubelet that is heard.",
+    "Your word that the guest is off and stays off, if no hypervisor can say so. Not accepted for a "
+    "running, paused or saved guest, or while its kubelet is heard.",
 )
-@why_option("--over-brake", "Fence although too many nodes are fenced already, or every node is silent.")
+@why_option("--over-brake", "Fence even if too many nodes are fenced already, or every node is silent.")
 @timeout_option(120)
 @click.pass_obj
 def fence(  # noqa: PLR0913 - one for each option
@@ -66,7 +66,7 @@ def fence(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Fence a node by hand: prove that its guest is off, set the out-of-service taint, clear its pods.
 
-    Your word shortens the waiting for silence, and never replaces the proof. It works in either mode.
+    A fence by hand waits less for silence, but needs the same proof. It works in either mode.
     """
     target = node or guest
     if not target:
@@ -94,7 +94,7 @@ def fence(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_misnamed(task: Errand, judged: Judged) -> None:
-    """Say at once that another guest was named than the one that is the node.
+    """Say at once that the named guest is not the one that is the node.
 
     Raises:
         ConfigError: it was.
@@ -105,7 +105,7 @@ def _refuse_misnamed(task: Errand, judged: Judged) -> None:
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:
-    """Tell an ending that needs no action; True: all is as it should be.
+    """Report an ending that needs no action; True: all is as it should be.
 
     Raises:
         click.exceptions.Exit: refused.
@@ -125,7 +125,7 @@ def _is_done(task: Errand, judged: Judged) -> bool:
 
 
 def _is_needless(judged: Judged) -> bool:
-    """Tell at once that an off guest's node has nothing to clear: no silence has to be waited for."""
+    """Say at once that an off guest's node has nothing to clear, without waiting for silence."""
     seen = judged.observation
     marked = seen.node.out_of_service is not None or seen.node.mark is not None
     if marked or seen.pods is None or seen.evidence is None or not seen.evidence.gone:
@@ -152,7 +152,7 @@ def _plan(task: Errand, judged: Judged) -> Iterator[str]:
     if _will_stop(task, observation):
         runs = observation.evidence is not None and observation.evidence.power_state is PowerState.RUNNING
         alive = (
-            " It runs, and its node is Ready: its pods are at work."
+            " It runs, and its node is Ready: its pods are working."
             if runs and observation.node.ready
             else ""
         )
@@ -195,8 +195,8 @@ def _tell_end(task: Errand, judged: Judged, took_s: float) -> None:
         return
     if decision.reason is Reason.PODS_CLEARED:
         tell(
-            f"fenced in {age(round(took_s))}. It comes off by itself, under an armed `fencer watch`, when "
-            f"the guest has booted again; `fencer explain {node}` shows what it waits for."
+            f"fenced in {age(round(took_s))}. An armed `fencer watch` lifts the fence when the guest has "
+            f"booted again; `fencer explain {node}` shows what it waits for."
         )
     elif decision.verdict is Verdict.FENCED:
         task.refuse(judged, f"fenced, but not finished within {age(round(took_s))}")

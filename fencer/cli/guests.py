@@ -1,4 +1,4 @@
-"""From a guest to its node: for hooks, which know only what their hypervisor calls it by."""
+"""From a guest to its node: for hooks, which know only their hypervisor's name for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def node_of_guest(parts: Parts, wanted: str) -> tuple[str, GuestRef]:
 def _named(guests: Iterable[GuestRef], wanted: str) -> frozenset[GuestRef]:
     """Return the guests of that number or UUID; only where there is none, those of that name.
 
-    A name is anybody's choice: a guest that calls itself 102 must not be taken for the guest 102.
+    Anybody can choose a name: a guest that calls itself 102 must not be taken for the guest 102.
     """
     by_id, by_name = set(), set()
     for guest in guests:
@@ -62,7 +62,7 @@ def _named(guests: Iterable[GuestRef], wanted: str) -> frozenset[GuestRef]:
 
 
 def _no_node(scene: Scene, named: frozenset[GuestRef], wanted: str) -> ConfigError | HypervisorUnreachable:
-    """Say what was found instead of a node; that an endpoint is mute is no "there is none"."""
+    """Say what was found instead of a node; a silent endpoint does not mean "there is none"."""
     if named:
         return ConfigError(
             f"{listing(sorted(named, key=str))} is no node of this cluster: no node reports its UUID, and "

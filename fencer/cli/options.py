@@ -37,7 +37,7 @@ dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Gather the proof, say what would be done, and do nothing."
 )
 
-yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 class Seconds(click.ParamType[float]):

@@ -1,4 +1,4 @@
-"""Answers for programs: JSON, and as much of YAML as holds the same."""
+"""Answers for programs: JSON, or the same in simple YAML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencer.cli.render import say
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS_WITH_MEANING = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-"""Read as something else than text, by one version of YAML or another."""
+"""Words that some version of YAML reads as something else than text."""
 
 
 def emit(data: Any, form: str) -> None:
@@ -50,7 +50,7 @@ def _yaml(data: Any, depth: int) -> Iterator[str]:
 
 
 def _word(value: Any) -> str:
-    """Write a scalar: bare where nobody could take it for anything else, else quoted, in ASCII."""
+    """Write a scalar: bare if it cannot be read as anything else, otherwise quoted, in ASCII."""
     if not isinstance(value, str):
         return json.dumps(value)
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_WITH_MEANING:

@@ -40,10 +40,10 @@ VERDICT_COLOURS = {
     Outlook.BLOCKED: BAD,
 }
 SAYS = {
-    Outlook.CLEAR: "nothing stands in the way of the drain, and nothing is interrupted by it",
-    Outlook.DISRUPTIVE: "nothing stands in the way of the drain, but something is interrupted, lost or waits",
+    Outlook.CLEAR: "nothing is in the way of the drain, and it interrupts nothing",
+    Outlook.DISRUPTIVE: "nothing is in the way of the drain, but something is interrupted, lost or must wait",
     Outlook.UNKNOWN: "what was not looked at could block the drain",
-    Outlook.BLOCKED: "as things are, the drain would not come to its end",
+    Outlook.BLOCKED: "as things are, the drain would not finish",
 }
 UNITS = {"cpu": "cpu_m", "memory": "memory_b", "pods": "pods"}
 """Resources, with the unit of their numbers."""
@@ -51,7 +51,7 @@ NOT_JUDGED = "Not judged: affinity, topology spread, node selectors, tolerations
 
 
 @click.command(
-    short_help="What a drain of these nodes would hit.",
+    short_help="Show what a drain of these nodes would hit.",
     epilog="\b\nExamples:\n  fencer plan k8s-2\n  fencer plan k8s-2 k8s-3 --delete-emptydir-data\n"
     "  fencer plan k8s-2 -o json | jq '.findings[] | select(.severity == \"blocks\")'",
 )
@@ -83,10 +83,10 @@ def plan(
     timeout_s: float,
     shutdown_s: float,
 ) -> None:
-    """Say what a drain and shutdown of these nodes, one after the other, would hit. It changes nothing.
+    """Show what a drain and shutdown of these nodes, one after the other, would hit. It changes nothing.
 
-    --force, --delete-emptydir-data and --timeout are those of `fencer drain`.
-    0: nothing stands in the way (though something may be interrupted), 1: something blocks, or could.
+    --force, --delete-emptydir-data and --timeout mean the same as for `fencer drain`.
+    Exit code 0: nothing is in the way (though something may be interrupted); 1: something blocks, or could.
     """
     log_plainly()
     config = wiring.load(path)
@@ -104,7 +104,7 @@ def plan(
 
 
 def _refuse_unknown(names: Sequence[str], seen: Inventory) -> None:
-    """Refuse names that no node has. Where a node could not be read, it may be that one.
+    """Refuse names that no node has. A node that could not be read may have it.
 
     Raises:
         ConfigError: there is no such node.

@@ -1,4 +1,4 @@
-"""What `drain`, `shutdown` and `start` share: which nodes, the parts, the steps as shown, and the end."""
+"""What `drain`, `shutdown` and `start` share: which nodes, the parts, showing the steps, and the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fencer.wording.steps import ACTIONS, WIDTH
 
 TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
-"""What the API takes for a time, and more than anybody waits."""
+"""The longest time that the API accepts, and more than anybody waits."""
 _ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 BUDGETS_S = 60.0
 """Deadline of their list, of all pages together."""
@@ -47,26 +47,26 @@ dry_run_option: Decorator = click.option(
 force_option: Decorator = click.option(
     "--force",
     is_flag=True,
-    help="Also evict pods without a controller; they are not recreated. As kubectl's.",
+    help="Also evict pods without a controller; they are not recreated. As in kubectl.",
 )
 emptydir_option: Decorator = click.option(
     "--delete-emptydir-data",
     is_flag=True,
-    help="Also evict pods that use an emptyDir; its data is lost. As kubectl's.",
+    help="Also evict pods that use an emptyDir; its data is lost. As in kubectl.",
 )
 ignore_daemonsets_option: Decorator = click.option(
     "--ignore-daemonsets",
     is_flag=True,
     expose_value=False,
-    help="Accepted as kubectl's, and changes nothing: pods of DaemonSets always stay.",
+    help="Accepted as in kubectl, but changes nothing: pods of DaemonSets always stay.",
 )
 NO_GRACE = "0 is refused: such a pod may run on"
 
 
 def _some_grace(_context: click.Context, _option: click.Parameter, grace_s: int) -> int:
-    """Refuse what the admission policy refuses fencer's account, before anything is cordoned."""
+    """Refuse early, before anything is cordoned, what the admission policy would refuse."""
     if grace_s == 0:
-        raise click.BadParameter(f"{NO_GRACE} while its eviction looks done. 1 is the least.")
+        raise click.BadParameter(f"{NO_GRACE} while its eviction looks done. The least is 1.")
     return grace_s
 
 
@@ -77,7 +77,7 @@ grace_option: Decorator = click.option(
     default=-1,
     metavar="SECONDS",
     callback=_some_grace,
-    help=f"How long each pod may take to end; -1: as its own spec says. As kubectl's, but that {NO_GRACE}.",
+    help=f"How long each pod may take to end; -1: as its own spec says. As in kubectl, but {NO_GRACE}.",
 )
 parallel_option: Decorator = click.option(
     "--parallel",
@@ -85,7 +85,7 @@ parallel_option: Decorator = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="How many nodes at a time. Budgets hold all the same; control-plane nodes go one at a time.",
+    help="How many nodes at a time. Budgets still hold; control-plane nodes go one at a time.",
 )
 host_option: Decorator = click.option(
     "--host",
@@ -113,7 +113,7 @@ class Steps:
         if self._several:
             cells.append(clean(node))
         cells += [Cell(what.ljust(WIDTH), BAD if what in TROUBLES else None), clean(detail)]
-        with suppress(OSError):  # nobody has to listen: what was begun is brought to its end
+        with suppress(OSError):  # nobody has to listen: what was begun is finished
             for line in table([cells], indent=2, gap=2):
                 say(line)
 
@@ -145,7 +145,7 @@ class Tools:
     """All that a planned verb works with.
 
     Attributes:
-        parts: The configuration come to life.
+        parts: The working parts of the configuration.
         names: The nodes that are meant.
         scene: All nodes and guests, as first seen.
         looker: Judges without acting, and tells nobody.
@@ -191,7 +191,7 @@ class Tools:
 
 
 def meant(nodes: Sequence[str], host: str | None) -> str:
-    """Return who is meant, as the person named them.
+    """Return the nodes that are meant, as the person named them.
 
     Args:
         nodes: Nodes by name.
@@ -249,12 +249,12 @@ def introduce(tools: Tools) -> None:
 def see_through(
     tools: Tools, campaign: Campaign, standing: Callable[[str], Iterable[str]], failed: str
 ) -> str:
-    """Run a campaign, and say how each node stands where that does not end well.
+    """Run a campaign, and say the state of each node if it does not end well.
 
     Args:
         tools: What the verb works with.
         campaign: Not begun yet.
-        standing: Says of each node how it stands, with the word for those that are not done.
+        standing: Says the state of each node, with the word for those that are not done.
         failed: That word, where something failed.
 
     Returns:
@@ -275,7 +275,7 @@ def see_through(
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
         try:
             campaign.break_off()
-        finally:  # whoever presses Ctrl-C twice is told all the same
+        finally:  # also for a person who presses Ctrl-C twice
             with suppress(OSError):
                 for line in standing(word):
                     say(clean(line), err=True)
@@ -287,8 +287,8 @@ def see_through(
 
 @contextmanager
 def _as_ctrl_c() -> Iterator[None]:
-    """Take a session over ssh that ends, and `kill`, as Ctrl-C: what was prepared is taken back, and told."""
-    # Who ignores them (nohup) wants it to go on.
+    """Treat `kill`, and the end of an ssh session, like Ctrl-C: undo what was prepared, and say so."""
+    # A person who ignores them (nohup) wants it to go on.
     heard = [number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, signal.default_int_handler) for number in heard}
     try:
@@ -299,7 +299,7 @@ def _as_ctrl_c() -> Iterator[None]:
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:
-    """End with what stands now.
+    """End with these lines.
 
     Raises:
         click.exceptions.Exit: always.
@@ -322,7 +322,7 @@ def _reporters(parts: Parts, steps: Steps, *, act: bool) -> Iterator[Reporter]:
 
 
 def _on_host(looker: Agent, scene: Scene, host: str) -> tuple[str, ...]:
-    """Return the nodes whose guests are on a host; a guest that could not be read may be missed, and is said.
+    """Return the nodes whose guests are on a host; guests that could not be read are reported.
 
     Args:
         looker: Who looks.

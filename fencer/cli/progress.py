@@ -39,7 +39,7 @@ class Progress:
         self._failed = ""
 
     def decided(self, _node: NodeView, decision: Decision) -> None:
-        """Show a step on the way. An ending is told by whoever asked for it."""
+        """Show a step on the way. The caller reports the ending."""
         if decision.verdict is Verdict.REFUSE or decision.reason is Reason.CLOSER_LOOK:
             return
         what, detail = STEPS.get(decision.reason, (decision.verdict.value, TEXTS[decision.reason].says))

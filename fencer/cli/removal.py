@@ -1,6 +1,6 @@
-"""Before something of fencer's is taken away: look whether a fence or cordon still stands, and refuse then.
+"""Before fencer's rights are taken away: refuse while a fence or cordon is left.
 
-Whoever takes fencer's rights, key or token away while a node is fenced leaves that node fenced for ever.
+Without fencer's rights, key and token, a node that is fenced stays fenced for ever.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from fencer.runtime.world import API
 
 nothing_stands_option = why_option(
     "--nothing-stands",
-    "With --remove: your word that none of fencer's fences or cordons stands in the cluster, where it cannot "
-    "be asked, because it is gone perhaps. Not taken where one is seen.",
+    "With --remove: your word that none of fencer's fences or cordons is left in a cluster that cannot be "
+    "asked, perhaps because it is gone. Not accepted if one is seen.",
 )
 
 
@@ -36,37 +36,37 @@ def refuse_what_stands(
     word: str | None,
     which: Callable[[Iterable[NodeView], str], Sequence[Standing]] = standing,
 ) -> str:
-    """Look at the cluster, and go no further where something that fencer set stands there.
+    """Look at the cluster, and go no further if something that fencer set is left there.
 
     Args:
         wiring: Builds the way there.
         load: Returns the configuration that leads there.
-        word: A person's word that nothing stands, for a cluster that cannot be asked.
+        word: A person's word that nothing is left, for a cluster that cannot be asked.
         which: What matters, of the nodes, at the API server's time.
 
     Returns:
         What was seen, in a sentence.
 
     Raises:
-        click.exceptions.Exit: something stands, and was named; or that is not known, and there is no word.
+        click.exceptions.Exit: something is left, and was named; or that is not known, and there is no word.
     """
     try:
         info, roster = _seen(wiring, load())
     except FencerError as error:
         if word is None:
             complain(
-                f"{error}\nwhether one of fencer's fences or cordons stands there is not known, so nothing "
-                "was done. Where the cluster is gone: --nothing-stands WHY"
+                f"{error}\nit is not known whether one of fencer's fences or cordons is left there, so "
+                "nothing was done. If the cluster is gone: --nothing-stands WHY"
             )
             raise click.exceptions.Exit(error.exit_code) from error
-        return f"the cluster could not be asked; your word that nothing stands: {clean(word)}"
+        return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"
     nodes = [fact.node for fact in roster.facts]
     where = f"{clean(info.server)}, as {clean(info.user)}"
     found = which(nodes, roster.utc)
     if found:
         _name(where, found)
         raise click.exceptions.Exit(1)
-    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set stands there"
+    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set is left there"
 
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
@@ -76,10 +76,10 @@ def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Co
 
 
 def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
-    """Ask who is there, and for all nodes.
+    """Ask which cluster it is, and for all nodes.
 
     Raises:
-        ClusterProtocol: a node cannot be read, so that what stands on it is not known.
+        ClusterProtocol: a node cannot be read, so that what is left on it is not known.
         FencerError: the cluster does not answer.
     """
     deadline_s = config.policy.call_deadline_s
@@ -93,7 +93,7 @@ def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
 
 
 def _name(where: str, found: Sequence[Standing]) -> None:
-    complain(f"{where}: something that fencer set still stands there, so nothing was done")
+    complain(f"{where}: something that fencer set is still there, so nothing was done")
     width = max(len(one.node) for one in found)
     for one in found:
         say(f"  {clean(one.node):{width}}  {clean(one.text)}", err=True)

@@ -1,7 +1,7 @@
 """How fencer writes to people: plain words first, colour and signs only where they can be shown.
 
-Everything that comes from outside passes `clean` where it is laid out, and `say` at the border once more: no
-name of a node, and no word of a server, can drive a terminal.
+Everything that comes from outside passes `clean` where it is laid out, and `say` again at the border: no
+node's name and no server's words can drive a terminal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PAGE = 100
 """Columns for paragraphs in files and pipes."""
 
 NARROWEST = 24
-"""Columns that the last cell of a table needs; with less it goes below the others."""
+"""Columns that the last cell of a table needs; with fewer it goes below the others."""
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
 """What click makes of bold, and of its colours."""
 BELOW = 6
@@ -53,7 +53,7 @@ def clean(text: object) -> str:
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Write a line, with what the stream cannot show written in other words.
+    """Write a line; characters that the stream cannot show are replaced.
 
     Of control characters only our own colours pass, which say nothing that words do not.
     """
@@ -69,9 +69,9 @@ def say_file(text: str) -> None:
 
 
 def say_script(lines: Iterable[str]) -> None:
-    """Write lines for a shell; none of them, if one holds what a person cannot see who reads it before.
+    """Write lines for a shell; none, if one of them has characters that a reader cannot see.
 
-    A newline in a name ends its line, be it quoted or in a comment, and what follows would be run, by root.
+    A newline in a name ends its line, even in quotes or a comment, and root would run what follows.
 
     Raises:
         ConfigError: one does.
@@ -84,7 +84,7 @@ def say_script(lines: Iterable[str]) -> None:
 
 
 def refuse_unprintable(what: str, text: str) -> None:
-    """Refuse a text with control characters, marks of direction, or bytes that are no UTF-8.
+    """Refuse a text with control characters, direction marks, or bytes that are not UTF-8.
 
     Args:
         what: What it is, for people.
@@ -94,7 +94,7 @@ def refuse_unprintable(what: str, text: str) -> None:
         ConfigError: it has some.
     """
     if not text.isprintable():
-        raise ConfigError(f"{what}: it has control characters, or others that nobody sees: {printable(text)}")
+        raise ConfigError(f"{what}: it has control characters, or other invisible ones: {printable(text)}")
 
 
 def complain(text: str) -> None:

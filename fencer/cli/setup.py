@@ -44,7 +44,8 @@ setup.add_command(proxmox, "proxmox")
     "status",
     type=click.File(errors="replace"),
     metavar="FILE",
-    help="Take the machines of all projects that `vagrant global-status --machine-readable` named. -: stdin.",
+    help="Take the machines of all projects in this output of `vagrant global-status --machine-readable`. "
+    "-: stdin.",
 )
 @click.option(
     "--write",
@@ -55,8 +56,9 @@ setup.add_command(proxmox, "proxmox")
 def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write: Path | None) -> None:
     """Print the `nodes:` of the configuration for a Vagrant project in VirtualBox.
 
-    PROJECT is the folder with the Vagrantfile; without it, this one. Each node must have its machine's name,
-    as in Kubespray's labs. Nothing is asked of Vagrant or VirtualBox: the project's own records are read.
+    PROJECT is the folder with the Vagrantfile; without it, the current folder. Each node must have its
+    machine's name, as in Kubespray's labs. This reads the project's own records, and runs neither Vagrant nor
+    VirtualBox.
     """
     from fencer.setup.vagrant import machines_of, machines_of_all, nodes_section, projects_in  # noqa: PLC0415 - as others are
 
@@ -79,6 +81,6 @@ def _write(path: Path, text: str) -> None:
         with path.open("x") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(f"{path}: is there already, and is left alone: name a new file") from error
+        raise ConfigError(f"{path}: exists already, and is left alone: name a new file") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     "  fencer setup hook --vmid 101,102 --storage cephfs\n  fencer setup hook --remove",
 )
 @click.option("--vmid", "vmids", metavar="VMID,…", help="The guests that are nodes.")
-@click.option("--storage", metavar="NAME", help="Where the script goes; best a shared one.")
-@click.option("--replace", is_flag=True, help="Take another hookscript away from these guests.")
+@click.option("--storage", metavar="NAME", help="Storage for the script; best a shared one.")
+@click.option("--replace", is_flag=True, help="Replace another hookscript that these guests have.")
 @click.option(
-    "--copy", is_flag=True, help="Where the storage is not shared: put the script on the other hosts, by ssh."
+    "--copy", is_flag=True, help="If the storage is not shared: put the script on the other hosts, over ssh."
 )
 @click.option(
     "--print", "only_print", is_flag=True, help="Look at everything, print what would be done, do nothing."
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--etc-pve", type=click.Path(path_type=Path), default=Path("/etc/pve"), hidden=True, metavar="FOLDER"
 )
-@click.option("--remove", is_flag=True, help="Take it off these guests, or off all that have it.")
+@click.option("--remove", is_flag=True, help="Take the hookscript off these guests, or off all that have it.")
 @nothing_stands_option
 @config_option
 @click.pass_obj
@@ -55,16 +55,16 @@ def hook(  # noqa: PLR0913 - one for each option
     nothing_stands: str | None,
     path: Path,
 ) -> None:
-    """Install the hookscript, by which fencer hears at once that a guest ended. As root, on a Proxmox host.
+    """Install the hookscript that tells fencer at once when a guest ends.
 
-    A guest cannot start, migrate or be recovered on a host where its script is missing. So none is given it
-    before the same script was seen running on every host, and everything is looked at before anything is
-    changed. Other hosts are asked as Proxmox itself does, by ssh as root.
+    Run this as root, on a Proxmox host. A guest cannot start, migrate or be recovered where its script is
+    missing. So no guest gets it before the same script was seen running on every host, and everything is
+    checked before anything is changed. Other hosts are asked over ssh as root, as Proxmox itself does.
 
-    A running guest has it at once. It tells the fencers that run on the guest's own host.
+    It works at once for running guests, too. It tells each fencer that runs on the guest's own host.
 
-    With --remove nothing is done while a cordon stands that the hookscript asked for, in the cluster that the
-    configuration names. The script itself stays: a guest that names it cannot start without it.
+    With --remove nothing is done while a cordon that the hookscript asked for is left in the cluster that the
+    configuration names. The script file stays: a guest that names it cannot start without it.
     """
     if remove:
         if storage is not None or replace or copy:
@@ -86,7 +86,7 @@ def hook(  # noqa: PLR0913 - one for each option
 def _install(plan: Plan, *, only_print: bool) -> None:
     from fencer.setup.hook import carry_out  # noqa: PLC0415 - as others are
 
-    # Beside the lines that may be piped into a shell.
+    # To stderr: stdout may be piped into a shell.
     for guest in plan.guests:
         if guest.hookscript:
             say(f"{guest.vmid}: loses its hookscript {clean(guest.hookscript)}", err=only_print)
@@ -94,8 +94,8 @@ def _install(plan: Plan, *, only_print: bool) -> None:
         say(f"{host}: is offline and cannot be looked at; the storage is shared with it", err=only_print)
     for place in plan.exposed:
         say(
-            f"warning: {place} can be written by others than root: whoever does so runs as root on every "
-            "host, at the next start or stop of a guest. `chmod go-w` and `chown root` there, or name "
+            f"warning: {place} can be written by others than root: what they write runs as root on every "
+            "host, at the next start or stop of a guest. Run `chmod go-w` and `chown root` there, or name "
             "another storage",
             err=True,
         )
@@ -106,7 +106,7 @@ def _install(plan: Plan, *, only_print: bool) -> None:
         say(clean(done))
     if not plan.guests:
         say("the guests had it already")
-    say("it tells the fencers of its own host: one has to run on every host where these guests may run")
+    say("it tells only the fencers on its own host: one has to run on every host where these guests may run")
 
 
 def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: bool) -> None:
@@ -122,11 +122,11 @@ def _remove(vmids: Sequence[int], etc_pve: Path, looked: str, *, only_print: boo
             say("none of these guests has it" if vmids else "no guest has it")
     if plan.left:
         say(
-            f"still named by {listing(plan.left)}: none of them starts where the script is not",
+            f"still named by {listing(plan.left)}: none of them can start where the script is missing",
             err=only_print,
         )
     elif plan.guests:
-        say(f"no guest is left that names it; backups may. {listing(plan.volumes)} may go", err=only_print)
+        say(f"no guest names it any more; backups may. {listing(plan.volumes)} may go", err=only_print)
 
 
 def _numbers(text: str) -> list[int]:

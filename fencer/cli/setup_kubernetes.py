@@ -23,7 +23,7 @@ HOUR_S, HOURS = 3600, 90 * 24
 
 
 @click.command(
-    short_help="Print the manifest; make a kubeconfig of its own.",
+    short_help="Print the manifest; make fencer's own kubeconfig.",
     epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
     "  fencer setup kubernetes --drain --attachments | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
@@ -39,37 +39,37 @@ HOUR_S, HOURS = 3600, 90 * 24
     help="Where its service account lives.",
 )
 @click.option(
-    "--print", "only", flag_value="manifest", help="Print the manifest: what is done without --output."
+    "--print", "only", flag_value="manifest", help="Print the manifest; the default without --output."
 )
 @click.option(
     "--admission-policy",
     "only",
     flag_value="policy",
-    help="Print the admission policy alone: what confines the account further than roles can.",
+    help="Print only the admission policy, which confines the account further than roles can.",
 )
 @click.option(
     "--no-admission-policy",
     "only",
     flag_value="account",
-    help="Print the manifest without it: for Kubernetes older than 1.30.",
+    help="Print the manifest without the admission policy, for Kubernetes older than 1.30.",
 )
 @click.option(
     "--drain",
     is_flag=True,
-    help="Print the right to evict as well: for `fencer drain`, `fencer shutdown` and "
+    help="Also print the right to evict, for `fencer drain`, `fencer shutdown` and "
     "`hook: {pre_stop: drain}`.",
 )
 @click.option(
     "--attachments",
     is_flag=True,
-    help="Print as well the right to release at once the volumes of a node whose object was deleted while "
-    "it was fenced; else Kubernetes takes six minutes.",
+    help="Also print the right to release volumes at once if a node's object is deleted while it is fenced. "
+    "Without it Kubernetes takes six minutes.",
 )
 @click.option(
     "--output",
     type=READ_LATER,
     metavar="FILE",
-    help="Make a token for the account, and write a kubeconfig with it, for its owner alone (mode 0600).",
+    help="Make a token for the account, and write a kubeconfig with it for its owner only (mode 0600).",
 )
 @click.option("--replace", is_flag=True, help="With --output: replace the file, to renew the token in it.")
 @click.option(
@@ -82,22 +82,22 @@ HOUR_S, HOURS = 3600, 90 * 24
     help="With --output or --remove: an administrator's kubeconfig. It is read once, and nothing of its user "
     "is kept.",
 )
-@click.option("--context", metavar="NAME", help="Which of its contexts. Otherwise its current one.")
+@click.option("--context", metavar="NAME", help="Which of its contexts; without this, its current one.")
 @click.option(
     "--server",
     metavar="URL",
-    help="The API server's URL for fencer, where it is not the administrator's; asked, too, where that does "
-    "not answer. A kubeconfig of k3s (https://127.0.0.1:6443) needs it on any other machine.",
+    help="The API server's URL for fencer, if it is not the administrator's; also asked if that one does "
+    "not answer. A k3s kubeconfig (https://127.0.0.1:6443) needs this on any other machine.",
 )
 @click.option(
     "--hours",
     type=click.IntRange(min=1),
     show_default="90 days",
     metavar="N",
-    help="How long the token is good.",
+    help="How long the token is valid.",
 )
 @click.option(
-    "--remove", is_flag=True, help="Print what `kubectl delete -f -` takes, to take all of it back."
+    "--remove", is_flag=True, help="Print what to pipe into `kubectl delete -f -`, to take all of it back."
 )
 @nothing_stands_option
 @config_option
@@ -119,14 +119,14 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     nothing_stands: str | None,
     path: Path,
 ) -> None:
-    """Print what fencer may do in the cluster, for `kubectl apply`; with --output, make its kubeconfig.
+    """Print fencer's account and rights, for `kubectl apply`; with --output, make its kubeconfig.
 
-    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it: `check`
-    and `watch` tell two weeks before; then run this again with --replace. Each token is bound to a Secret of
-    its own: deleting that ends it at once.
+    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it. `check`
+    and `watch` warn two weeks before: then run this again with --replace. Each token is bound to its own
+    Secret: deleting that ends the token at once.
 
-    With --remove nothing is printed while one of fencer's fences or cordons stands in the cluster: that of
-    --kubeconfig, or else that of the configuration.
+    With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that
+    --kubeconfig names, or else the configuration.
     """
     from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415 - only where it runs
@@ -139,8 +139,8 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 
     if remove:
         if output is not None:
-            raise click.UsageError("--remove takes back, and --output makes: not both.")
-        if only == "policy":  # it only confines: whatever stands can be lifted without it
+            raise click.UsageError("Use --remove or --output, not both.")
+        if only == "policy":  # it only confines: a fence or cordon can be lifted without it
             say_file(policy_removal(namespace))
             return
         refuse_no_name(namespace)
@@ -173,7 +173,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_without(output: Path | None, given: Mapping[str, object]) -> None:
-    """Pass over nothing that is about a kubeconfig: who forgot the file would take the manifest for it."""
+    """Refuse options about a kubeconfig: a person who forgot the file would take the manifest for it."""
     for option in given:
         if output is None and given[option]:
             raise click.UsageError(f"{option} goes with --output: it is about a kubeconfig.")
@@ -197,17 +197,17 @@ def _make(
         before = _bound_before(output)
         write_private(output, text)
     except FencerError:
-        with suppress(FencerError):  # nobody has it, so it ends some day by itself
+        with suppress(FencerError):  # nobody has it, so it ends by itself one day
             revoke(settings, namespace, issued.bound_to, time.sleep)
         raise
     say(f"{printable(str(output))}: written, for {clean(url)}")
-    say(f"its token is good until {clean(issued.expires_utc)}; before that: the same again with --replace")
+    say(f"its token is valid until {clean(issued.expires_utc)}; before that, run the same with --replace")
     say(f"{clean(revoking(namespace, issued.bound_to))} ends it at once")
     if before:
-        say(f"the token before is still good; where nobody uses it: {clean(revoking(namespace, before))}")
+        say(f"the token before it is still valid; if nobody uses it: {clean(revoking(namespace, before))}")
     if leads_here(url):
         complain(
-            f"{clean(url)} leads to this machine alone: if fencer runs on another one, the same again with "
+            f"{clean(url)} leads only to this machine: if fencer runs on another one, run the same with "
             "--server https://ADDRESS:6443 --replace"
         )
     for right in missing:

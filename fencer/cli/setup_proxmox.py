@@ -14,17 +14,23 @@ from fencer.errors import ConfigError
 
 
 @click.command(
-    short_help="Print the pveum lines for a user and token of its own.",
+    short_help="Print pveum lines for fencer's own user and token.",
     epilog="\b\nExamples:\n  fencer setup proxmox\n  fencer setup proxmox --power --pool k8s\n"
     "  fencer setup proxmox --pve 8 | ssh root@pve1 sh -e\n"
     "  fencer setup proxmox --remove | ssh root@pve1 sh -e",
 )
-@click.option("--power", is_flag=True, help="It may stop and start guests, too.")
+@click.option("--power", is_flag=True, help="The token may also stop and start guests.")
 @click.option(
-    "--pool", metavar="NAME", help="With --power: only guests of this pool. It can still see all others."
+    "--pool",
+    metavar="NAME",
+    help="With --power: only guests of this pool. The token can still see all others.",
 )
 @click.option(
-    "--pve", type=click.Choice(["8", "9"]), default="9", show_default=True, help="Major version there."
+    "--pve",
+    type=click.Choice(["8", "9"]),
+    default="9",
+    show_default=True,
+    help="Major version of Proxmox VE.",
 )
 @click.option(
     "--token-id",
@@ -39,7 +45,7 @@ from fencer.errors import ConfigError
     default=Path("/etc/fencer/proxmox-token"),
     show_default=True,
     metavar="FILE",
-    help="Where the secret goes.",
+    help="File for the token's secret.",
 )
 @click.option("--remove", is_flag=True, help="Print the lines that take all of it back.")
 @nothing_stands_option
@@ -59,25 +65,25 @@ def proxmox(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Print the `pveum` lines that make a user, a token and roles with exactly the rights that fencer needs.
 
-    Without --power it can only look. It must see every guest: one that it may not see looks like one that
-    was deleted. `fencer check` reads the rights back, and names what is missing or too much.
+    Without --power the token can only look. It must see every guest: a guest that it may not see looks like a
+    deleted one. `fencer check` reads the rights back, and names what is missing or too much.
 
-    With --remove nothing is printed while one of fencer's fences or cordons stands in the cluster that the
-    configuration names, because without the token nobody lifts it. Power is taken back as well, whatever was
-    given.
+    With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that the
+    configuration names: without the token nobody would lift it. Rights to power are always taken back as
+    well.
     """
     from fencer.setup.proxmox import Account, parts_of, pveum_lines, removal_lines  # noqa: PLC0415 - as others
 
     refuse_unprintable("--token-file", str(token_file))
     if not token_file.is_absolute():
         shown = repr(str(token_file))
-        raise ConfigError(f"--token-file: {shown} is no absolute path: root will be in another folder then")
+        raise ConfigError(f"--token-file: {shown} is not an absolute path: root will be in another folder")
     account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
     if remove:
-        parts_of(token_id)  # a wrong name is said before anybody is asked
+        parts_of(token_id)  # a wrong name is reported before anybody is asked
         looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands)
         say_script(removal_lines(account, looked))
         return
     if pool is not None and not power:
-        raise ConfigError("--pool narrows --power: without that, all guests are only looked at")
+        raise ConfigError("--pool needs --power: without it, fencer only looks at guests")
     say_script(pveum_lines(account))

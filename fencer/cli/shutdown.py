@@ -1,4 +1,4 @@
-"""``fencer shutdown NODE…``: drain, shut the guest down, prove it off, and fence only what is left over."""
+"""``fencer shutdown NODE…``: drain, shut down, prove it off, and fence only if something is left."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DRAINS = ("agent", "guest", "none")
     type=Seconds(),
     callback=not_negative,
     metavar="SECONDS",
-    help="Cut the guest's power if it has not shut down by then. Without this it is never cut.",
+    help="Cut the guest's power if it has not shut down by then. Without this option it is never cut.",
 )
 @click.option("--keep-cordon", is_flag=True, help="Leave the node cordoned if the drain fails.")
 @even_if_blocked_option
@@ -94,8 +94,8 @@ def shutdown(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Stop nodes on purpose: drain them, shut their guests down, and prove that they are off.
 
-    What is left on a node then (pods that did not end, volumes still attached) is fenced, by the same proof
-    as ever. --timeout is for the drain of a node, and once more for its shutdown; 0 waits for ever.
+    A node on which something is left then (pods that did not end, volumes still attached) is fenced, with the
+    same proof as always. --timeout is for the drain of a node, and again for its shutdown; 0 waits for ever.
     """
     if stop_after_s is not None and 0 < timeout_s <= stop_after_s:
         raise click.UsageError(f"--stop-after {stop_after_s:g} comes after --timeout {timeout_s:g}.")
@@ -126,7 +126,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
 
 
 def _refuse_beforehand(tools: Tools) -> None:
-    """Refuse before anything is drained where a shutdown would be refused afterwards.
+    """Refuse before anything is drained, if a shutdown would be refused afterwards.
 
     Raises:
         click.exceptions.Exit: refused.
@@ -152,7 +152,7 @@ def _plan(tools: Tools, options: ShutdownOptions, who: str) -> Iterator[str]:
         yield from drain_plan(tools, options.drain.filters)
     else:
         text = {
-            "guest": "The unit inside drains while its guest shuts down; what it leaves is cleared after.",
+            "guest": "The unit inside the guest drains while it shuts down; what that leaves is cleared.",
             "none": "Nothing is drained: its pods end with the guest, and are cleared once it is proven off.",
         }[who]
         yield from paragraph(text, indent=2)
@@ -175,7 +175,7 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options.drain, patience_s)
     took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
-    back = f"Back with `fencer start {' '.join(clean(name) for name in tools.names)}`."
+    back = f"The way back: `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
 
@@ -187,11 +187,11 @@ def _cordoned(drain: DrainOptions | None, number: int) -> str:
 
 
 def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on or takes it back."""
+    """Say the state of each node, and the command that goes on or undoes it."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
-            yield f"{name}: shut down, and proven off; `fencer start {name}` takes that back."
+            yield f"{name}: shut down, and proven off; `fencer start {name}` undoes that."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
             yield from standing(tools, [turn.draining], word)
         elif turn.judged is None and turn.began_s is None:
@@ -206,15 +206,17 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
 
 
 def _what_helps(judged: Judged, name: str) -> str:
-    """Name the commands that go on or take it back, of a guest whose shutdown is under way."""
+    """Name the commands that go on with a shutdown that is under way, or undo it."""
     evidence = judged.observation.evidence
     if (
         evidence is not None
         and evidence.power_state is PowerState.RUNNING
         and judged.observation.asked_s is not None
     ):
-        return f"It was asked to shut down, and may do so yet: {_once_off(name)} --stop-after cuts its power."
-    return f"The same command goes on, `fencer start {name}` takes it back."
+        return (
+            f"It was asked to shut down, and may still do so: {_once_off(name)} --stop-after cuts its power."
+        )
+    return f"The same command goes on, `fencer start {name}` undoes it."
 
 
 def _once_off(name: str) -> str:

@@ -1,4 +1,4 @@
-"""``fencer start NODE…``: power on, wait for Ready, take off fence and cordon where they are fencer's."""
+"""``fencer start NODE…``: power on, wait for Ready, take off fencer's fence and cordon."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def start(
 ) -> None:
     """Bring nodes back: power their guests on, wait until they are Ready, lift fencer's fence and cordon.
 
-    A node that runs is only uncordoned, if a drain of fencer's cordoned it. A cordon of anybody else stays.
-    --timeout 0 waits for ever.
+    A node that runs already is only uncordoned, if fencer's own drain cordoned it. Anybody else's cordon
+    stays. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     with planned(wiring, path, nodes, host, act=not dry_run) as tools:
@@ -91,7 +91,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
         steps.append("uncordoned when it is Ready")
     elif node.unschedulable:
         steps.append("left cordoned: the cordon is not fencer's")
-    text = ", ".join(steps) or "looked at: it is to run and to be Ready"
+    text = ", ".join(steps) or "checked: it has to run and be Ready"
     yield from paragraph(f"{clean(name)} will be {text}.", indent=2)
 
 
@@ -110,7 +110,7 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
 
 
 def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:
-    """Say for each node how it stands, and the command that goes on."""
+    """Say the state of each node, and the command that goes on."""
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:

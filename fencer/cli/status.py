@@ -27,19 +27,19 @@ WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
 
 
 @click.command(
-    short_help="All nodes in one table, each with why.",
+    short_help="Show all nodes in one table, each with the reason.",
     epilog="\b\nExamples:\n  fencer status\n  fencer status -w\n  fencer status k8s-2 -o wide\n"
     "  fencer status -o json | jq '.nodes[] | select(.fenced)'",
 )
 @click.argument("node", required=False)
 @config_option
 @output_option("table", "wide", "json", "yaml")
-@click.option("-w", "--watch", "again", is_flag=True, help="Look again and again, until interrupted.")
+@click.option("-w", "--watch", "again", is_flag=True, help="Repeat until interrupted.")
 @click.pass_obj
 def status(wiring: Wiring, node: str | None, path: Path, form: str, *, again: bool) -> None:
     """Show every node (or one): is it Ready, which guest is it, is it fenced, and why or why not.
 
-    It looks for itself and acts on nothing; no running agent is needed.
+    It only looks, and changes nothing. It needs no running agent.
     """
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
@@ -52,7 +52,7 @@ def status(wiring: Wiring, node: str | None, path: Path, form: str, *, again: bo
 
 
 def _show_again(parts: Parts, onlooker: Onlooker, node: str | None, form: str) -> None:
-    """Show what became of it meanwhile; that the cluster does not answer now is no reason to stop looking."""
+    """Show what changed meanwhile, and keep looking even if the cluster does not answer now."""
     try:
         seen = onlooker.look(node)
     except ClusterNotFound:

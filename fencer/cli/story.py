@@ -31,7 +31,7 @@ ASIDE = frozenset(
         Reason.NODE_HEALTHY,
     }
 )
-"""Decisions that only lead from one line of the story to the next, unless they are refusals."""
+"""Decisions that only link two lines of the story, unless they are refusals."""
 
 UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
@@ -64,7 +64,7 @@ def line(event: StageEvent, node_width: int) -> Iterator[str]:
 
 
 def board(stage: Stage) -> Iterator[str]:
-    """Draw where the pods are now, but for those that every node has; one that is not Ready in brackets."""
+    """Draw where the pods are now, except those that every node has; in brackets: not Ready."""
     pods = [pod for pod in stage.simulation.api.pods.values() if not pod.daemon and not pod.over]
     rows: list[list[Cell | str]] = [
         [Cell(name, FAINT), _row(pod for pod in pods if pod.node == name)] for name in stage.simulation.nodes

@@ -1,4 +1,4 @@
-"""``fencer unfence NODE``: lift a fence by hand, by the same rule by which `watch` lifts it."""
+"""``fencer unfence NODE``: lift a fence by hand, by the same rule as `watch`."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ PLAN = (
 @yes_option
 @why_option(
     "--same-boot",
-    "Your word that the guest, though it came back with its old memory, has no volume mounted any more. Not "
-    "taken while the node reports volumes in use.",
+    "Your word that no volume is mounted in the guest any more, although it came back with its old memory. "
+    "Not accepted while the node reports volumes in use.",
 )
 @why_option(
     "--confirm-guest-off",
-    "Your word that the guest that was fenced is off and stays off, where another one is the node now, and "
-    "nobody can say what became of the first. Not taken against a running, paused or saved guest.",
+    "Your word that the fenced guest is off and stays off, if another guest is the node now and nobody can "
+    "say what became of the first one. Not accepted for a running, paused or saved guest.",
 )
 @why_option(
     "--adopt",
-    "Your word that it was fencer that fenced the node, where its mark is of an older fencer, which signed "
-    "nothing, so that a kubelet could have written it.",
+    "Your word that fencer fenced the node. Needed if its mark is from an older fencer, which did not sign: "
+    "a kubelet could have written it.",
 )
 @timeout_option(180)
 @click.pass_obj
@@ -60,7 +60,7 @@ def unfence(  # noqa: PLR0913 - one for each option
     adopt: str | None,
     timeout_s: float,
 ) -> None:
-    """Lift the fence of a node by hand. `fencer watch`, armed, does so by itself.
+    """Lift the fence of a node by hand. An armed `fencer watch` does this by itself.
 
     The rule is the same: the guest booted again, its kubelet is heard, and no pod or volume from before the
     fence is left.
@@ -81,14 +81,14 @@ def unfence(  # noqa: PLR0913 - one for each option
 
 
 def _beside_word(judged: Judged) -> Iterator[str]:
-    """Say what is known of the guest that was fenced, where a person says that it is off."""
+    """Say what is known about the fenced guest that a person says is off."""
     fenced = judged.observation.fenced_guest
     if judged.observation.word.guest_off_why is not None and fenced is not None:
         yield from paragraph(clean(f"You say that {fenced.guest} is off. {last_said(fenced)}"), indent=2)
 
 
 def _is_done(task: Errand, judged: Judged) -> bool:
-    """Tell, where there is no fence of ours to lift.
+    """Say that there is no fence of ours to lift.
 
     Raises:
         click.exceptions.Exit: it is somebody else's, or may not be touched.

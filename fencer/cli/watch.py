@@ -41,11 +41,11 @@ from fencer.runtime.watch import watch as watch_world
 log = logging.getLogger(__name__)
 
 SLOW_S = 2.0
-"""How long a pass waits for a slow endpoint; its answer is taken up by the next pass."""
+"""How long a pass waits for a slow endpoint; the next pass takes its answer."""
 
 
 @click.command(
-    short_help="The agent: watch all nodes, fence the dead.",
+    short_help="Run the agent: watch all nodes, fence dead ones.",
     epilog="\b\nExamples:\n  fencer watch --config /etc/fencer/config.yaml\n  fencer watch --once --dry-run",
 )
 @config_option
@@ -56,14 +56,14 @@ SLOW_S = 2.0
     type=click.Path(path_type=Path),
     default=None,
     show_default="$RUNTIME_DIRECTORY/fencer.sock where systemd sets that",
-    help="Listen there for nudges of hookscripts.",
+    help="Listen on this socket for nudges from hookscripts.",
 )
 @click.pass_obj
 def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run: bool) -> None:
-    """Watch all nodes, and fence those whose guest is proven off (`mode: armed`) or only say so (`observe`).
+    """Watch all nodes, and fence those whose guest is proven off.
 
-    A line to stderr for each changed decision and each action. SIGTERM and SIGINT end it after the present
-    pass.
+    With `mode: observe` it only says what it would do. It writes a line to stderr for each changed decision
+    and each action. SIGTERM and SIGINT end it after the current pass.
     """
     set_up(sys.stderr)
     hooks = hooks or default_hooks()
@@ -98,14 +98,14 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
 
 
 def default_hooks() -> Path | None:
-    """Return the socket for hooks that systemd made a folder for; None: it made none."""
+    """Return the socket for hooks in the folder that systemd made; None: it made none."""
     folder = os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0]
     return Path(folder) / "fencer.sock" if folder else None
 
 
 @contextmanager
 def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
-    """Have every nudge of a hook on this host end the clock's wait, and its guest read live by the next look.
+    """Let every nudge from a hook on this host end the clock's wait, and have its guest read live next.
 
     Raises:
         ConfigError: the socket cannot be made there.
@@ -128,7 +128,7 @@ def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
 
 @contextmanager
 def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Policy) -> Iterator[None]:
-    """Drain nodes for hookscripts that wait, beside the passes, where the configuration wants it.
+    """Drain nodes for waiting hookscripts, in parallel to the passes, if the configuration says so.
 
     Raises:
         ConfigError: the socket cannot be made there.
@@ -139,7 +139,7 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
         return
 
     def drain(request: Request) -> str:
-        clock = wiring.clock()  # of its own, and so is all that has one: the watch goes on meanwhile
+        clock = wiring.clock()  # its own clock, and everything with one: the watch goes on meanwhile
         own = replace(parts, clock=clock, asker=wiring.asker(clock, SLOW_S))
         reporter = SeveralReporters(*_reporters(own, policy.mode, dry_run=False))
         world = replace(own.world(reporter), evictor=wiring.evictor(parts.config))
@@ -162,10 +162,10 @@ def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]
 
 
 def _name_what_is_open(wiring: Wiring, config: Config) -> None:
-    """Warn of files with credentials that are not for us alone, and of ways on which anybody may answer.
+    """Warn of files with credentials that others can read, and of ways on which anybody may answer.
 
-    An agent goes on all the same: it was armed knowingly, and a mode that somebody changed must not leave the
-    cluster unguarded. `fencer check` fails by both.
+    The agent still goes on: it was armed knowingly, and a changed file mode must not leave the cluster
+    unguarded. `fencer check` fails for both.
     """
     for name, why in config.unauthenticated.items():
         log.warning("%s: %s: %s; %s", name, why, ANYBODY, without_key(name))
@@ -175,7 +175,7 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
 
 
 def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) -> bool:
-    """Prove who we are and what we may do, as often as it takes until the cluster answers.
+    """Prove who we are and what we may do; try again until the cluster answers.
 
     Returns:
         False: rights are missing, and the agent is armed.
@@ -222,7 +222,7 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
 
 
 def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> None:
-    """Warn of what an agent can do without: one that was upgraded before its rights has to go on fencing."""
+    """Warn of missing rights that an agent can do without: it may have been upgraded before its rights."""
     missing = agent.shared.api(parts.cluster.missing_volume_rights)
     if missing:
         grants = granting(identity.user, version=identity.version)
@@ -230,7 +230,7 @@ def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> No
 
 
 class Stop:
-    """That somebody asked us to stop."""
+    """A flag that somebody asked us to stop."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -246,7 +246,7 @@ class Stop:
 
 @contextmanager
 def until_signalled(clock: Clock) -> Iterator[Stop]:
-    """Have SIGTERM and SIGINT set a flag and end the clock's wait.
+    """Make SIGTERM and SIGINT set a flag and end the clock's wait.
 
     The clock's wake-up takes a lock, which the interrupted code may hold; so it is not called by the handler
     but by a thread that reads the byte which Python writes for each signal.

@@ -1,4 +1,4 @@
-"""From the configuration to living parts. Everything heavy is imported when it is built, and not before.
+"""From the configuration to working parts. Everything heavy is imported only when it is built.
 
 A command gets a `Wiring` as click's ``obj``; tests give one that builds a simulated world.
 """
@@ -58,7 +58,7 @@ def require_file(path: Path) -> None:
     """Make sure that the configuration is there at all.
 
     Raises:
-        ConfigError: it is not, with what a newcomer may do.
+        ConfigError: it is not; the text says what a newcomer can do.
     """
     if is_missing(path):
         raise ConfigError(
@@ -96,7 +96,7 @@ class Wiring:
         return SystemClock()
 
     def asker(self, clock: Clock, patience_s: float) -> Asker:
-        """Build what holds calls to their deadlines.
+        """Build the part that holds calls to their deadlines.
 
         Args:
             clock: For deadlines.
@@ -115,7 +115,7 @@ class Wiring:
         return KubernetesCluster(_there(config.kubernetes))
 
     def evictor(self, config: Config) -> Evictor:
-        """Build what evicts pods.
+        """Build the part that evicts pods.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -125,7 +125,7 @@ class Wiring:
         return KubernetesEvictor(_there(config.kubernetes))
 
     def account(self, config: Config) -> Account:
-        """Build what tells of our own account.
+        """Build the part that knows our own account.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -135,7 +135,7 @@ class Wiring:
         return KubernetesAccount(_there(config.kubernetes), time.sleep)
 
     def surveyor(self, config: Config) -> Surveyor:
-        """Build what looks at the cluster for a plan.
+        """Build the part that looks at the cluster for a plan.
 
         Raises:
             ConfigError: the kubeconfig cannot be used.
@@ -174,7 +174,7 @@ class Wiring:
                 assert_never(endpoint)
 
     def witness(self, written: FenceAgentSettings) -> HostPower:
-        """Build what reads a host's power.
+        """Build the part that reads a host's power.
 
         Raises:
             ConfigError: what is written could be read wrongly.
@@ -217,14 +217,14 @@ def _there(written: ClusterSettings) -> ClusterSettings:
     shown = printable(str(written.kubeconfig))
     if is_missing(written.kubeconfig):
         makes = f"fencer setup kubernetes --kubeconfig ADMINS --output {shlex.quote(shown)}"
-        made = "" if written.borrowed else f". It is made by: {makes}"
+        made = "" if written.borrowed else f". To make it: {makes}"
         raise ConfigError(f"{shown}: no such file{made}")
     return written
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A configuration that came to life.
+    """The working parts of a configuration.
 
     Attributes:
         path: Where the configuration is.
@@ -263,7 +263,7 @@ class Parts:
 
 
 def log_plainly() -> None:
-    """Log as commands speak, unless a log was set up. That a call hangs is told by whoever made it."""
+    """Log as commands speak, unless a log was set up. The caller reports a call that hangs."""
     handler = logging.StreamHandler()
     handler.setFormatter(PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -273,7 +273,7 @@ def log_plainly() -> None:
 
 @contextmanager
 def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) -> Iterator[Parts]:
-    """Load the configuration and build its parts; give them back in the end.
+    """Load the configuration and build its parts; close them in the end.
 
     Args:
         wiring: Builds them.
@@ -321,7 +321,7 @@ class Quiet:
 
 @contextmanager
 def no_such_node() -> Iterator[None]:
-    """Turn a node's name that nobody knows into what it is: a wrong argument."""
+    """Turn an unknown node name into a wrong argument."""
     try:
         yield
     except ClusterNotFound as error:

@@ -1,4 +1,4 @@
-"""A token for fencer's own service account, made with an administrator's kubeconfig. Used by setup alone."""
+"""A token for fencer's own service account, made with an administrator's kubeconfig. Only setup uses it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MADE_FOR = "fencer.dev/made-for"
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """What an account needs in order to be let in.
+    """What an account needs to log in.
 
     Attributes:
         token: The secret.
@@ -32,7 +32,7 @@ class Issued:
         expires_utc: When it ends, as the API server granted it; RFC 3339.
         server: URL of the API server that was asked.
         ca_pem: The CA by which the administrator's kubeconfig knows it. None: the system's own CAs.
-        tls_server_name: The name in its certificate, where that is not the URL's.
+        tls_server_name: The name in its certificate, if that is not the URL's.
     """
 
     token: str = field(repr=False)
@@ -53,16 +53,16 @@ def issue_token(
     """Ask for a token of the service account `ACCOUNT`, bound to a Secret that is made for it.
 
     By TokenRequest, and not from a Secret: it needs no controller, nothing readable stays in the cluster, it
-    ends with the account, and it has an end of its own, which is told. The Secret is empty: whoever deletes
+    ends with the account, and it has its own end, which is reported. The Secret is empty: anyone who deletes
     it ends this one token. fencer cannot prolong it by itself, because the right to make tokens would be the
     right never to lose access.
 
     Args:
-        settings: The administrator's kubeconfig, and as a further server the one that fencer shall ask: it is
-            asked here, too, where the first does not answer.
+        settings: The administrator's kubeconfig, and as a further server the one for fencer: it is asked here
+            too, if the first does not answer.
         namespace: Where the account is.
-        duration_s: For how long it shall be good, in seconds; the API server may grant less.
-        made_for: Who is to have it, for people who look at the Secret.
+        duration_s: How long it should be valid, in seconds; the API server may grant less.
+        made_for: Who gets it, for people who look at the Secret.
         sleep: Pauses between two tries of a read.
 
     Raises:
@@ -71,7 +71,7 @@ def issue_token(
 
     Source: Kubernetes, authentication/v1 TokenRequest; flag --service-account-max-token-expiration.
     """
-    anybody = replace(settings, unauthenticated=True)  # refused below, in words for this errand
+    anybody = replace(settings, unauthenticated=True)  # refused below, in words for this task
     configuration = build_client(anybody, None).configuration
     if not configuration.verify_ssl or urlsplit(configuration.host).scheme != "https":
         raise ConfigError(
@@ -107,7 +107,7 @@ def issue_token(
 
 
 def leads_here(url: str) -> bool:
-    """Whether a URL leads nowhere but to the machine that it is used on. Pure."""
+    """Whether a URL leads only to the machine that it is used on. Pure."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -166,7 +166,7 @@ def _asked_for(connection: Connection, namespace: str, duration_s: int, secret: 
             ),
         )
     except ClusterError:
-        with suppress(ClusterError):  # that there is no token is the news
+        with suppress(ClusterError):  # the missing token is the news
             _delete(connection, namespace, name)
         raise
 

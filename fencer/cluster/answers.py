@@ -1,4 +1,4 @@
-"""What an API server answered, or why it did not: every foreign error becomes one of ours here."""
+"""An API server's answer, or why there is none: every foreign error becomes one of ours here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer:
         return moment(self.date)
 
     def read(self, read: Callable[[dict[str, Any]], T]) -> T:
-        """Read something in the body; where that fails, the error names server and request too."""
+        """Read something in the body; if that fails, the error names server and request too."""
         try:
             return read(self.body)
         except ClusterProtocol as error:
@@ -60,7 +60,7 @@ class Answer:
 
 
 class Unanswered(ClusterUnreachable):
-    """No use was made of the request, or it is not known; a read is worth another try."""
+    """The request had no effect, or that is not known; a read is worth another try."""
 
 
 class Late(Unanswered):
@@ -68,7 +68,7 @@ class Late(Unanswered):
 
 
 class Expired(ClusterUnreachable):
-    """A list took so long that its next page cannot be had any more (410): begin again."""
+    """A list took so long that its next page has expired (410): begin again."""
 
 
 class Garbled(ClusterProtocol):
@@ -76,7 +76,7 @@ class Garbled(ClusterProtocol):
 
 
 class TooMuch(Garbled):
-    """An answer that is larger than we read, whatever its status. A list asks for shorter pages then."""
+    """An answer larger than we read, with any status. A list then asks for shorter pages."""
 
 
 class NoSuchPath(ClusterProtocol):
@@ -123,7 +123,7 @@ def refusal(status: int, raw: bytes | str | None, place: str, hint: str = "") ->
         status: HTTP status.
         raw: The body, a Status object if it comes from an API server.
         place: Server and request, for the error's text.
-        hint: What else is known of why it was refused. Empty: nothing.
+        hint: What else is known about the refusal. Empty: nothing.
     """
     body = raw.decode(errors="replace") if isinstance(raw, bytes) else raw or ""
     reason, message, name = _status(body)

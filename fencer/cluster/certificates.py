@@ -1,4 +1,4 @@
-"""When a certificate ends: the one field of it that people have to be told. Pure.
+"""When a certificate ends: the only field that people need. Pure.
 
 It is read and not verified: it is our own, and only the API server may judge it. Python's standard library
 has no public reader for a certificate that no connection was made with.
@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime
 
 LARGEST_BYTES = 64 * 1024
-"""Of a file: a chain of several certificates has a few KiB. Of what is larger the rest is not read."""
+"""The largest file: a chain of several certificates has a few KiB. The rest of a larger file is not read."""
 
 _FIRST = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 _SEQUENCE, _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0xA0, 0x17, 0x18
@@ -24,10 +24,10 @@ _PIVOT = "50"  # two digits of a year: 50 is 1950, 49 is 2049
 
 
 def end_of(pem: bytes) -> datetime | None:
-    """Read when a certificate is good no longer; None: this is none.
+    """Read when a certificate expires; None: this is no certificate.
 
     Args:
-        pem: As in a file. Of several it is the first that tells who somebody is; the others are its CAs'.
+        pem: As in a file. Of several, the first one counts; the others are its CAs'.
     """
     found = _FIRST.search(pem[:LARGEST_BYTES])
     if found is None:

@@ -65,11 +65,11 @@ class Refused:
 
 
 class Connection:
-    """Sends requests to the API server that answers, and turns all that can happen into our own errors.
+    """Sends requests to the API server that answers, and turns all failures into our own errors.
 
-    When a *read* finds no answer, the next server is tried, and stays the one that is asked. Before anything
-    else is asked of it, its kube-system must have the UID of the servers before: a URL that leads to another
-    cluster is refused. May be used from several threads.
+    When a *read* finds no answer, the next server is tried, and is asked from then on. First its kube-system
+    must have the same UID as on the servers before: a URL that leads to another cluster is refused. May be
+    used from several threads.
 
     Args:
         settings: Where and who.
@@ -104,11 +104,11 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """URL of the server that is asked at present."""
+        """URL of the server that is asked now."""
         return _url(self._clients[self._place])
 
     def read(self, what: str, request: Request) -> Answer:
-        """Ask something that changes nothing; try again, and elsewhere, when nobody answers.
+        """Ask something that changes nothing; without an answer try again, and other servers.
 
         Args:
             what: The request in words, for errors.
@@ -134,12 +134,12 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def attempt(self, what: str, request: Request, within_s: float) -> Answer | Refused:
-        """Ask for a change, once, where a refusal is an answer too.
+        """Ask for a change, once; a refusal is an answer too.
 
         Args:
             what: The request in words, for errors.
             request: The request.
-            within_s: How long the answer may take: longer than others where the server itself tries again.
+            within_s: How long the answer may take: longer than usual if the server itself tries again.
 
         Raises:
             ClusterUnreachable: the outcome is unknown.
@@ -153,7 +153,7 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def confirm(self, uid: str, url: str) -> None:
-        """Hold the UID of kube-system, a cluster's identity, against the one that was seen first.
+        """Compare the UID of kube-system, a cluster's identity, with the one that was seen first.
 
         Raises:
             ClusterProtocol: it is another cluster.
@@ -275,7 +275,7 @@ def _url(client: Any) -> str:
 
 
 def _lead_to(configuration: Any, url: str) -> None:
-    """Send requests to another server, and see to it that the client stays there.
+    """Send requests to another server, and make sure that the client stays there.
 
     Its hook that keeps tokens fresh runs before every request and sets the kubeconfig's server again, and
     itself as the hook.
@@ -296,7 +296,7 @@ def _lead_to(configuration: Any, url: str) -> None:
 
 
 def _require_url(url: str, settings: ClusterSettings) -> None:
-    """Refuse what the client would send nowhere, or warn about in words of its own."""
+    """Refuse URLs that the client cannot use, or would warn about in its own words."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
@@ -314,7 +314,7 @@ def _require_url(url: str, settings: ClusterSettings) -> None:
 
 
 def _require_authentic(configuration: Any, settings: ClusterSettings) -> None:
-    """Refuse a server in whose place anybody may answer: they get our token, and their word is a proof."""
+    """Refuse a server that anybody could answer for: it would get our token, and its word would be proof."""
     where = settings.kubeconfig
     if urlsplit(configuration.host).scheme != "https":
         seen, instead = (

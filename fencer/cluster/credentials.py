@@ -1,6 +1,6 @@
-"""Who we are: a kubeconfig for the client, refused in words that name the place where it cannot be used.
+"""Our credentials: a kubeconfig for the client. If it cannot be used, the error names the place.
 
-Nothing of its content is told but names: the rest may be secret.
+Only names from its content are shown: the rest may be secret.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
     # The client takes what is in the file as it comes, so a broken one may raise any of these.
     broken = (config.ConfigException, ValueError, TypeError, KeyError, AttributeError)
     try:
-        # Read here first: the client passes over a missing file, and says little of a broken one.
+        # Read here first: the client ignores a missing file, and says little about a broken one.
         _require_context(_content(path, kube_config.yaml), settings)
         config.load_kube_config(
             str(path), context=settings.context, client_configuration=configuration, persist_config=False
@@ -40,9 +40,9 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
 
 
 def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
-    """Name the files that a kubeconfig keeps its user's key and token in; empty: they are in itself.
+    """Name the files that hold a kubeconfig user's key and token; empty: the kubeconfig itself holds them.
 
-    Of a kubeconfig that cannot be used none is named: whoever loads it says what is wrong.
+    An unusable kubeconfig names none: the code that loads it says what is wrong.
 
     Source: kubernetes/config/kube_config.py, FileOrData: what stands in the kubeconfig itself is taken before
     a file, and paths begin where it is.
@@ -68,7 +68,7 @@ _SECRETS = {"client-key": "client-key-data", "tokenFile": "token"}
 
 
 def _user(kubeconfig: dict[str, Any], settings: ClusterSettings) -> dict[str, Any]:
-    """Return the user of the context that is meant; empty: it has none."""
+    """Return the user of the chosen context; empty: it has none."""
     _require_context(kubeconfig, settings)
     contexts = {item["name"]: item["context"] for item in kubeconfig["contexts"]}
     users = {item["name"]: item["user"] for item in kubeconfig.get("users") or []}

@@ -1,4 +1,4 @@
-"""Evictions, and the pods of a namespace: what a drain asks of the API beyond what the agent does."""
+"""Evictions, and the pods of a namespace: the API calls of a drain that the agent does not need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fencer.errors import ClusterProtocol
 from fencer.evicting.answers import Answer
 
 EVICTION_S = 20.0
-"""The API server itself tries for 10 s where a budget changes under its hands. Source: kubernetes
+"""The API server itself tries for 10 s if a budget changes meanwhile. Source: kubernetes
 pkg/registry/core/pod/storage/eviction.go, MaxRetries and the steps of its back-off."""
 
 
@@ -70,7 +70,7 @@ class KubernetesEvictor:
 
 
 def eviction(pod: PodView, grace_s: float | None) -> dict[str, Any]:
-    """Build an Eviction that is bound to this very pod."""
+    """Build an Eviction that is bound to this pod."""
     options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
     if grace_s is not None:
         options["gracePeriodSeconds"] = int(grace_s)

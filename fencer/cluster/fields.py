@@ -1,4 +1,4 @@
-"""Typed access to fields of JSON from outside: what is not as expected raises `ClusterProtocol`.
+"""Typed access to fields of JSON from outside: anything unexpected raises `ClusterProtocol`.
 
 The API leaves out what is empty, so a missing field and a null are the same.
 """
@@ -83,7 +83,7 @@ def texts(data: Any, *path: str) -> dict[str, str]:
 
 
 def items(data: Any, kind: str) -> list[Any]:
-    """Return the items of a list answer. What is no list of that kind is never taken for an empty one."""
+    """Return the items of a list answer. An answer of another kind never counts as an empty list."""
     if (seen := text(data, "kind")) != kind:
         raise ClusterProtocol(f"expected a {kind}, not {shown(seen or data)}")
     return sequence(data, "items")
@@ -99,7 +99,7 @@ def named(data: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value from outside for people: escaped, on one line, cut."""
+    """Return a value from outside for people: escaped, on one line, shortened."""
     return _brief.repr(value)
 
 

@@ -1,7 +1,7 @@
-"""A container's preStop hook: what it does, and how long it waits before that, as far as its words tell.
+"""A container's preStop hook: what it does, and how long it waits before that, as far as known.
 
-A delay is a sleep that comes first. What comes before it in a script must be known to end nothing: `nginx -s
-quit; sleep 5` ends the server at once. Whatever is not understood is no delay.
+A delay is a sleep that comes first. Commands before it in a script must be known to end nothing: `nginx -s
+quit; sleep 5` ends the server at once. Anything not understood is no delay.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_S = 10**9
 _LONGEST_SCRIPT = 4096
 _SHELLS = frozenset({"sh", "ash", "dash", "bash"})
 _HARMLESS = frozenset({":", "true", "date", "echo", "printf", "rm", "set", "touch"})
-"""Commands that end no server: what people write before a sleep."""
+"""Commands that end no server, as people write them before a sleep."""
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhd]?)")
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -106,7 +106,7 @@ def _without_redirections(words: Sequence[str]) -> Sequence[str]:
 
 
 def _together_s(durations: Sequence[str]) -> float | None:
-    """Add up what `sleep` is given; None: it is not understood, and then `sleep` itself may refuse it."""
+    """Add up the arguments of `sleep`; None: not understood; `sleep` itself may refuse them."""
     found = [_DURATION.fullmatch(word) for word in durations]
     if not found or None in found:
         return None

@@ -23,7 +23,7 @@ _SETUP = "`fencer setup kubernetes | kubectl apply -f -`"
 
 
 class ClusterKey:
-    """Reads the key once, and makes it where there is none yet: the first agent does, the others find it.
+    """Reads the key once, and makes it if there is none yet: the first agent does, the others find it.
 
     Args:
         api: The way to the API.
@@ -36,7 +36,7 @@ class ClusterKey:
         self._nobodys = secrets.token_bytes(_BYTES)
 
     def to_read(self) -> bytes:
-        """Return the key; where there is none yet, one with which nothing was ever signed. Makes nothing.
+        """Return the key; if there is none yet, one that never signed anything. Makes nothing.
 
         Raises:
             ClusterDenied: we may not read it.
@@ -62,7 +62,7 @@ class ClusterKey:
             return self._key
 
     def missing(self) -> list[str]:
-        """Name what we may not do although the rights for it are there: make the key, where there is none.
+        """Name what we cannot do although we have the rights: make the key, if there is none.
 
         Asks for it as a dry run, and makes nothing.
 
@@ -78,7 +78,7 @@ class ClusterKey:
             return [f"create secrets in {NAMESPACE} (there is no such namespace)"]
         except ClusterDenied as error:  # the namespace is about to go, a quota is used up
             return [f"create secrets in {NAMESPACE} ({error})"]
-        except (ClusterConflict, ClusterProtocol):  # there by now; or a webhook that takes no dry runs
+        except (ClusterConflict, ClusterProtocol):  # it is there now; or a webhook refuses dry runs
             return []
         return []
 
@@ -90,12 +90,13 @@ class ClusterKey:
             return answer.read(_key_in)
         except ClusterProtocol as error:
             raise ClusterProtocol(
-                f"{error}. After `kubectl -n {NAMESPACE} delete secret {NAME}` agents make another: restart "
-                "them all then, and lift by hand the fences that stand: what was signed before is nobody's"
+                f"{error}. After `kubectl -n {NAMESPACE} delete secret {NAME}` agents make a new one: "
+                "restart them all then, and lift by hand the fences that are left: what was signed before "
+                "no longer counts"
             ) from error
 
     def _kept(self) -> Answer | None:
-        """Return the Secret, whatever is in it; None: there is none."""
+        """Return the Secret with any content; None: there is none."""
         try:
             return self._api.read(
                 f"get secret {NAMESPACE}/{NAME}",

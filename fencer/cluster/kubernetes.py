@@ -175,7 +175,7 @@ class KubernetesCluster:
         self._patch_node("claim", node, patches.claim(node, incident, by, self._key.to_write()))
 
     def taint(self, node: NodeView, mark: FenceMark) -> None:
-        """See `Cluster.taint`. One that is there already is not taken over, whoever set it."""
+        """See `Cluster.taint`. An existing taint is not taken over, no matter who set it."""
         if any(patches.is_fence(item) for item in node.taints):
             raise ClusterConflict(f"node {node.name} has the out-of-service taint already: look again")
         self._patch_node("taint", node, patches.taint(node, mark, self._key.to_write()))

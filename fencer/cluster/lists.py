@@ -16,10 +16,11 @@ T = TypeVar("T")
 PAGE = 500
 """Objects a page of a list, as kubectl asks for: 5 MB of nodes at a time."""
 SHORTER = 8
-"""A page that is too large is asked for again, for so many times fewer objects: no true list is too large."""
+"""A page that is too large is asked for again with this many times fewer objects: no real list is too
+large."""
 MOST_PAGES = 1_000
-"""Of one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Else a server
-could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
+"""For one list. 300 hold the 150,000 pods of the largest clusters that Kubernetes supports. Without a limit a
+server could go on for ever. Source: kubernetes.io, Considerations for large clusters."""
 
 
 class Lists:
@@ -82,7 +83,7 @@ class Lists:
             except TooMuch:
                 if asked["limit"] == 1:
                     raise
-                # Kept at once: this list may come too late for who waits for it, and be asked for again.
+                # Kept at once: this list may come too late for its caller, and be asked for again.
                 asked["limit"] = self._shorter[what] = max(1, asked["limit"] // SHORTER)
 
     def _allow_longer(self, what: str) -> None:

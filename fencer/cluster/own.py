@@ -1,4 +1,4 @@
-"""Our own account: what lets it in and until when, its rights beyond the agent's, and what confines it."""
+"""Our own account: its credentials and their end, its rights beyond the agent's, and what confines it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """From the API's JSON to small records: pure, strict about types, one object at a time.
 
-Whatever the JSON is, a function here returns its record or raises `ClusterProtocol` naming the field.
+For any JSON, a function here returns its record or raises `ClusterProtocol` naming the field.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def tolerates_cordon(tolerations: list[Any]) -> bool:
 
 
 def matches(toleration: Mapping[str, Any], key: str, value: str, effect: str) -> bool:
-    """Whether a toleration is about a taint.
+    """Whether a toleration matches a taint.
 
     An empty effect or key matches all, an empty operator means Equal, comparisons match numbers only.
 
@@ -218,7 +218,7 @@ def paused_why(namespace: Any) -> str | None:
 
 
 def name_in_error(read: Callable[[Any], T], data: Any) -> T:
-    """Read one object; where that fails, the error names the object too."""
+    """Read one object; if that fails, the error names the object too."""
     try:
         return read(data)
     except ClusterProtocol as error:
@@ -226,7 +226,7 @@ def name_in_error(read: Callable[[Any], T], data: Any) -> T:
 
 
 def set_aside(read: Callable[[Any], T], data: Any) -> T | str:
-    """Read one object of a list; where that fails, return its name and why, so that the others go on."""
+    """Read one object of a list; if that fails, return its name and why, so that the others go on."""
     try:
         return name_in_error(read, data)
     except ClusterProtocol as error:
@@ -243,7 +243,7 @@ def _ready(data: Any) -> bool | None:
 def _cordoner(data: Any) -> str:
     """Return who set ``spec.unschedulable`` last: setting a field to a new value makes its setter the owner.
 
-    Where several share it (by apply, or by a forged record), all are named: it is nobody's alone.
+    Where several share it (by apply, or by a forged record), all are named: it belongs to none alone.
 
     Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
     """

@@ -44,7 +44,7 @@ def claim(node: NodeView, incident: str, by: str, key: bytes) -> Body:
 
 
 def taint(node: NodeView, mark: FenceMark, key: bytes) -> Body:
-    """Add the taint to the others, and set mark and author beside it."""
+    """Add the taint to the others, and set mark and author with it."""
     ours = Taint(OUT_OF_SERVICE, TAINT_VALUE, NO_EXECUTE, mark.fenced_at_utc)
     notes = {keys.MARK: keys.write_mark(mark, keys.Seal(key, node.uid)), keys.APPLIED_BY: _APPLIED_BY}
     return _node(node, notes, taints=[_taint(item) for item in (*node.taints, ours)])

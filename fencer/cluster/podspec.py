@@ -1,4 +1,4 @@
-"""What a Pod says to a drain: who recreates it, what it loses, how it ends, what it needs elsewhere."""
+"""What a drain needs to know of a Pod: its owner, what it loses, how it ends, what it needs elsewhere."""
 
 from __future__ import annotations
 

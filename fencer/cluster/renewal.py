@@ -1,4 +1,4 @@
-"""What lets us in ends one day: what it is, when that is, and the command that makes another. Asks nobody."""
+"""When our credentials end, and the command that makes new ones. Asks nobody."""
 
 from __future__ import annotations
 

@@ -90,12 +90,13 @@ PLAN_RIGHTS = (
     Right("list", "persistentvolumeclaims"),
     Right("list", "persistentvolumes"),
 )
-"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to whom it is bound."""
+"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to those it is bound
+to."""
 
 DRAIN_RIGHTS = (Right("create", "pods/eviction"),)
 """What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; ``drain.yaml`` grants it. The agent works
 without it."""
 
 ATTACHMENT_RIGHTS = (Right("delete", "volumeattachments", "storage.k8s.io"),)
-"""What releases at once the volumes of a Node that was deleted amid its fence: ``attachments.yaml`` grants
-it. Without it Kubernetes does so after six minutes."""
+"""The right to release at once the volumes of a Node that was deleted while fenced: ``attachments.yaml``
+grants it. Without it Kubernetes does so after six minutes."""

@@ -1,6 +1,6 @@
 """From the API's JSON to what a plan looks at: pure, strict about types, one object at a time.
 
-Whatever the JSON is, a function here returns its record or raises `ClusterProtocol` naming the field.
+For any JSON, a function here returns its record or raises `ClusterProtocol` naming the field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whom to believe that it is the API server: whatever the kubeconfig's own CA signed, as kubectl does.
+"""Which server to trust as the API server: any that the kubeconfig's own CA signed, as kubectl does.
 
 Many clusters' CAs lack what RFC 5280 asks for (key identifiers, a key usage): those of older installers, and
 those made by hand. Python 3.13 calls that invalid (`ssl.VERIFY_X509_STRICT`), and urllib3 does as Python.

@@ -13,14 +13,14 @@ from fencer.config.settings import AdapterEndpoint
 from fencer.config.texts import EndpointName, SecretFile, Word
 
 OtherType = Annotated[Word, WithJsonSchema({"type": "string", "not": {"enum": list(OWN_TYPES)}})]
-"""Not one of fencer's own: else an editor could not tell which section is meant."""
+"""Not one of fencer's own types: otherwise an editor could not tell which section is meant."""
 
 
 class AdapterSection(Section):
-    """A hypervisor of another type than fencer's own; its adapter has to be installed beside fencer."""
+    """A hypervisor that is not one of fencer's own types; install its adapter beside fencer."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="farm")
+        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="farm")
     ]
     type: Annotated[
         OtherType, key("What the adapter's package calls it; see docs/adapters.md.", example="cells")
@@ -29,14 +29,14 @@ class AdapterSection(Section):
         dict[OpenSettingName, Setting] | None,
         key(
             "What the adapter wants to know, as its own documentation has it: text, numbers, true or false, "
-            "and lists of them. Nothing secret: that stands in secret_files.",
+            "and lists of them. Nothing secret: that goes into secret_files.",
             example={"farm": "/srv/farm"},
         ),
     ] = None
     secret_files: Annotated[
         dict[SettingName, SecretFile] | None,
         key(
-            "Files with credentials, by the names that the adapter gives them. For fencer alone: mode 0600.",
+            "Files with credentials, by the names that the adapter gives them. For fencer only: mode 0600.",
             example={"token": "/etc/fencer/farm-token"},
         ),
     ] = None
@@ -55,7 +55,7 @@ class AdapterSection(Section):
     host_power: Annotated[
         list[HostPowerSection] | None,
         key(
-            "Who reads the power of its hosts when they are silent, one witness a host. Absent: nobody.",
+            "Who reads the power of its hosts when they are silent, one witness per host. Absent: nobody.",
             example=[
                 {
                     "host": "farm1",
@@ -68,7 +68,7 @@ class AdapterSection(Section):
     ] = None
 
     def endpoint(self) -> AdapterEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return AdapterEndpoint(
             self.name,
             self.type,

@@ -1,4 +1,4 @@
-"""What an adapter of others may be told, and that nothing secret is: it would be shown with the settings."""
+"""Checks settings for adapters of others. Nothing secret may be in them: settings are shown."""
 
 import re
 from typing import Annotated, Any, TypeAlias
@@ -13,7 +13,7 @@ _SECRET = re.compile(
     r"|(^|[_-])(pass|pwd|auth))s?$",
     re.IGNORECASE,
 )
-"""The end of a name, as settings and queries of URLs have it: ``db_pass``, ``apikey``, not ``bypass``."""
+"""The end of a name, as in settings and queries of URLs: ``db_pass``, ``apikey``, not ``bypass``."""
 _PASSWORD = re.compile(r"(?<=//)([^/?#@:]*):[^/?#]*@")
 _QUERY = re.compile(r"[?&;]([^=&;#\s]+)=[^&;#\s]")
 _ELSEWHERE = "write it into a file, and name that in secret_files"
@@ -27,12 +27,12 @@ def _setting_name(text: str) -> str:
 
 def _open_setting_name(text: str) -> str:
     if _SECRET.search(_setting_name(text)):
-        raise ValueError(f"{text} is not to be written here: {_ELSEWHERE}")
+        raise ValueError(f"{text} must not be written here: {_ELSEWHERE}")
     return text
 
 
 def _setting(value: Any) -> Any:
-    """Take what an adapter may be told; it checks the rest by itself. None is shown: it may be a secret."""
+    """Accept settings that an adapter may get; it checks the rest. Never show a value: it may be secret."""
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, str | int | float):
             raise ValueError("must be text, a number, true or false, or a list of these")  # noqa: TRY004 - pydantic's

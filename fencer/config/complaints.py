@@ -1,4 +1,4 @@
-"""What the schema objects to, said to people: the key, what was seen, what is accepted."""
+"""The schema's objections, for people: the key, what was seen, what is accepted."""
 
 import re
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def complaints(errors: Iterable[ErrorDetails], document: Document) -> tuple[Prob
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean …?" where a known word is near, else nothing."""
+    """Return "; did you mean …?" if a known word is near, otherwise nothing."""
     plain = word.lower().replace("-", "_")
     names = list(known)
     matches = get_close_matches(word, names, 1) or get_close_matches(plain, names, 1)
@@ -126,7 +126,7 @@ def _one_of(expected: str, value: Any) -> str:
 
 
 def _type(own: str, value: Any) -> str:
-    """Name fencer's own types of hypervisors and those that installed packages bring."""
+    """Name fencer's own types of hypervisors, and those of installed packages."""
     others = installed()
     said = _one_of(", ".join([own, *(f"'{printable(name)}'" for name in others)]), value)
     if not isinstance(value, str) or "did you mean" in said:

@@ -1,4 +1,4 @@
-"""What no key shows alone: names given twice, references to nothing, times that do not fit together."""
+"""Errors that no key shows alone: repeated names, references to nothing, times that do not fit."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _UNIQUE = {
     "settings": "every guest would be found twice",
 }
 _WITHOUT = {("virtualbox", "command"): VirtualBoxSection.model_fields["command"].default}
-"""What stands for a key that is not written."""
+"""Stands for a key that is not written."""
 
 _INSTEAD = {
     "uri": "use qemu+ssh:// or qemu+tls://, and have the host verified",
@@ -39,7 +39,8 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
 
     Args:
         document: The parsed file.
-        wrong: Top-level keys to which the schema objects already: what depends on their shape is not asked.
+        wrong: Top-level keys that the schema already objects to: nothing that depends on their shape is
+            checked.
     """
     written = document.root if isinstance(document.root, dict) else {}
     listed = written.get("hypervisors")
@@ -75,7 +76,7 @@ def _twice(document: Document, hypervisors: list[dict[str, Any]], name: str) -> 
 
 
 def _witnesses(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator[Problem]:
-    """Find hosts with two witnesses: which one is to be believed?"""
+    """Find hosts with two witnesses: which one should be believed?"""
     listed = hypervisor.get("host_power")
     first: dict[str, Place] = {}
     for number, item in enumerate(listed if isinstance(listed, list) else ()):
@@ -90,7 +91,7 @@ def _witnesses(document: Document, index: int, hypervisor: dict[str, Any]) -> It
 
 
 def _way(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator[Problem]:
-    """Find a way on which anybody may answer, unless it is taken on purpose; and a key for nothing."""
+    """Find ways on which anybody may answer, unless accepted on purpose; and needless keys for that."""
     uri, command = hypervisor.get("uri"), hypervisor.get("command")
     if isinstance(uri, str):
         name, why = "uri", transport.of_uri(uri)
@@ -137,7 +138,7 @@ def _policy(document: Document, written: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _involved(policy: Policy, sentence: str, written: dict[str, Any]) -> list[str]:
-    """Name the written keys that the broken rule is about: named by it, or mended by their default."""
+    """Name the written keys that break the rule: it names them, or their default would mend it."""
     rule = _NUMBER.sub("#", sentence)
     involved = []
     for name in written:

@@ -2,8 +2,8 @@
 
 Only what a configuration needs is read: mappings with plain keys, lists, text, whole numbers, decimals,
 ``true``, ``false`` and nothing, by the core schema of YAML 1.2. So ``no`` and ``12:30`` are text, and a wrong
-type is said instead of guessed. Tags and aliases are refused: there is no use for them here, and some for
-those who wish harm. The text is read as a stream of events, so that its depth is bounded beforehand.
+type is reported instead of guessed. Tags and aliases are refused: a configuration does not need them, and an
+attacker could use them. The text is read as a stream of events, so that its depth is bounded beforehand.
 
 Source: YAML 1.2.2, section 10.3.2, the core schema's tag resolution.
 """
@@ -24,11 +24,11 @@ Place: TypeAlias = tuple[str | int, ...]
 """Where in the document: keys and list indices from the top."""
 
 MAX_BYTES = 1 << 20
-"""Thrice what 5,000 mapped nodes take."""
+"""Three times what 5,000 mapped nodes take."""
 MAX_ENTRIES = 20_000
 """Keys and list items; four times as many as 5,000 mapped nodes have."""
 MAX_DEPTH = 16
-"""Four times what the schema takes."""
+"""Four times what the schema needs."""
 
 SHOWN_CHARS = 60
 """How much of a wrong value a message repeats."""
@@ -48,7 +48,7 @@ class Problem:
     """One thing that is wrong with the configuration.
 
     Attributes:
-        line: The line to look at, from 1; None where no line is to blame.
+        line: The line to look at, from 1; None: no line is to blame.
         text: What is wrong and what would be right, one sentence that begins with the key.
     """
 
@@ -61,10 +61,10 @@ class Document:
     """A parsed file.
 
     Attributes:
-        name: The file's name, as messages shall call it.
+        name: The file's name for messages.
         root: Its values: dict, list, str, int, float, bool, None.
         lines: The line of each key and list item.
-        problems: What is wrong so far, though the rest could be read.
+        problems: Errors so far, although the rest could be read.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Document:
     problems: tuple[Problem, ...] = ()
 
     def at(self, place: Place) -> Any:
-        """Return the value at a place, None where there is none."""
+        """Return the value at a place; None: there is none."""
         value = self.root
         for part in place:
             try:
@@ -104,7 +104,7 @@ def spell(place: Place) -> str:
 
 
 def quoted(text: str) -> str:
-    """Quote a text that was seen, fit for a terminal and not endless."""
+    """Quote a text that was seen, printable and shortened."""
     return f'"{printable(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…")}"'
 
 
@@ -149,7 +149,7 @@ def parse(data: bytes, name: str, loader: Any = LOADER) -> Document:
 
 
 def scalar(text: str) -> str | int | float | bool | None:
-    """Return what an unquoted word means by YAML 1.2's core schema (decimal numbers only)."""
+    """Return what an unquoted word means in YAML 1.2's core schema (decimal numbers only)."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):

@@ -10,7 +10,7 @@ from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, Secre
 from fencer.hosts.settings import FenceAgentSettings
 
 Agent = Literal["fence_ipmilan", "fence_redfish", "fence_raritan"]
-"""Those whose "off" can be believed; see `fencer.hosts.fence_agents`."""
+"""Agents whose "off" can be believed; see `fencer.hosts.fence_agents`."""
 
 
 class HostPowerSection(Section):
@@ -23,7 +23,7 @@ class HostPowerSection(Section):
         Agent,
         key(
             "ClusterLabs' fence agent that reads it: the machine's own board (fence_ipmilan, fence_redfish), "
-            "or the outlets that feed it (fence_raritan). Only these: others call off what they do not know.",
+            "or the outlets that feed it (fence_raritan). Only these: others say off when they do not know.",
             example="fence_ipmilan",
         ),
     ]
@@ -33,30 +33,31 @@ class HostPowerSection(Section):
     options: Annotated[
         dict[OptionName, Option] | None,
         key(
-            "The agent's options but for action, password and outlets, as its manual page has them.",
+            "The agent's options as in its manual page, except action, password and outlets.",
             example={"ip": "10.0.0.5", "username": "reader", "lanplus": "1"},
         ),
     ] = None
     outlets: Annotated[
         list[Word] | None,
         key(
-            "For an agent of outlets: every one that feeds the host. One left out may keep it running.",
+            "For agents that switch outlets: every outlet that feeds the host. One left out may keep it "
+            "running.",
             example=["3", "11"],
         ),
     ] = None
     password_file: Annotated[
         SecretFile | None,
         key(
-            "File with the password and nothing else. For fencer alone: mode 0600.",
+            "File with the password and nothing else. For fencer only: mode 0600.",
             example="/etc/fencer/board-pve1",
         ),
     ] = None
     never_sleeps: Annotated[
         Promise,
         key(
-            "Your word that the host neither hibernates nor suspends: to every witness that looks like off, "
+            "Your word that the host neither hibernates nor suspends. To every witness that looks like off, "
             "and its guests would go on with their old memory. `systemctl mask sleep.target suspend.target "
-            "hibernate.target hybrid-sleep.target` sees to it. Must be written.",
+            "hibernate.target hybrid-sleep.target` makes sure. Required.",
             example=True,
         ),
     ]
@@ -75,7 +76,7 @@ class HostPowerSection(Section):
         return self
 
     def witness(self) -> FenceAgentSettings:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return FenceAgentSettings(
             self.host,
             self.path or self.agent,

@@ -1,4 +1,4 @@
-"""How a key of the configuration describes itself, and what every section of the file is."""
+"""How a key of the configuration describes itself, and the base of every section."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -6,7 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
-"""The types of hypervisors that fencer has an adapter for itself."""
+"""The types of hypervisors that fencer itself has adapters for."""
 
 
 def key(description: str, *, example: Any, unit: str | None = None) -> Any:
@@ -14,7 +14,7 @@ def key(description: str, *, example: Any, unit: str | None = None) -> Any:
 
     Args:
         description: What it means, in a sentence or two.
-        example: A value that one could write.
+        example: A valid value.
         unit: What a number counts.
     """
     return Field(

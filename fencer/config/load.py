@@ -23,11 +23,11 @@ EMPTY = (
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A file that is right, with what `fencer.config.show` needs of it.
+    """A correct file, with what `fencer.config.show` needs.
 
     Attributes:
         config: What the rest of fencer gets.
-        document: What was written where.
+        document: What was written, and where.
         file: The same by the schema, with defaults.
     """
 
@@ -50,7 +50,7 @@ def load(path: Path) -> Config:
 
 
 def load_document(path: Path) -> Loaded:
-    """Read and check the configuration, and keep what was written where.
+    """Read and check the configuration, and keep the place of every value.
 
     Raises:
         ConfigError: as `load`.

@@ -12,7 +12,7 @@ DEFAULTS = Policy()
 
 KEYS: Mapping[str, Any] = {
     "require_not_ready": key(
-        "A node counts as silent only when its Ready condition is Unknown or False besides. "
+        "A node counts as silent only if its Ready condition is also Unknown or False. "
         "false: the silence of its lease is enough.",
         example=False,
     ),
@@ -22,20 +22,20 @@ KEYS: Mapping[str, Any] = {
         example=20,
     ),
     "confirm_s": seconds(
-        "For how long a guest must read off: two polls at least. 0: two live readings back to back.",
+        "For how long a guest must read off: at least two polls. 0: two live readings back to back.",
         example=8,
     ),
     "poll_s": seconds("How often every hypervisor and the node leases are read.", example=3),
     "evidence_max_age_s": seconds(
-        "An older reading counts as no reading. Two polls at least, and 4 s.", example=15
+        "An older reading counts as no reading. At least two polls, and 4 s.", example=15
     ),
     "lease_period_s": seconds(
         "How often kubelets renew their lease: a quarter of their lease duration.", example=5
     ),
     "paused_guest": choice(
-        "A paused guest keeps memory and mounts, and writes on when resumed. stop: cut its power, then "
-        "fence (needs `power`). trust: fence on the pause itself; whoever resumes the guest then has "
-        "two writers. refuse: leave it.",
+        "A paused guest keeps memory and mounts, and goes on writing when resumed. stop: cut its power, "
+        "then fence (needs `power`). trust: fence on the pause itself; if anyone then resumes the guest, "
+        "there are two writers. refuse: leave it.",
         example="refuse",
     ),
     "paused_for_s": seconds(
@@ -62,8 +62,8 @@ KEYS: Mapping[str, Any] = {
         example="stop",
     ),
     "max_fenced": key(
-        "Brake: how many fences younger than an hour there may be at a time. Absent: half of the "
-        "nodes, rounded down, one at least.",
+        "Brake: how many fences younger than an hour there may be at a time. Absent: half of the nodes, "
+        "rounded down, at least one.",
         example=2,
         unit="nodes",
     ),
@@ -83,10 +83,10 @@ KEYS: Mapping[str, Any] = {
         example=180,
     ),
     "unfence_alarm_s": seconds(
-        "Say so when a node that is back still has its fence after this time.", example=1800
+        "Raise an alarm if a node that is back still has its fence after this time.", example=1800
     ),
     "settle_s": seconds(
-        "Between the lifting of a fence and the uncordon: until controllers' caches are up to date.",
+        "Time between lifting a fence and uncordoning: until controllers' caches are up to date.",
         example=60,
     ),
     "call_deadline_s": seconds(
@@ -98,7 +98,7 @@ KEYS: Mapping[str, Any] = {
         example=60,
     ),
 }
-"""What people and editors are told of each field, in the order of the documentation."""
+"""The description of each field for people and editors, in the order of the documentation."""
 
 _TYPES = get_type_hints(Policy)
 _KEYS: dict[str, Any] = {
@@ -107,10 +107,10 @@ _KEYS: dict[str, Any] = {
 _Fields = create_model("_Fields", __base__=Section, **_KEYS)
 
 
-# Its fields are Policy's; nobody asks for one of them by name.
+# Its fields are Policy's; no code uses one of them by name.
 class PolicySection(_Fields):  # type: ignore[valid-type, misc]  # the class is made above
     """How careful to be. Every duration is a plain number of seconds."""
 
     def policy(self, mode: Mode) -> Policy:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return Policy(mode=mode, **self.model_dump())

@@ -23,7 +23,7 @@ class PowerSection(Section):
     ] = None
 
     def admission(self) -> Admission:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return Admission(self.mapped, frozenset(self.uuids or ()))
 
 
@@ -33,7 +33,7 @@ class ProxmoxPowerSection(PowerSection):
     tag: Annotated[
         Tag | None,
         key(
-            "The guests with this tag, upper and lower case told apart. Whoever may change a guest's options "
+            "The guests with this tag; upper and lower case differ. Anyone who may change a guest's options "
             "may tag it, unless the tag is among the datacenter's registered ones.",
             example="fencer",
         ),
@@ -47,7 +47,7 @@ class ProxmoxPowerSection(PowerSection):
     ] = None
 
     def admission(self) -> Admission:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         written = {"tag": self.tag, "pool": self.pool}
         groups = frozenset(f"{kind}:{name}" for kind, name in written.items() if name is not None)
         return replace(super().admission(), groups=groups)

@@ -53,7 +53,7 @@ class KubernetesSection(Section):
     kubeconfig: Annotated[
         SecretFile,
         key(
-            "File with the API server's address and fencer's own credentials. For fencer alone: mode 0600.",
+            "File with the API server's address and fencer's own credentials. For fencer only: mode 0600.",
             example="/etc/fencer/kubeconfig",
         ),
     ]
@@ -72,14 +72,14 @@ class KubernetesSection(Section):
     unauthenticated: Annotated[
         bool,
         key(
-            "Take a kubeconfig with insecure-skip-tls-verify or http://, with which anybody in between may "
-            "answer as the API server, and gets the token. `fencer check` fails then. For tests.",
+            "Accept a kubeconfig with insecure-skip-tls-verify or http://, with which anybody in between "
+            "may answer as the API server, and gets the token. `fencer check` fails then. For tests.",
             example=True,
         ),
     ] = False
 
     def settings(self) -> ClusterSettings:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return ClusterSettings(
             Path(self.kubeconfig),
             self.context,
@@ -92,7 +92,7 @@ class LibvirtSection(Section):
     """A libvirt host, local or remote."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="lab")
+        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="lab")
     ]
     type: Annotated[Literal["libvirt"], key("The kind of hypervisor.", example="libvirt")]
     uri: Annotated[
@@ -105,7 +105,7 @@ class LibvirtSection(Section):
     unauthenticated: Annotated[
         bool,
         key(
-            "Take a URI on which anybody in between may answer as the host: +tcp, +ext, no_verify, "
+            "Accept a URI on which anybody in between may answer as the host: +tcp, +ext, no_verify, "
             "known_hosts_verify=ignore or auto, a command that is not ssh. `fencer check` fails then. "
             "For tests.",
             example=True,
@@ -124,7 +124,7 @@ class LibvirtSection(Section):
     ] = None
 
     def endpoint(self) -> LibvirtEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         admission = (self.power or PowerSection()).admission()
         return LibvirtEndpoint(self.name, self.uri, power=admission, host_power=_witnesses(self.host_power))
 
@@ -133,7 +133,7 @@ class VirtualBoxSection(Section):
     """The VirtualBox machines of one user on one host."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="box")
+        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="box")
     ]
     type: Annotated[Literal["virtualbox"], key("The kind of hypervisor.", example="virtualbox")]
     command: Annotated[
@@ -148,8 +148,8 @@ class VirtualBoxSection(Section):
     unauthenticated: Annotated[
         bool,
         key(
-            "Take a command on which anybody in between may answer as the host: ssh without strict checks of "
-            "host keys. `fencer check` fails then. For tests.",
+            "Accept a command on which anybody in between may answer as the host: ssh without strict checks "
+            "of host keys. `fencer check` fails then. For tests.",
             example=True,
         ),
     ] = False
@@ -159,7 +159,7 @@ class VirtualBoxSection(Section):
     ] = None
 
     def endpoint(self) -> VirtualBoxEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         admission = (self.power or PowerSection()).admission()
         return VirtualBoxEndpoint(self.name, tuple(self.command), power=admission)
 
@@ -168,7 +168,7 @@ class ProxmoxSection(Section):
     """A Proxmox VE cluster, or a standalone host."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all it says; unique; keep it for ever.", example="home")
+        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="home")
     ]
     type: Annotated[Literal["proxmox"], key("The kind of hypervisor.", example="proxmox")]
     servers: Annotated[
@@ -182,7 +182,7 @@ class ProxmoxSection(Section):
     cluster: Annotated[
         Word,
         key(
-            "The cluster's name, as `pvecm status` prints it, or standalone. Each look holds it against the "
+            "The cluster's name, as `pvecm status` prints it, or standalone. Each look compares it with the "
             "answer, because a broken cluster file system makes a member look standalone.",
             example="home",
         ),
@@ -199,7 +199,7 @@ class ProxmoxSection(Section):
     token_file: Annotated[
         SecretFile,
         key(
-            "File with the token's secret and nothing else. For fencer alone: mode 0600.",
+            "File with the token's secret and nothing else. For fencer only: mode 0600.",
             example="/etc/fencer/proxmox-token",
         ),
     ]
@@ -215,8 +215,8 @@ class ProxmoxSection(Section):
     fingerprints: Annotated[
         list[Word] | None,
         key(
-            "Where there is no CA: the SHA-256 of each server's certificate, in the order of servers. Each "
-            "renewal breaks them, which Proxmox does within two years; a ca_file outlives it.",
+            "Where there is no CA: the SHA-256 of each server's certificate, in the order of servers. "
+            "Proxmox renews them within two years, and each renewal breaks this; a ca_file outlives it.",
             example=[":".join(["87"] * 32), ":".join(["9D"] * 32)],
         ),
     ] = None
@@ -227,13 +227,13 @@ class ProxmoxSection(Section):
     host_power: Annotated[
         list[HostPowerSection] | None,
         key(
-            "Who reads the power of its hosts when they are silent, one witness a host. Absent: nobody.",
+            "Who reads the power of its hosts when they are silent, one witness per host. Absent: nobody.",
             example=[HOST_POWER],
         ),
     ] = None
 
     def endpoint(self) -> ProxmoxEndpoint:
-        """Return the section as the rest of fencer takes it."""
+        """Return the section as settings for the rest of fencer."""
         return ProxmoxEndpoint(
             self.name,
             tuple(self.servers),
@@ -256,7 +256,7 @@ OWN, OTHERS = "(fencer's own)", "(of others)"
 
 
 def whose(written: object) -> str:
-    """Tell who brings the adapter for a hypervisor that is written; fencer where nobody does, which objects.
+    """Say who brings the adapter for a hypervisor in the file; if nobody does, fencer, which objects.
 
     Args:
         written: The mapping of it.
@@ -277,7 +277,7 @@ class HookSection(Section):
     pre_stop: Annotated[
         PreStop,
         choice(
-            "What is done before Proxmox stops a guest. nudge: nothing but to look. drain: its node is "
+            "What is done before Proxmox stops a guest. nudge: fencer only looks. drain: its node is "
             "drained while the hookscript waits (`drain_s` in /etc/fencer/hook.conf), also before `qm stop`, "
             "stop-mode backups, rollbacks and reboots, and with the guest's configuration locked.",
             example="drain",
@@ -286,7 +286,7 @@ class HookSection(Section):
     budget_s: Annotated[
         float,
         Field(gt=0, le=300),
-        seconds("For how long at most such a drain goes on; 300 at most.", example=120),
+        seconds("How long such a drain may take; 300 at most.", example=120),
     ] = NO_DRAIN.budget_s
 
 
@@ -297,7 +297,7 @@ class File(Section):
         Mode,
         choice(
             "What `fencer watch` may do by itself. observe: rehearse, that is, say what would be done, and "
-            "write nothing. armed: fence. Must be written: there is no default.",
+            "write nothing. armed: fence. Required: there is no default.",
             example="observe",
         ),
     ]
@@ -332,14 +332,14 @@ class File(Section):
     journal: Annotated[
         AbsolutePath | None,
         key(
-            "File to which every decision and action is appended, one JSON object a line. Absent: none.",
+            "File to which every decision and action is appended, one JSON object per line. Absent: none.",
             example="/var/lib/fencer/journal.jsonl",
         ),
     ] = None
 
 
 def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: None) -> list[type[Section]]:
-    """Return the sections that may stand at a place; empty where none may.
+    """Return the sections that may be at a place; empty: none may.
 
     Args:
         place: Of the document.
@@ -359,7 +359,7 @@ def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: Non
 
 
 def type_of(section: type[Section]) -> str:
-    """Return the `type` that a section is for, or `OTHERS`; empty where there is one kind of it only."""
+    """Return the `type` that a section is for, or `OTHERS`; empty: there is only one kind of it."""
     known = section.model_fields.get("type")
     if known is None:
         return ""

@@ -31,7 +31,7 @@ class Trouble:
 
 
 def inspect_secret(path: Path) -> tuple[Trouble, ...]:
-    """Look at a file with credentials, such as a kubeconfig. Its content is neither parsed nor told.
+    """Look at a file with credentials, such as a kubeconfig. Its content is neither parsed nor shown.
 
     Args:
         path: The file; symbolic links are followed.
@@ -59,11 +59,11 @@ def inspect_secret(path: Path) -> tuple[Trouble, ...]:
 
 
 SYSTEMDS = Path("/run/credentials")
-"""Has a folder for each unit of the system that was given credentials, while it runs."""
+"""Has a folder for each running system unit that got credentials."""
 
 
 def by_systemd(path: Path) -> bool:
-    """Tell whether a file was given by ``LoadCredential=``, so that its group's bits are the mask of an ACL.
+    """Whether a file came from ``LoadCredential=``, so that its group's bits are the mask of an ACL.
 
     Source: systemd.exec(5), Credentials: only the unit's user and root may read them, by an ACL where the
     unit has a ``User=``; acl(5): the group's bits of the mode are the mask.
@@ -82,7 +82,7 @@ def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) 
 
 
 def _of_owner(status: os.stat_result, shown: str, quoted: str) -> list[Trouble]:
-    """Object to an owner who is neither root nor us. Root may look for the user that fencer runs as."""
+    """Object to an owner who is neither root nor us. Root may check on behalf of fencer's user."""
     ours, name = os.geteuid(), printable(_name_of(status.st_uid))
     if status.st_uid in {0, ours} or (ours == 0 and name == SERVICE):
         return []

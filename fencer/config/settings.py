@@ -1,6 +1,6 @@
-"""What the rest of fencer gets of the configuration: plain frozen values, checked and complete.
+"""What the rest of fencer gets from the configuration: plain frozen values, checked and complete.
 
-No YAML and no schema here, so that whoever needs the settings alone imports neither.
+No YAML and no schema here, so that code that needs only the settings imports neither.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LibvirtEndpoint(LibvirtSettings):
 
     @property
     def one_host(self) -> bool:
-        """Whether the endpoint is one host: silent together with it."""
+        """Whether the endpoint is one host: if it is silent, the host is."""
         return True
 
     @property
@@ -46,7 +46,7 @@ class LibvirtEndpoint(LibvirtSettings):
 
     @property
     def unauthenticated(self) -> str | None:
-        """Why nobody can know who answers; None: it is known."""
+        """Why it cannot be known who answers; None: it is known."""
         return transport.of_uri(self.uri)
 
     @property
@@ -69,7 +69,7 @@ class VirtualBoxEndpoint(VirtualBoxSettings):
 
     @property
     def one_host(self) -> bool:
-        """Whether the endpoint is one host: silent together with it."""
+        """Whether the endpoint is one host: if it is silent, the host is."""
         return True
 
     @property
@@ -79,7 +79,7 @@ class VirtualBoxEndpoint(VirtualBoxSettings):
 
     @property
     def unauthenticated(self) -> str | None:
-        """Why nobody can know who answers; None: it is known."""
+        """Why it cannot be known who answers; None: it is known."""
         return transport.of_command(self.command)
 
     @property
@@ -89,7 +89,7 @@ class VirtualBoxEndpoint(VirtualBoxSettings):
 
     @property
     def unseen(self) -> str | None:
-        """What may change that, and is not looked into; None: nothing but ssh's usual configuration."""
+        """What may change that without being examined; None: only ssh's usual configuration."""
         return transport.unseen(self.command)
 
 
@@ -105,7 +105,7 @@ class ProxmoxEndpoint(ProxmoxSettings):
 
     @property
     def one_host(self) -> bool:
-        """Whether the endpoint is one host: silent together with it."""
+        """Whether the endpoint is one host: if it is silent, the host is."""
         return self.cluster is None
 
     @property
@@ -152,7 +152,7 @@ class AdapterEndpoint:
 
     @property
     def unauthenticated(self) -> None:
-        """Not known here: the way there is the adapter's own."""
+        """Not known here: only the adapter knows its way."""
 
     @property
     def keys(self) -> tuple[Path, ...]:
@@ -165,7 +165,7 @@ Endpoint: TypeAlias = LibvirtEndpoint | ProxmoxEndpoint | VirtualBoxEndpoint | A
 
 
 class PreStop(StrEnum):
-    """What a hookscript's pre-stop, before a guest is stopped, leads to."""
+    """What follows from a hookscript's pre-stop, before a guest is stopped."""
 
     NUDGE = "nudge"
     DRAIN = "drain"
@@ -177,7 +177,7 @@ class HookSettings:
 
     Attributes:
         pre_stop: Whether a node is drained before its guest is stopped.
-        budget_s: For how long at most.
+        budget_s: How long at most.
     """
 
     pre_stop: PreStop = PreStop.NUDGE
@@ -210,7 +210,7 @@ class Config:
 
     @property
     def secrets(self) -> tuple[Path, ...]:
-        """Files that hold credentials, for fencer's eyes alone; a kubeconfig may name more of them."""
+        """Files with credentials, only for fencer; a kubeconfig may name more of them."""
         tokens = [one.token_file for one in self.endpoints if isinstance(one, ProxmoxEndpoint)]
         others = [one.secret_files.values() for one in self.endpoints if isinstance(one, AdapterEndpoint)]
         witnesses = self.power_witnesses.values()
@@ -220,12 +220,12 @@ class Config:
 
     @property
     def keys(self) -> tuple[Path, ...]:
-        """Further files with credentials, named by ways to hypervisors; none of them has to be there."""
+        """Further files with credentials that ways to hypervisors name; none of them has to exist."""
         return tuple(dict.fromkeys(path for one in self.endpoints for path in one.keys))
 
     @property
     def unauthenticated(self) -> dict[str, str]:
-        """What nobody can know the other side of, with why: ``kubernetes``, or an endpoint's name."""
+        """Ways whose other side cannot be known, with why: ``kubernetes``, or an endpoint's name."""
         found = {"kubernetes": _ANYBODY} if self.kubernetes.unauthenticated else {}
         return {
             **found,
@@ -239,5 +239,5 @@ class Config:
 
     @property
     def rules(self) -> Rules:
-        """What the configuration says of identity, as core asks for it."""
+        """What the configuration says about identity, for core."""
         return Rules(self.nodes, {endpoint.name: endpoint.power for endpoint in self.endpoints})

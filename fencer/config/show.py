@@ -1,4 +1,4 @@
-"""The configuration in force: every key, with its default where none is written, and where each came from."""
+"""The configuration in force: every key with its value or default, and where each came from."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def render(loaded: Loaded) -> str:
 
 
 def _filled(section: Section) -> dict[str, Any]:
-    """Return a section's values with the defaults of whole sections and lists that are not written."""
+    """Return a section's values with the defaults of missing sections and lists."""
     values: dict[str, Any] = {}
     for name, known in type(section).model_fields.items():
         value = getattr(section, name)

@@ -15,7 +15,7 @@ _VALUED = frozenset("BDEFIJLOPQRSWbceilmopw")
 
 
 def options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Find what each ssh among the words is told, on this machine and beyond, and in words that are a script.
+    """Find the options of each ssh among the words, on this machine and beyond, and inside scripts.
 
     Args:
         words: A command: ``("timeout", "9", "ssh", "-o", "BatchMode=yes", "me@box", "VBoxManage")``.
@@ -33,7 +33,7 @@ def options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def own_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Find what the first ssh is told, the only one that surely runs on this machine; as `options`."""
+    """Find the options of the first ssh, the only one that surely runs on this machine; as `options`."""
     for index, word in enumerate(words):
         if is_ssh(word):
             return _take(list(words[index + 1 :]))
@@ -41,16 +41,16 @@ def own_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def is_ssh(word: str) -> bool:
-    """Whether this runs ssh, wherever it lies."""
+    """Whether this runs ssh, in any folder."""
     return PurePath(word).name == "ssh"
 
 
 def setting(value: str) -> tuple[str, str]:
-    """Read what stands after `-o`.
+    """Read the text after `-o`.
 
     Returns:
-        The setting's name in lower case, and its value without quotes; the latter as it is where ssh would
-        not make sense of it.
+        The setting's name in lower case, and its value without quotes; the latter as it is if ssh would not
+        understand it.
     """
     text = value.lstrip(" \t\r\n=")
     name = text.split("=", 1)[0].split(maxsplit=1)[0] if text.strip('"') else ""
@@ -59,7 +59,7 @@ def setting(value: str) -> tuple[str, str]:
 
 
 def _take(rest: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield options, and take them and the host away: what is left runs on the other side."""
+    """Yield options, and remove them and the host: what is left runs on the other side."""
     named = False
     while rest:
         word = rest.pop(0)

@@ -1,4 +1,4 @@
-"""The kinds of text that the configuration takes, each with a check that says what it takes instead."""
+"""The kinds of text that the configuration accepts, each with a check that says what is accepted."""
 
 import re
 import uuid
@@ -29,7 +29,7 @@ OURS = {
     "port": "name the outlets in outlets",
     "missing_as_off": "an outlet that is not found is not off",
 }
-"""Options of fence agents that only fencer sets, each with why."""
+"""Options of fence agents that only fencer sets, with the reason."""
 _PASSWORD = re.compile(r"(?<=//)([^/?#@:]*):[^/?#]*@")
 
 
@@ -53,7 +53,7 @@ def _secret_file(value: Any) -> Any:
 
 
 def is_endpoint_name(text: str) -> bool:
-    """Whether a hypervisor may be called that."""
+    """Whether this may be a hypervisor's name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -102,11 +102,11 @@ def _libvirt_uri(text: str) -> str:
             f"must be a URI like qemu:///system or qemu+ssh://USER@HOST/system, not {quoted(text)}"
         )
     driver = re.split("[+:]", text, maxsplit=1)[0]
-    if driver not in {"qemu", "test"}:  # the latter pretends: for trials, and told as that
+    if driver not in {"qemu", "test"}:  # the latter pretends: for trials, and reported as that
         way = "; VirtualBox has an adapter of its own, `type: virtualbox`" if driver == "vbox" else ""
         raise ValueError(
-            f"must lead to QEMU, like qemu:///system, not {quoted(text)}: what libvirt's other drivers call "
-            f"off is no proof that fencer knows of{way}"
+            f"must lead to QEMU, like qemu:///system, not {quoted(text)}: off from libvirt's other drivers "
+            f"is no proof that fencer accepts{way}"
         )
     return text
 
@@ -124,7 +124,7 @@ def _uuid(text: str) -> str:
     if not _UUID.fullmatch(plain):
         raise ValueError(f"must be a UUID like 6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2, not {quoted(text)}")
     if plain in MEANINGLESS:
-        raise ValueError(f"{plain} is what firmware says that has no UUID: it names no guest")
+        raise ValueError(f"{plain} is what firmware without a UUID reports: it names no guest")
     return plain
 
 
@@ -136,18 +136,18 @@ def _token_id(text: str) -> str:
 
 def _tag(text: str) -> str:
     if not _TAG.fullmatch(text):
-        raise ValueError(f"{quoted(text)} cannot be a tag of Proxmox: one, like fencer")
+        raise ValueError(f"{quoted(text)} cannot be a Proxmox tag: write one, like fencer")
     return text
 
 
 def _pool(text: str) -> str:
     if not _POOL.fullmatch(text):
-        raise ValueError(f"{quoted(text)} cannot be a pool of Proxmox: one, like k8s or k8s/lab")
+        raise ValueError(f"{quoted(text)} cannot be a Proxmox pool: write one, like k8s or k8s/lab")
     return text
 
 
 def is_node_name(text: str) -> bool:
-    """Whether a node may be called that."""
+    """Whether this may be a node's name."""
     return _NODE.fullmatch(text) is not None
 
 
@@ -162,7 +162,7 @@ def _guest(text: str) -> str:
     if not endpoint or not guest or guest != guest.strip() or not text.isprintable():
         raise ValueError(f"must be HYPERVISOR/GUEST like lab/k8s-1, not {quoted(text)}")
     if guest.lower() in MEANINGLESS:
-        raise ValueError(f"{guest} is what firmware says that has no UUID: it names no guest")
+        raise ValueError(f"{guest} is what firmware without a UUID reports: it names no guest")
     return canonical_guest(text)
 
 
@@ -176,7 +176,7 @@ def _option_name(text: str) -> str:
     if not _OPTION.fullmatch(text):
         raise ValueError(f"must be an option of the agent, like lanplus, not {quoted(text)}")
     if text in OURS:
-        raise ValueError(f"{text} is not to be set here: {OURS[text]}")
+        raise ValueError(f"{text} must not be set here: {OURS[text]}")
     return text
 
 
@@ -188,7 +188,7 @@ def _option(text: str) -> str:
 
 def _promise(given: bool) -> bool:  # noqa: FBT001 - pydantic hands it over so
     if not given:
-        raise ValueError("must be true, or the whole entry left out: asleep looks like off")
+        raise ValueError("must be true, or the whole entry left out: a sleeping host looks like off")
     return given
 
 

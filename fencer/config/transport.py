@@ -1,6 +1,6 @@
 """Ways to a hypervisor on which anybody in between may answer in its place. Pure.
 
-A fence rests on what comes over them: whoever can say "stopped" instead of the host makes two writers.
+A fence rests on what comes over them: anyone who can say "stopped" instead of the host makes two writers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fencer.config import ssh_words
 from fencer.core.text import printable
 
 KEY = "unauthenticated"
-"""The key by which an operator takes such a way all the same."""
+"""The key by which an operator accepts such a way anyway."""
 
 _PLAIN = {"tcp": "is neither encrypted nor authenticated", "ext": "leads wherever its command does"}
 _UNSAFE_HOST_KEYS = {"ignore": "takes any host for the right one", "auto": "takes whoever answers first"}
 _YES = {"yes", "true"}
 _STRICT = {*_YES, "ask"}
-"""By these ssh takes no host that it does not know: it runs without a terminal, and has nobody to ask."""
+"""With these ssh accepts no unknown host: it runs without a terminal, and can ask nobody."""
 
 _NAMES = {
     name.lower(): name
@@ -29,7 +29,7 @@ _NO_FILE = {"/dev/null", "none"}
 
 
 def of_uri(uri: str) -> str | None:
-    """Say why nobody can know who answers at a libvirt URI.
+    """Say why it cannot be known who answers at a libvirt URI.
 
     Args:
         uri: Of the endpoint.
@@ -55,10 +55,10 @@ def of_uri(uri: str) -> str | None:
 
 
 def of_command(words: Sequence[str]) -> str | None:
-    """Say why nobody can know who answers a command over ssh; as `of_uri`.
+    """Say why it cannot be known who answers a command over ssh; as `of_uri`.
 
-    What is said of a proxy or a jump host counts for nothing: the host behind it is verified all the same. So
-    do other names of the host (HostKeyAlias), other files of keys, and CheckHostIP.
+    Options for a proxy or a jump host do not count: the host behind it is still verified. Nor do other names
+    of the host (HostKeyAlias), other files of keys, and CheckHostIP.
 
     Source: ssh_config(5); `ssh -G` shows what ssh makes of its words.
     """
@@ -79,7 +79,7 @@ def of_command(words: Sequence[str]) -> str | None:
 
 
 def unseen(words: Sequence[str]) -> str | None:
-    """Name what may change how ssh verifies its host, and is not looked into: a file, or a command.
+    """Name a file or command that may change how ssh verifies its host, and that is not examined.
 
     Returns:
         It, as it is written; None: nothing but ssh's usual configuration.

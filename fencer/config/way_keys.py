@@ -1,6 +1,6 @@
 """Files with credentials that the way to a hypervisor names. Pure.
 
-Where a way names none, ssh and libvirt look in places of their own, and refuse there what is too open.
+If it names none, ssh and libvirt look in their own places, and refuse files there that are too open.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def of_command(words: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _paths(named: Iterator[str] | list[str]) -> Iterator[Path]:
-    """Leave out what is found from another folder than ours, or made of parts that only ssh knows."""
+    """Leave out paths relative to another folder than ours, or with parts that only ssh knows."""
     for text in dict.fromkeys(named):
         if text.isprintable() and "%" not in text:
             path = Path(os.path.expanduser(text))  # noqa: PTH111 - that of Path fails where nobody has a home

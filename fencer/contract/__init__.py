@@ -8,4 +8,5 @@ may be unable to do, `plugin` is pytest's. Nothing else in fencer imports this r
 """
 
 GROUP = "fencer.labs"
-"""Of entry points that name labs. It stands here, as `plugin` is loaded wherever fencer is installed."""
+"""The group of entry points that name labs. It is here because `plugin` is loaded wherever fencer is
+installed."""

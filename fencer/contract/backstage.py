@@ -1,4 +1,4 @@
-"""What the contract asks for beside the port: who does things to guests behind its back; and its words."""
+"""What the contract needs besides the port: a lab that changes guests behind its back; and its words."""
 
 from __future__ import annotations
 

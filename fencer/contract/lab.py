@@ -1,4 +1,4 @@
-"""`Lab`: what a package brings beside its adapter, so that the contract can be run on it.
+"""`Lab`: what a package brings besides its adapter, so that the contract can be run on it.
 
 It is found by an entry point of the group `GROUP`, of the adapter's name, which names a callable: given an
 empty folder, it returns the lab. Nothing in a lab goes through the adapter: else a lie would vouch for

@@ -35,9 +35,9 @@ from fencer.ports import Hypervisor
 
 NO_SUCH_SETTING = "no_such_setting"
 AT_ONCE = 4
-"""So many threads ask: an answer that hangs is left behind, and the next one is asked for beside it."""
+"""How many threads ask: a call that hangs is left behind, and the next one goes to another thread."""
 ROUNDS = 16
-"""So often they ask at once, so that what is mixed up shows."""
+"""How often they ask at once, so that mixed-up answers show."""
 RUNS = 3
 """What tells two runs apart by turns calls the third one as the first."""
 OTHERWISE = "lab-otherwise"
@@ -75,7 +75,7 @@ class Bench:
 
         Args:
             now_s: Its clock; None: the lab's.
-            more: Settings beside those of the lab.
+            more: Settings besides those of the lab.
             endpoint: What it calls the endpoint; None: as the lab.
         """
         settings = AdapterSettings(
@@ -184,7 +184,7 @@ class OthersContract:
     def test_a_guest_with_another_uuid_is_another_guest(
         self, hypervisor: Hypervisor, guest: GuestRef, kept: str
     ) -> None:
-        """Ids and names are given again: whoever was meant is not found, and must not be powered."""
+        """Ids and names are used again: the guest that was meant is not found, and must not be powered."""
         as_before = {kept: getattr(guest, kept)}
         stranger = replace(guest, **{"uuid": NOBODY, "id": NOBODY, "name": "nobody", **as_before})
         with pytest.raises(GuestNotFound):

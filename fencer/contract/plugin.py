@@ -5,7 +5,7 @@ taken instead of the whole. What a lab cannot do is said at the end, whatever el
 
 ``--adapter`` is a common name, and this plugin is there wherever fencer is installed. So it is taken only if
 nobody else has it, no conftest.py either; ``--fencer-adapter`` is there in any case. And nothing else of
-fencer is imported here: whoever measures which lines are run has not begun yet.
+fencer is imported here, before any measuring of coverage begins.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What fencer writes on Nodes: keys, and the versioned texts of binding, mark, doubts, cordon and claim.
 
-A text that is broken or of a newer schema reads `Unreadable`: it is left alone, and said.
+A text that is broken or of a newer schema reads `Unreadable`: it is left alone and reported.
 
 A kubelet may change the annotations of its own Node. So what fencer acts upon (binding, mark, doubts) is
-signed since the second schema, with a key that only agents read, and for one Node: its UID is signed as well.
-Of the first schema, which nobody signed, a binding still counts, so that nodes which are dead at an upgrade
-are fenced; a mark is looked at, and nothing more.
+signed since the second schema. The key is one that only agents read, and the Node's UID is signed as well.
+The first schema was not signed. Of it a binding still counts, so that nodes which are dead at an upgrade are
+fenced; a mark is only read.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ DOUBTS = "fencer.dev/doubts"
 
 SIGNED = 2
 UNSIGNED = 1
-"""Schemas: of what is signed, and of what is not (and of all that fencers before wrote)."""
+"""Schemas: of what is signed, and of what is not (as older fencers wrote everything)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Signs what fencer writes on one Node, and tells what it has signed.
+    """Signs what fencer writes on one Node, and recognises what it has signed.
 
     Attributes:
         key: Of the cluster; only agents can read it.
-        node_uid: The Node's UID: what was written on one Node is nothing on another.
+        node_uid: The Node's UID: what was written on one Node does not count on another.
     """
 
     key: bytes
@@ -66,7 +66,7 @@ class Seal:
         return hmac.digest(self.key, told.encode(), "sha256").hex()
 
     def signed(self, annotation: str, data: dict[str, Any]) -> bool:
-        """Whether a content carries the signature that it would be given."""
+        """Whether a content carries its right signature."""
         content = {name: value for name, value in data.items() if name != "sig"}
         return hmac.compare_digest(str(data.get("sig")).encode(), self.sign(annotation, content).encode())
 
@@ -95,7 +95,7 @@ def write_mark(mark: FenceMark, seal: Seal) -> str:
 
 
 def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
-    """Return the annotation's text for all doubts that stand."""
+    """Return the annotation's text for all doubts that hold."""
     entries = [
         {
             "kind": doubt.kind.value,
@@ -121,7 +121,7 @@ def write_claim(incident: str, by: str, seal: Seal) -> str:
 
 
 def read_claim(text: str | None, seal: Seal) -> str:
-    """Read which incident was claimed, by whomever; empty: none, or none that can be read."""
+    """Read which incident was claimed, by any agent; empty: none, or none that can be read."""
     claimed = _read(text, lambda data: _string(data["incident"]), INCIDENT, seal)
     return claimed if isinstance(claimed, str) else ""
 
@@ -159,7 +159,7 @@ def read_mark(text: str | None, seal: Seal) -> FenceMark | Unreadable | None:
 
 
 def read_doubts(text: str | None, seal: Seal) -> tuple[Doubt, ...] | Unreadable:
-    """Read the doubts that stand; none where there is no such annotation."""
+    """Read the doubts that hold; none where there is no such annotation."""
     found = _read(text, lambda data: tuple(map(_doubt, _list(data["doubts"]))), DOUBTS, seal)
     if isinstance(found, tuple) and json.loads(text or "{}")["schema"] == UNSIGNED:
         return Unreadable("it is not signed", forged=True)
@@ -200,7 +200,7 @@ def _read(
     annotation: str = "",
     seal: Seal | None = None,
 ) -> Written | Unreadable | None:
-    """Read a text: of a seal, one that is signed, or of the schema before that."""
+    """Read a text; with a seal: one that is signed, or one of the schema before that."""
     if text is None:
         return None
     newest = UNSIGNED if seal is None else SIGNED
@@ -210,7 +210,7 @@ def _read(
             return Unreadable(f"schema {data['schema']!r} (this fencer reads {newest})")
         if seal is not None and data["schema"] == SIGNED and not seal.signed(annotation, data):
             return Unreadable(
-                "no agent with the present key (Secret fencer/fencer-key) wrote it on this Node",
+                "no agent with the current key (Secret fencer/fencer-key) wrote it on this Node",
                 forged=True,
             )
         return build(data)

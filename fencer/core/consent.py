@@ -1,4 +1,4 @@
-"""Whether fencer may: who asked it to keep off, what the configuration admits, and how much at a time."""
+"""Whether fencer may act: who asked it not to, what the configuration admits, and how much at a time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
 
 LONGEST_REST = 5
-"""A guest that cannot be stopped is tried again after twice as long each time, up to so many doublings of the
-window: else such guests would take every turn of those that can."""
+"""A guest that cannot be stopped is tried again after twice as long each time, up to this many doublings of
+the window. Otherwise such guests would take the turns of those that can be stopped."""
 
 
 def wanted(observation: Observation) -> Answer:
@@ -53,7 +53,7 @@ def _readable(observation: Observation) -> Answer:
             Verdict.REFUSE,
             Reason.MARK_UNREADABLE,
             f"annotation fencer.dev/mark cannot be read: {node.mark.text}",
-            "the fencer that wrote it, or a person who takes the annotation off",
+            "the fencer version that wrote it, or a person who takes the annotation off",
         )
     adopted = observation.word.adopt_why is not None
     if isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed and not adopted:
@@ -63,7 +63,7 @@ def _readable(observation: Observation) -> Answer:
             Verdict.REFUSE,
             Reason.DOUBTS_UNREADABLE,
             f"annotation fencer.dev/doubts cannot be read: {node.doubts.text}",
-            "the fencer that wrote it, or a person who takes the annotation off",
+            "the fencer version that wrote it, or a person who takes the annotation off",
         )
     if adopted and isinstance(node.mark, FenceMark) and not node.mark.signed:
         return Passed(f"its mark is adopted, by the operator's word: {observation.word.adopt_why}")
@@ -95,7 +95,7 @@ def braked(subject: Subject, policy: Policy) -> Answer:
         return Objection(
             Verdict.REFUSE,
             Reason.ALL_NODES_SILENT,
-            f"all {fleet.nodes} nodes are silent: the path to the API is the suspect",
+            f"all {fleet.nodes} nodes are silent: the path to the API is suspect",
             "one node that is heard, or --over-brake WHY",
         )
     if fleet.young_fences >= limit:
@@ -108,7 +108,7 @@ def braked(subject: Subject, policy: Policy) -> Answer:
 def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
     """What `watch` starts needs ``mode: armed``; what a person types does not.
 
-    Asked last, so that who only observes says what would be done now.
+    Asked last, so that an agent that only observes says what it would do now.
 
     Args:
         ending: Of the ladder that is climbed.
@@ -122,9 +122,9 @@ def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
     actions = ending(subject, policy).actions
     would = deed(subject.seen, actions, " now")
     if not would:
-        return Passed("mode: observe, and nothing to be done")
+        return Passed("mode: observe, and there is nothing to do")
     notes = tuple(action for action in actions if isinstance(action, BindNode | RecordDoubts))
-    needs = "the same by hand, or `mode: armed`"
+    needs = "the same done by hand, or `mode: armed`"
     return Objection(Verdict.REFUSE, Reason.OBSERVE_MODE, f"would {would}", needs, actions=notes)
 
 
@@ -135,7 +135,7 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.NO_POWER_RIGHTS,
             "the configuration admits no power action on this guest",
-            "the guest in the endpoint's `power:`, or somebody who stops it by hand",
+            "the guest in the endpoint's `power:`, or the guest stopped by hand",
         )
     mapped = subject.candidate.via is Via.MAP
     if subject.seen.intent is Intent.WATCH and mapped and not subject.seen_alive:
@@ -143,19 +143,19 @@ def may_power(subject: Subject, _policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.BINDING_UNPROVEN,
             "the map names the guest, but it was never seen running while the node's lease advanced",
-            "one look at the node alive: a power action needs more than the map",
+            "the node seen alive once: a power action needs more than the map",
         )
     return Passed(f"admitted by the configuration: {', '.join(subject.candidate.admitted_by)}")
 
 
 def in_window(subject: Subject, policy: Policy) -> Answer:
-    """At most one power-off at a time; who could not be stopped goes behind those that may be."""
+    """At most one power-off at a time; a guest that could not be stopped goes behind the others."""
     last_s, failed = subject.seen.fleet.last_stop_age_s, subject.seen.stop_failed
     if failed is not None:
         rest_s = policy.power_window_s * 2 ** min(failed.times, LONGEST_REST) - failed.ago_s
         if rest_s > 0:
             seen = f"tried {age(failed.ago_s)} ago, and again in {age(rest_s)}: {failed.why}"
-            needs = "that mended, or somebody who stops it by hand"
+            needs = "the cause mended, or the guest stopped by hand"
             return Objection(Verdict.WAIT, Reason.STOP_FAILED, seen, needs, rest_s)
     needs = f"one power-off per {policy.power_window_s:g} s"
     if last_s is not None and last_s < policy.power_window_s and subject.seen.word.over_brake_why is None:
@@ -175,5 +175,5 @@ def quorate_without(subject: Subject, _policy: Policy) -> Answer:
         Verdict.REFUSE,
         Reason.QUORUM_AT_RISK,
         "a control-plane node, and etcd might lose its quorum",
-        "more healthy control-plane nodes, or somebody who stops it by hand",
+        "more healthy control-plane nodes, or the guest stopped by hand",
     )

@@ -1,4 +1,4 @@
-"""Cordons: who set one, whose it is, and how a node is cordoned that is to be drained. Pure."""
+"""Cordons: who set one, whose it is, and how to cordon a node for a drain. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ AFTER_FENCE = "unfence"
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
 DRAINERS = frozenset({"fencer", "fencer-guest"})
-"""Under which names the two write. Source: Kubernetes, "Field management": the user agent up to its slash."""
+"""The names under which the two write. Source: Kubernetes, "Field management": the user agent up to its
+slash."""
 
 
 def cordoned_by_drain(node: NodeView) -> bool:
-    """Whether the node's cordon is one that a drain of fencer's set, and nobody has cordoned it since.
+    """Whether a fencer drain set the node's cordon, and nobody has cordoned it since.
 
-    The note alone does not tell: `kubectl uncordon` and `kubectl cordon` leave it standing.
+    The note alone does not tell: `kubectl uncordon` and `kubectl cordon` leave it in place.
     """
     return _cordoned_by(node, {DRAIN, HOOK})
 
 
 def cordoned_after_fence(node: NodeView) -> bool:
-    """Whether it is the one that was set as a fence was lifted. As `cordoned_by_drain`."""
+    """Whether it was set when a fence was lifted. As `cordoned_by_drain`."""
     return _cordoned_by(node, {AFTER_FENCE})
 
 
@@ -38,16 +39,16 @@ def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
 
 
 def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> CordonNode | None:
-    """Return how to cordon a node that is to be drained; None: it is cordoned, and stays as it is.
+    """Return how to cordon a node for a drain; None: it is cordoned, and stays as it is.
 
-    A cordon that the agent would take off in the midst of it is taken over. A note beside no cordon is about
-    nothing, and overwritten, whoever can read it.
+    A cordon that the agent would take off during the drain is taken over. A note without a cordon means
+    nothing, and is overwritten even if it cannot be read.
 
     Args:
         node: The node.
         utc: The API server's clock.
         by: `DRAIN` or `HOOK`.
-        run: Which drain: whoever gives the cordon back has to know its own.
+        run: Which drain: it must know its own cordon when it takes it off.
     """
     if node.unschedulable and passing_cordon(node) is None:
         return None
@@ -60,5 +61,5 @@ def passing_cordon(node: NodeView) -> Cordon | None:
 
 
 def cordon_stands(node: NodeView, own: Cordon) -> bool:
-    """Whether the node's cordon is the very one beside which this was noted; nobody has cordoned since."""
+    """Whether the node's cordon is the one that this note was written with; nobody has cordoned since."""
     return bool(own.run) and node.cordon == own and cordoned_by_drain(node)

@@ -1,4 +1,4 @@
-"""Judge one node: find its ladder, climb it, and say what is to be written down on the way.
+"""Judge one node: find its ladder, climb it, and say what to write down on the way.
 
 `decide` is the only entrance to the rules. The ladders are in `fencer.core.ladders`.
 """
@@ -31,7 +31,7 @@ from fencer.core.shutdown import PASSING
 from fencer.core.word import spoken_for
 
 UNCERTAIN = frozenset({Reason.GUEST_AMBIGUOUS, Reason.NO_GUEST, Reason.GUEST_TAKEN})
-"""Which guest the node is cannot be said; but what was seen of those that it may be is noted."""
+"""It is not known which guest the node is; but what was seen of the possible ones is noted."""
 
 
 def decide(observation: Observation, policy: Policy) -> Decision:
@@ -42,7 +42,7 @@ def decide(observation: Observation, policy: Policy) -> Decision:
         policy: How careful to be.
 
     Returns:
-        What it is, why, the whole ladder, and what to do next. After each action everything is to be
+        What it is, why, the whole ladder, and what to do next. After each action everything has to be
         observed and decided again; a decision is never carried over.
     """
     observation = spoken_for(observation, policy)
@@ -60,7 +60,7 @@ def decide(observation: Observation, policy: Policy) -> Decision:
 
 
 def _back_untold(observation: Observation, policy: Policy, refused: Decision) -> Decision:
-    """Judge a node that nobody can tell the guest of: a fence, and what it left, comes off all the same."""
+    """Judge a node whose guest nobody can tell: a fence, and what it left, comes off all the same."""
     node, subject = observation.node, untold(observation)
     if node.fenced:
         rebooted = bool(node.boot_id) and node.boot_id not in known_boot_ids(node)
@@ -78,7 +78,7 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
 
 
 def _bound_where_it_runs(observation: Observation, decision: Decision) -> Decision:
-    """Write where the bound guest runs now, though its node be silent: that is where it has to be off."""
+    """Write where the bound guest runs now, even if its node is silent: that is where it has to be off."""
     watches = observation.intent is Intent.WATCH
     binding = moved_binding(observation)
     if binding is None or not watches or any(isinstance(action, BindNode) for action in decision.actions):
@@ -87,14 +87,14 @@ def _bound_where_it_runs(observation: Observation, decision: Decision) -> Decisi
 
 
 def _told(subject: Subject, decision: Decision) -> Decision:
-    """Let people hear of what a hypervisor found out beside its reading."""
+    """Tell people what a hypervisor found out besides its reading."""
     if not subject.evidence.told:
         return decision
     return replace(decision, actions=(Alarm(f"{subject.guest}: {subject.evidence.told}"), *decision.actions))
 
 
 def _come_back(subject: Subject, opening: tuple[Check, ...], policy: Policy, decision: Decision) -> Decision:
-    """Answer old memory that is back under a fence: take the fence back, or stop the guest once more."""
+    """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
     known = decision.reason is Reason.OLD_MEMORY or known_boot_heard(subject.seen, policy)
     if not subject.node.fenced or not known:
         return decision
@@ -134,5 +134,5 @@ def _waited_for(observation: Observation, policy: Policy, decision: Decision) ->
 def _not_fenced(observation: Observation) -> Decision:
     foreign = observation.node.out_of_service is not None
     taint = "a taint that is not ours" if foreign else "no out-of-service taint"
-    check = Check("fenced", Outcome.FAILED, taint, "a fence of fencer's to lift")
+    check = Check("fenced", Outcome.FAILED, taint, "a fence that fencer set")
     return Decision(Verdict.REFUSE, Reason.FOREIGN_TAINT if foreign else Reason.NOT_FENCED, (check,))

@@ -1,4 +1,4 @@
-"""What actions come to, in words: told by an agent that only observes, and by a command that looks once."""
+"""What actions amount to, in words: for an agent that only observes, and for a command that looks once."""
 
 from __future__ import annotations
 

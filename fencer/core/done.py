@@ -1,6 +1,6 @@
-"""What became of an action, as values; and the one place where that is put into words.
+"""The result of an action, as values; and the one place where it is put into words.
 
-Nobody takes these words apart again: whoever wants to know more of it looks at the value.
+Nobody parses these words: code that wants to know more looks at the value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fencer.core.model import GuestRef, PowerState
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Something that is told in a sentence, and needs nothing more.
+    """A result that one sentence tells.
 
     Attributes:
         text: The sentence.
@@ -56,8 +56,8 @@ class PodsCleared:
         """Whether anything was done.
 
         That a pod changed meanwhile is no failure: the taint eviction controller marks the same pods in the
-        same moment, and the next step looks again at once. Nor is it one that a finalizer holds what has
-        failed.
+        same moment, and the next step looks again at once. A finalizer that holds a failed pod is no failure
+        either.
         """
         return len(self.failed) < self.count
 
@@ -92,7 +92,7 @@ class GuestStopped:
         raw: The same in its hypervisor's words.
         ok: It is gone.
         error: What the order was answered; empty: nothing. It may have failed, and the guest be off.
-        sent: The order was sent. It is not where the guest is in another run than the order is for.
+        sent: The order was sent. It is not sent if the guest is in another run than the order is for.
     """
 
     guest: GuestRef

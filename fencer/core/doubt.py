@@ -1,10 +1,10 @@
 """When a hypervisor's "off" is not believed: it was proven wrong, or said just before that memory is left.
 
-A doubt stands on the Node, so that neither a restart nor another agent forgets it, until that hypervisor
-reads the guest RUNNING on that host again (one about saved memory: restored), or the node is bound to another
-guest. It makes the off readings of that one witness UNKNOWN: an operator's word still proves. That its host
-has no power, or was fenced by HA, ends a doubt about a witness that was wrong, but none about memory that is
-elsewhere.
+A doubt is written on the Node, so that neither a restart nor another agent forgets it. It stays until that
+hypervisor reads the guest RUNNING on that host again (one about saved memory: restored), or the node is bound
+to another guest. It makes the off readings of that one witness UNKNOWN: an operator's word still proves. If
+the host has no power, or was fenced by HA, that ends a doubt about a witness that was wrong, but none about
+memory that is elsewhere.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from fencer.core.model import (
 from fencer.core.proof import WITNESSED
 
 CONTRADICTIONS = 2
-"""So many signs of life after a guest read off prove its witness wrong. One may have been on its way: a
-kubelet has one renewal under way at a time, and those that it tries again carry one resourceVersion between
-them."""
+"""This many signs of life after a guest read off prove its witness wrong. One may have been on its way: a
+kubelet has one renewal under way at a time, and its retries carry the same resourceVersion."""
 
 LOOK_EVERY_S = 4.0
 """Between two looks at a guest that seems to be off while its node is heard: well within a kubelet's 10 s."""
@@ -44,19 +43,19 @@ ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
 """Doubts about memory that does no harm to a guest that starts cold."""
 
 WORDS = {
-    Doubted.CONTRADICTED: "its node was heard after it had been called off",
-    Doubted.SAVED: "its memory was on disk before, and it was not started since",
-    Doubted.FILED: "its memory was saved to a file before, and it was not seen running since",
-    Doubted.MIGRATED: "it had moved away before, and was not started here since",
+    Doubted.CONTRADICTED: "its node was heard after it was reported off",
+    Doubted.SAVED: "its memory was on disk before, and it has not been started since",
+    Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
+    Doubted.MIGRATED: "it had moved away before, and has not been started here since",
 }
 
 
 def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) -> Evidence | None:
-    """Return a reading as it is to be believed.
+    """Return a reading as far as it is believed.
 
     Args:
         evidence: As a hypervisor gave it.
-        node: For the doubts that stand on it.
+        node: For the doubts written on it.
         history: For those that this agent has seen itself.
     """
     if evidence is None or not evidence.gone or evidence.proof not in DOUBTFUL:
@@ -66,7 +65,7 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
         doubts.append(Doubt(Doubted.CONTRADICTED, evidence.guest, evidence.witness, by="", since_utc=""))
     if not doubts:
         return evidence
-    # One that says that it lives elsewhere goes before one that a cold start would end.
+    # A doubt that says that it lives elsewhere goes before one that a cold start would end.
     doubt = min(doubts, key=lambda doubt: doubt.kind in ON_DISK)
     since = f" (noted at {doubt.since_utc})" if doubt.by else ""
     return replace(
@@ -78,7 +77,7 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
 
 
 def contradicted(history: GuestHistory, evidence: Evidence) -> bool:
-    """Whether this agent has itself proven wrong whoever calls this guest off."""
+    """Whether this agent itself has proven wrong the hypervisor that reports this guest off."""
     heard = history.heard
     if heard is None or heard.renewals < CONTRADICTIONS or evidence.proof not in WITNESSED:
         return False
@@ -87,7 +86,7 @@ def contradicted(history: GuestHistory, evidence: Evidence) -> bool:
 
 
 def recorded(seen: Observation, decision: Decision) -> Decision:
-    """Add what is to be written on the Node first, where its doubts have changed, or a look to find out."""
+    """Add what has to be written on the Node first, if its doubts have changed, or a look to find out."""
     if isinstance(seen.node.doubts, Unreadable):
         return decision
     doubts = due(seen)
@@ -99,13 +98,13 @@ def recorded(seen: Observation, decision: Decision) -> Decision:
 
 
 def _certain(seen: Observation, doubts: tuple[Doubt, ...]) -> bool:
-    """Whether what was read is enough to write it down. To lift a doubt takes a live look of our own."""
+    """Whether what was read is enough to write it down. Lifting a doubt takes our own live look."""
     told = all(reading.conclusive or reading.power_state is PowerState.UNKNOWN for reading in _readings(seen))
     return told and (seen.close or set(doubts).issuperset(_standing(seen.node)))
 
 
 def _worth_a_look(seen: Observation) -> bool:
-    """Whether a guest that seems to be off while its node is heard is to be looked at live, now and then.
+    """Whether to look live, now and then, at a guest that seems to be off while its node is heard.
 
     Either it has just ended, or its hypervisor is wrong; and only live looks, one after the other, tell.
     """
@@ -115,7 +114,7 @@ def _worth_a_look(seen: Observation) -> bool:
 
 
 def due(seen: Observation) -> tuple[Doubt, ...]:
-    """Return the doubts that are to stand on the Node now."""
+    """Return the doubts that should be on the Node now."""
     doubts = _standing(seen.node)
     for reading in _readings(seen):
         doubts = tuple(doubt for doubt in doubts if not doubt.lifted_by(reading))
@@ -129,7 +128,7 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
 
 
 def _stands(kind: Doubted, reading: Evidence, doubts: tuple[Doubt, ...]) -> bool:
-    """Whether this is noted already. Of another kind does not count: each is ended by something else."""
+    """Whether this is noted already. One of another kind does not count: something else ends it."""
     return any(doubt.kind is kind and doubt.means(reading) for doubt in doubts)
 
 
@@ -141,8 +140,8 @@ def _readings(seen: Observation) -> tuple[Evidence, ...]:
 def _left_behind(seen: Observation) -> Evidence | None:
     """Return the reading of the bound guest, or one that knows nothing, where the guest now runs elsewhere.
 
-    Whether it was seen to leave or not: it did, and what its old place says later is not its end. That has to
-    stand on the Node before anybody forgets, silent node or not.
+    Whether it was seen leaving or not: it did, and what its old place says later is not its end. That has to
+    be on the Node before anybody forgets it, whether the node is silent or not.
     """
     if not isinstance(seen.node.binding, Binding):
         return None
@@ -163,13 +162,13 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
-    """Return what stands once fencer itself has thrown a guest's saved memory away. A file it cannot."""
+    """Return the doubts left after fencer discarded a guest's saved memory. It cannot discard files."""
     standing = _standing(node)
     return tuple(doubt for doubt in standing if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
 
 
 def in_the_way(node: NodeView, evidence: Evidence) -> Doubt | None:
-    """Return a doubt that would still stand once fencer had ended a guest that is paused or saved."""
+    """Return a doubt that would be left once fencer had ended a guest that is paused or saved."""
     left = without_saved(node, evidence) if evidence.power_state is PowerState.SAVED else _standing(node)
     return next((doubt for doubt in left if doubt.means(evidence) and not doubt.lifted_by(evidence)), None)
 

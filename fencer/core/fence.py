@@ -30,18 +30,18 @@ from fencer.core.text import age, count
 from fencer.core.times import parse_utc, seconds_between
 
 SILENT_PERIODS = 1.5
-"""By hand, so many lease periods without a renewal are silence: the next one is overdue by half of one."""
+"""By hand, this many lease periods without a renewal are silence: half a period overdue."""
 
 
 ALIVE_RENEWALS = 2
-"""So many are no longer one that was on its way when its guest fell."""
+"""With this many, one may have been on its way when the guest fell, but not all."""
 
 _NOT_READY = "Ready to be Unknown or False, some 50 s after its last sign of life"
 """Source: kubernetes pkg/controller/nodelifecycle, the default of --node-monitor-grace-period since 1.32."""
 
 
 def heard(subject: Subject, policy: Policy) -> bool:
-    """Whether the node's kubelet is heard, so that there is nothing to do but to note who is who.
+    """Whether the node's kubelet is heard, so that fencer only notes which guest it is.
 
     Where silence alone is enough for a fence, a guest that reads off is judged at once.
     """
@@ -80,11 +80,11 @@ def _silent_by_hand(subject: Subject, policy: Policy) -> Answer:
             return Passed(seen)  # its silence is asked about once its guest is off
         needs = f"its guest off; to empty the node: `fencer shutdown {node.name}`"
         if told_age_s(subject.seen) >= overdue_s:
-            needs = f"its guest off, or {_NOT_READY}; then the same again"
+            needs = f"its guest off, or {_NOT_READY}; then the same command again"
         return Objection(Verdict.REFUSE, Reason.NODE_READY, seen, needs)
     times = renewals_in_run(subject.history, node)
     if times >= ALIVE_RENEWALS and subject.power_state is not PowerState.PAUSED:  # that one may be stopped
-        seen = f"{seen}; {times} times since its guest was read {subject.power_state}: it lives"
+        seen = f"{seen}; {times} times since its guest was read {subject.power_state}: it is alive"
         needs = f"its kubelet silent; to empty the node: `fencer drain {node.name}`"
         return Objection(Verdict.REFUSE, Reason.SILENCE_TOO_SHORT, seen, needs)
     if node.ready and not subject.proven:
@@ -95,7 +95,7 @@ def _silent_by_hand(subject: Subject, policy: Policy) -> Answer:
 
 
 def silent_if_unproven(subject: Subject, policy: Policy) -> Answer:
-    """Of a guest that was never seen alive with its node, equal UUIDs say little while that node is heard."""
+    """If a guest was never seen alive with its node, equal UUIDs say little while that node is heard."""
     if subject.proven:
         return Passed("its guest was seen alive with it")
     return _silent_for(subject, SILENT_PERIODS * policy.lease_period_s)
@@ -110,21 +110,21 @@ def _silent_for(subject: Subject, limit_s: float) -> Answer:
 
 
 def unmarked(subject: Subject, _policy: Policy) -> Answer:
-    """No taint of somebody else, and no fence that an operator took back (and did not ask for again)."""
+    """No taint of anybody else, and no fence that an operator took back (and did not ask for again)."""
     node, by_hand = subject.node, subject.seen.intent is Intent.FENCE
     if node.out_of_service is not None and not node.fenced:
         return Objection(
             Verdict.REFUSE,
             Reason.FOREIGN_TAINT,
             "the node carries an out-of-service taint that fencer did not set",
-            "whoever set it to take it off; fencer neither adds to it nor removes it",
+            "that taint taken off by its owner; fencer neither adds to it nor removes it",
         )
     if isinstance(node.mark, FenceMark) and node.mark.boot_id == node.boot_id and not by_hand:
         return Objection(
             Verdict.REFUSE,
             Reason.TAINT_TAKEN_OFF,
             f"somebody took the taint off that {node.mark.by} set at {node.mark.fenced_at_utc}",
-            "the node to boot again, or `fencer fence` by hand: an operator's word is not undone",
+            "the node to boot again, or `fencer fence` by hand: fencer does not undo what an operator did",
         )
     return Passed("no taint and no mark")
 
@@ -142,13 +142,13 @@ def proven(subject: Subject, policy: Policy) -> Answer:
             Verdict.REFUSE,
             Reason.BINDING_UNPROVEN,
             "never seen running while the node's lease advanced",
-            "one look at the node alive, the node in the configuration's `nodes:`, or a fence by hand",
+            "the node seen alive once, the node in the configuration's `nodes:`, or a fence by hand",
         )
     return _proven_by_hand(subject, policy)
 
 
 def _proven_by_hand(subject: Subject, policy: Policy) -> Answer:
-    """Where something may be given away, a person has to name the guest; elsewhere equal UUIDs are enough."""
+    """If something may be given away, a person has to name the guest; otherwise equal UUIDs are enough."""
     guest = subject.guest
     if _will_be_proven(subject):
         seen = f"{guest} was not seen running yet while the node's lease advanced"
@@ -160,7 +160,8 @@ def _proven_by_hand(subject: Subject, policy: Policy) -> Answer:
     return Objection(
         Verdict.REFUSE,
         Reason.BINDING_UNPROVEN,
-        f"{guest} was never seen alive with the node; it may be a copy, and the node's guest run elsewhere",
+        f"{guest} was never seen alive with the node; it may be a copy, and the node's own guest may run "
+        "elsewhere",
         f"--guest {guest.endpoint}/{guest.id}, if you are sure that this guest is the node",
     )
 
@@ -175,14 +176,14 @@ def is_named(guest: GuestRef, typed: str) -> bool:
 
 
 def _will_be_proven(subject: Subject) -> bool:
-    """Whether a planned end only has to wait for it: what it leaves behind may have to be cleared."""
+    """Whether a planned stop only has to wait: what it leaves behind may have to be cleared."""
     planned = subject.seen.intent is Intent.SHUTDOWN and subject.seen.asked_s is None
     heard = subject.node.heard_s is not None and subject.node.heard_s < LEASE_DURATION_S
     return planned and heard and subject.power_state is PowerState.RUNNING
 
 
 def fall_seen(subject: Subject, policy: Policy) -> Answer:
-    """Without any wait for silence a fall that this agent saw counts; else as much silence as by default.
+    """Without a wait for silence, only a fall that this agent saw counts; otherwise the default silence.
 
     An agent that was started between fall and fence has seen no fall, and never will.
     """
@@ -203,7 +204,7 @@ def fall_seen(subject: Subject, policy: Policy) -> Answer:
 def needed(subject: Subject, _policy: Policy) -> Answer:
     """There is something to clear: more than a drain leaves behind."""
     if subject.seen.pods is None:
-        return Passed("to be looked at")
+        return Passed("not looked at yet")
     return left_to_clear(subject.seen)
 
 
@@ -234,7 +235,7 @@ def taint(subject: Subject, _policy: Policy) -> Ending:
 
 
 def sound(subject: Subject, policy: Policy) -> Ending:
-    """The node is heard: note who is who, and take off what a fence of old has left."""
+    """The node is heard: note which guest it is, and take off what an old fence has left."""
     node, binding = subject.node, new_binding(subject)
     actions: tuple[Action, ...] = (BindNode(binding),) if binding else ()
     outlived = isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id
@@ -259,9 +260,9 @@ def heard_last(seen: Observation) -> str:
 
 
 def told_age_s(seen: Observation) -> float:
-    """Return the lease's age as people are to be told of it: the API's own word where nothing was seen yet.
+    """Return the lease's age for people: by the API's own times where nothing was seen yet.
 
-    Never to be judged by: it is held against the node's clock.
+    Never judge by it: it compares with the node's clock.
     """
     node = seen.node
     counted_s = (node.lease_age_s or 0.0) + node.deaf_s
@@ -271,7 +272,7 @@ def told_age_s(seen: Observation) -> float:
 
 
 def alarm_of_older_boot(node: NodeView) -> tuple[Alarm, ...]:
-    """Tell of an earlier boot: old memory may come back after a fence was lifted, too, by a snapshot."""
+    """Warn of an earlier boot: a snapshot can bring old memory back even after a fence was lifted."""
     earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
     if node.boot_id not in earlier:
         return ()

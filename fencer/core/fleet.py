@@ -1,4 +1,4 @@
-"""The rest of the cluster, as far as brake, quorum and witnesses must know it."""
+"""The rest of the cluster, as far as the brake, the quorum and the witnesses need it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ YOUNG_S = 3600.0
 
 STALLED_GUESTS = 2
 STALL_REMEMBERED_S = 600.0
-"""So long after a stall a guest that is still paused by it counts as part of it."""
+"""How long after a stall a guest that is still paused by it counts as part of it."""
 
 PROVED_WRONG = 2
-"""Of so many guests an endpoint must have been wrong, that nothing is believed which it calls off."""
+"""If an endpoint was wrong about this many guests, none of its off readings is believed."""
 
 
 def survey(
@@ -32,7 +32,7 @@ def survey(
     paused_why: str | None,
     stalled: frozenset[str] = frozenset(),
 ) -> Fleet:
-    """Sum up one pass; `quorum_without` is told apart.
+    """Sum up one pass, but for `quorum_without`.
 
     Args:
         nodes: Every node, with lease data.
@@ -59,7 +59,7 @@ def survey(
 
 
 def _proved_wrong(node: NodeView, history: GuestHistory) -> bool:
-    """Whether this process has heard a node whose own guest its endpoint called off."""
+    """Whether this process has heard a node whose own guest its endpoint reported off."""
     heard = history.heard
     if heard is None or heard.renewals < CONTRADICTIONS:
         return False
@@ -80,18 +80,18 @@ def heard(node: NodeView, policy: Policy) -> bool:
 
 
 def may_be_alive(node: NodeView, policy: Policy) -> bool:
-    """Whether a node may be a guest that runs: it is Ready, or not silent for as long as power-offs take.
+    """Whether a node's guest may run: it is Ready, or not silent for as long as power-offs take.
 
-    What it renewed last may have been just now, whatever was heard of others meanwhile.
+    Its last renewal may have been just now, whatever was heard from others meanwhile.
     """
     limit_s = max(policy.lease_silent_s, LEASE_DURATION_S, policy.unresponsive_after_s)
     return node.ready is True or (node.lease_age_s is not None and node.lease_age_s < limit_s)
 
 
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:
-    """Whether a fence counts. One of a guest that was deleted, on record, does not: somebody wanted that.
+    """Whether a fence counts. One for a guest that was deleted, on record, does not: somebody wanted that.
 
-    One whose mark somebody has written over does: it may be ours.
+    One whose mark somebody has overwritten does: it may be ours.
     """
     mark, taint = node.mark, node.out_of_service
     if taint is None or mark is None:
@@ -109,7 +109,7 @@ def quorum(
     Args:
         nodes: All nodes.
         policy: What counts as heard.
-        down: Nodes whose guests do not run: their leases are young for a while all the same.
+        down: Nodes whose guests do not run: their leases still look young for a while.
     """
     members = [node for node in nodes if node.control_plane]
     healthy = frozenset(node.name for node in members if heard(node, policy) and node.name not in down)

@@ -1,7 +1,7 @@
 """What one agent remembers between two looks: leases by its own clock, and runs of equal readings.
 
 All of it is folds: ``(what was, what is seen now) → what is``. Nothing here survives a restart of the agent,
-and nothing needs to: a missing history delays a fence and never hastens one.
+and nothing needs to: a missing history delays a fence and never speeds one up.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerStat
 from fencer.core.policy import Policy
 
 LEASE_DURATION_S = 40.0
-"""A kubelet whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""
+"""A kubelet whose lease is younger is alive. Source: the kubelet's nodeLeaseDurationSeconds."""
 
 CHANCES = 1.5
-"""So many lease periods a kubelet is given to be heard again, once anybody is.
+"""A kubelet gets this many lease periods to be heard again, once any node is.
 
 Source: a kubelet renews every 10 s, and tries again within 7 s where it could not (kubernetes
 component-helpers/apimachinery/lease, maxBackoff).
 """
 
 LAGS_S = 60.0
-"""For so long what was read live is believed where something older is read; not for ever: an etcd that was
-restored from a backup counts from there."""
+"""For this long a live reading counts more than an older list; not for ever, because an etcd that was
+restored from a backup starts from there."""
 
 RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
@@ -44,9 +44,9 @@ class LeaseTrack:
         version: The lease's resourceVersion, as a number; a read of an older one tells nothing.
         readable: It could be read the last time.
         read_s: When that was.
-        within_s: So much earlier than `changed_at_s` the read before that was: it changed in between.
-        deaf_s: So much longer ago it may have changed: nobody at all was heard meanwhile, or nobody listened,
-            which tells nothing of this node.
+        within_s: How long before `changed_at_s` the read before that was: it changed in between.
+        deaf_s: How much longer ago it may have changed: no node at all was heard meanwhile, or nobody
+            listened, which says nothing about this node.
 
     Source: kubernetes pkg/controller/nodelifecycle, tryUpdateNodeHealth does the same.
     """
@@ -63,15 +63,15 @@ class LeaseTrack:
 
 
 def chance_s(policy: Policy) -> float:
-    """Return in how many seconds a kubelet is heard again once nothing keeps it from that any more."""
+    """Return within how many seconds a kubelet is heard again once nothing prevents it any more."""
     return CHANCES * policy.lease_period_s
 
 
 def silence_kept_s(policy: Policy) -> float:
-    """Return how much silence is left of a node while nobody is heard: every kubelet then gets its chance.
+    """Return how much silence a node keeps while no node is heard: every kubelet then gets its chance.
 
-    Once somebody is heard again, each other one has more than a lease's period in which to be, too, before it
-    counts as silent: one whose path to the API was cut tries again in that time.
+    Once one is heard again, each other one has more than a lease's period to be heard, too, before it counts
+    as silent: a kubelet whose path to the API was cut tries again in that time.
     """
     limit_s = policy.lease_silent_s or LEASE_DURATION_S
     return max(0.0, limit_s - chance_s(policy))
@@ -97,9 +97,9 @@ def track(
         now_s: When the look was taken.
         version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads, by
             less than `LAGS_S`.
-        deaf_s: For so long, up to now, nobody was heard at all: that time tells nothing of this node.
+        deaf_s: How long, up to now, no node was heard at all: that time says nothing about this node.
         keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
-        unseen_s: For so long, up to now, nobody could look: a change that is seen now may be as old. Silence
+        unseen_s: How long, up to now, nobody could look: a change that is seen now may be as old. Silence
             counts from now, a sign of life from then.
     """
     since_s = None if ready else now_s
@@ -181,7 +181,7 @@ def remember(
         history = replace(history, off_s=max(history.off_s, evidence.observed_at_s))
     known = history.heard is None and evidence.guest == history.ran_as
     if evidence.power_state is PowerState.RUNNING and not known:
-        # Whoever reads it running is believed again.
+        # A witness that reads it running is believed again.
         history = replace(history, ran_as=evidence.guest, heard=None)
     history = _with_reading(history, node, evidence, now_s, apart_s)
     if not history.proven and proven_running(history, node):
@@ -192,7 +192,7 @@ def remember(
 def _with_reading(
     history: GuestHistory, node: NodeView, evidence: Evidence, now_s: float, apart_s: float
 ) -> GuestHistory:
-    """Continue the present run, or begin a new one."""
+    """Continue the current run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
     if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
@@ -211,8 +211,8 @@ def _with_reading(
 def _anew(before: Run | None, state: PowerState, evidence: Evidence, node: NodeView) -> Run:
     """Return a run that begins with this reading.
 
-    Where the same run was read before, what was heard since then counts against it all the same: that nobody
-    read it for a while takes nothing off that.
+    If the same run was read before, what was heard since then still counts against it, even if nobody read it
+    for a while.
     """
     run = _begun(state, evidence, node)
     if before is None or state is PowerState.RUNNING:
@@ -236,16 +236,16 @@ def _freed(run: Run, newest: Evidence) -> Run:
 
 
 def renewals_in_run(history: GuestHistory, node: NodeView) -> int:
-    """Count the lease renewals since the present run began."""
+    """Count the lease renewals since the current run began."""
     return node.lease_renewals - history.run.renewals_at_start if history.run else 0
 
 
 def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None) -> GuestHistory:
     """Take in a live read of the node's lease that began after a live reading of its guest was complete.
 
-    Of watches, lists and anything else that may lag behind, nothing is taken in: every node that dies while
-    the API stalls would prove its hypervisor wrong. The first renewTime after the guest read off counts for
-    nothing, as it may be older than that; each newer one is a sign of life.
+    Nothing comes from watches, lists or anything else that may lag behind: otherwise every node that dies
+    while the API stalls would prove its hypervisor wrong. The first renewTime after the guest read off counts
+    for nothing, as it may be older than that; each newer one is a sign of life.
 
     Args:
         before: What was known.
@@ -289,6 +289,6 @@ def _breaks(run: Run, evidence: Evidence, state: PowerState, node: NodeView, apa
 
 
 def _forgets(run: Run, node: NodeView) -> bool:
-    """Whether a renewal that was seen while the guest did not run is so old that it counts for nothing."""
+    """Whether a renewal that was seen while the guest did not run is too old to count."""
     renewed = run.power_state is not PowerState.RUNNING and node.lease_renewals > run.renewals_at_start
     return renewed and node.lease_age_s is not None and node.lease_age_s >= RENEWAL_FORGOTTEN_S

@@ -1,8 +1,8 @@
-"""A guest on a host that is not there, where a power witness read that host: off as well, or not.
+"""A guest on a silent host that a power witness read: is the guest off as well, or not?
 
 A host without power holds no guest's memory. But a silent host alone proves nothing, and a witness may watch
-the wrong machine. So its word stands in for UNKNOWN only, only while the host is silent too, and only for a
-guest that was last seen running on that very host. It is a reading like any other then: `held` asks for two.
+the wrong machine. So its word replaces only UNKNOWN, only while the host is silent too, and only for a guest
+that was last seen running on that host. It is then a reading like any other: `held` asks for two.
 
 "Off" is off as IPMI, Redfish and outlets know it, and none of them can tell a host that was switched off (S5)
 from one that was put to sleep on disk (S4) and comes back with the memory of its guests. Nothing here can
@@ -19,9 +19,9 @@ from fencer.core.model import Binding, Evidence, GuestHistory, HostReading, Node
 def by_host_power(
     evidence: Evidence | None, reading: HostReading | None, node: NodeView, history: GuestHistory
 ) -> Evidence | None:
-    """Return what a reading of a guest becomes, together with what a witness read of its host.
+    """Return a guest's reading together with what a witness read of its host.
 
-    To be asked before the reading is taken into the history.
+    Call it before the reading is taken into the history.
 
     Args:
         evidence: Of the guest, by its hypervisor.

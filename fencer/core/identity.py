@@ -1,7 +1,7 @@
 """Which guest is a node: candidates by map and UUID, and the binding that makes one of them certain.
 
-Names alone never count, except where the author of the configuration wrote one. What a Node says of itself
-may narrow the choice, never widen it.
+Names alone never count, unless the author of the configuration wrote one. What a Node says about itself may
+narrow the choice, never widen it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ MEANINGLESS = frozenset(
         "03000200-0400-0500-0006-000700080009",
     }
 )
-"""What firmware says that has no UUID; the last one is AMI's, on boards whose maker did not set any."""
+"""What firmware without a UUID reports; the last one is AMI's, on boards whose maker did not set any."""
 
 AT_REST = frozenset({PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT})
-"""In which nothing of a guest runs."""
+"""States in which nothing of a guest runs."""
 
 HARMLESS = AT_REST - {PowerState.SAVED}
-"""In which another guest with the same UUID shakes no binding: memory on disk may be the node's own."""
+"""States in which another guest with the same UUID does not weaken a binding: memory on disk may be the
+node's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Admission:
     Attributes:
         mapped: Those that the configuration's map names.
         uuids: And these.
-        groups: And those that the hypervisor counts among one of these, see `Evidence.groups`.
+        groups: And those in one of these groups, see `Evidence.groups`.
     """
 
     mapped: bool = False
@@ -68,12 +69,12 @@ class Admission:
         return not (self.mapped or self.uuids or self.groups)
 
     def admits(self, guest: GuestRef, via: Via, groups: frozenset[str]) -> tuple[str, ...]:
-        """Return the words by which power actions on a guest are admitted; none: they are not.
+        """Return the configuration's words that admit power actions on a guest; none: not admitted.
 
         Args:
             guest: The guest.
             via: How it became the candidate of a node.
-            groups: What its newest reading counts it among.
+            groups: The groups that its newest reading puts it in.
         """
         mapped = ("mapped",) if self.mapped and via is Via.MAP else ()
         listed = ("uuids",) if guest.uuid in self.uuids else ()
@@ -100,8 +101,9 @@ _Told: TypeAlias = tuple[str, Binding | Unreadable | None]
 class Directory:
     """All guests and nodes of one pass, indexed, so that joining them costs one look-up each.
 
-    A guest that is bound to a node is nobody else's, whatever another node says of itself; nor is a copy of
-    it, nor one that the configuration names for a node which reports that guest's UUID, or is not there.
+    A guest that is bound to a node belongs to no other node, whatever another one says about itself. The same
+    holds for a copy of it, and for a guest that the configuration names for a node which reports its UUID, or
+    does not exist.
 
     Args:
         guests: Every guest that any endpoint named, and those that were last seen running on one that fails.
@@ -153,7 +155,7 @@ class Directory:
         return known[1]
 
     def note(self, reading: Evidence) -> None:
-        """Take in a newer reading of a guest: the groups that it is in by now are those that count."""
+        """Take in a newer reading of a guest: only the groups that it is in now count."""
         if self._groups.get(reading.guest.key, frozenset()) != reading.groups:
             self._groups[reading.guest.key] = reading.groups
             self._found.clear()
@@ -174,9 +176,9 @@ class Directory:
         return tuple(dict.fromkeys(name for names in named for name in names if name != node.name))
 
     def _owned(self, nodes: Sequence[NodeView]) -> dict[tuple[str, str, str], tuple[str, ...]]:
-        """Return whose each guest is: several nodes' where all of them are bound to it.
+        """Return which node each guest belongs to: several, if all of them are bound to it.
 
-        What was signed goes before what was not: a kubelet could have written that.
+        Signed bindings go before unsigned ones, which a kubelet could have written.
         """
         bound: defaultdict[tuple[str, str, str], list[tuple[bool, str]]] = defaultdict(list)
         agreed: dict[tuple[str, str, str], tuple[str, ...]] = {}
@@ -203,7 +205,7 @@ class Directory:
         return absent | signed | agreed
 
     def _owners_of(self, guest: GuestRef) -> Collection[str]:
-        """Name the nodes whose a guest is. A copy of somebody's guest is nobody else's, either."""
+        """Name the nodes that a guest belongs to. A copy of one's guest belongs to no other node, either."""
         return self._owners.get(guest.key) or tuple(self._owners_by_uuid.get(guest.uuid, ()))
 
     def _free_for(self, node: NodeView, guest: GuestRef) -> bool:
@@ -225,7 +227,7 @@ class Directory:
     def _labelled(self, mapped: tuple[str, str]) -> list[GuestRef]:
         """Return the guests that the configuration means by endpoint and UUID, id or name.
 
-        A guest may be *named* like another's number: what is unique by nature goes first.
+        A guest may be *named* like another one's number: unique identifiers go first.
         """
         kinds = (labels[mapped] for labels in self._by_label.values() if mapped in labels)
         return list(next(kinds, ()))
@@ -239,7 +241,7 @@ class Directory:
         return list(self._by_uuid.get(swapped(straight), ()))
 
     def _with_bound(self, node: NodeView, bound_guest: GuestRef, found: list[GuestRef]) -> list[GuestRef]:
-        """Put the bound guest first; also when its endpoint does not name it now, if it matches the node."""
+        """Put the bound guest first, even if its endpoint does not name it now, if it matches the node."""
         named = [guest for guest in found if guest.key == bound_guest.key]
         others = [guest for guest in found if guest.key != bound_guest.key]
         if not named and self._matches(node, bound_guest) and self._free_for(node, bound_guest):
@@ -277,7 +279,7 @@ def canonical(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def swapped(text: str) -> str:
-    """Return the UUID with its first three fields' bytes turned round, as VirtualBox's guests see theirs.
+    """Return the UUID with the bytes of its first three fields swapped, as VirtualBox's guests see theirs.
 
     Source: VirtualBox 7.2, `modifyvm --system-uuid-le on`, the default for new machines.
     """
@@ -287,7 +289,7 @@ def swapped(text: str) -> str:
 def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     """Find the one guest that is the node, and say how that is known.
 
-    A second candidate does not shake a proven binding while it is at rest: a copy matters once it runs. The
+    A second candidate does not weaken a proven binding while it is at rest: a copy matters once it runs. The
     observer puts a guest that runs before the bound one, where that is at rest: the binding follows its
     guest.
     """
@@ -302,7 +304,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
     runs = still is not None and still.power_state is PowerState.RUNNING
     if still is not None and runs and still.guest.uuid != first.guest.uuid and not node.fenced:
         seen = f"bound to {still.guest}, which runs, and says that it is {first.guest} now"
-        return _ambiguous(seen, "the node's own UUID reported")
+        return _ambiguous(seen, "the node reporting its own UUID")
     known = {candidate.guest.key for candidate in candidates}
     is_bound = bound_guest is not None and bound_guest.key in known
     if len(candidates) > 1 and not (is_bound and HARMLESS.issuperset(observation.others)):
@@ -318,7 +320,7 @@ def bound(observation: Observation) -> tuple[Subject, str] | Objection:
 
 
 def told_apart(guests: Sequence[GuestRef]) -> list[str]:
-    """Name guests for people, with the UUIDs of those that are called alike: made again under an old name."""
+    """Name guests for people, with UUIDs where names are equal, as after a machine was made again."""
     called = Counter(map(str, guests))
     return [str(guest) if called[str(guest)] == 1 else f"{guest} (UUID {guest.uuid})" for guest in guests]
 
@@ -333,10 +335,10 @@ def may_have_become(node: NodeView, reading: Evidence) -> bool:
 
 
 def leftover(node: NodeView) -> bool:
-    """Whether a Node object seems to be nobody's: not heard once since this agent looks, for long, nor Ready.
+    """Whether a Node object seems abandoned: not Ready, and never heard while this agent looked, for long.
 
-    Such as a machine leaves behind that was given another name: it reports the same UUID for ever, and is no
-    rival of the node that is heard. One that is bound is: that guest was seen alive with it.
+    A renamed machine leaves such a Node behind: it reports the same UUID for ever, and is no rival of the
+    node that is heard. A bound one is a rival: that guest was seen alive with it.
     """
     long_silent = node.lease_age_s is None or node.lease_age_s >= LEASE_DURATION_S
     unheard = node.ready is not True and node.lease_renewals == 0 and long_silent
@@ -350,15 +352,15 @@ def subject_of(observation: Observation) -> Subject | None:
 
 
 def untold(observation: Observation) -> Subject:
-    """Return a node of whose guest no endpoint tells, with the guest that it was fenced as, if it was."""
+    """Return a node whose guest no endpoint reports, with the guest that it was fenced as, if it was."""
     mark = observation.node.mark
     guest = mark.guest if isinstance(mark, FenceMark) else GuestRef("", "", "", "nobody")
-    nobody = nothing_read(guest, "no endpoint tells of it")
+    nobody = nothing_read(guest, "no endpoint reports it")
     return Subject(Candidate(guest, Via.UUID), nobody, seen_alive=False, seen=observation)
 
 
 def nothing_read(guest: GuestRef, why: str) -> Evidence:
-    """Return the reading of a guest of which nothing could be read."""
+    """Return the reading of a guest that could not be read."""
     nothing = Evidence.unknown(guest, why or "no reading of the guest", "nothing", NEVER_S)
     return replace(nothing, conclusive=False)
 
@@ -369,13 +371,14 @@ def _nobody(observation: Observation) -> Objection:
             Verdict.REFUSE,
             Reason.GUEST_TAKEN,
             f"the only guest with UUID {observation.node.system_uuid} is bound to {observation.taken_by}",
-            f"the node's own UUID reported; or {observation.taken_by} deleted, if that was its name before",
+            f"the node reporting its own UUID; or {observation.taken_by} deleted, if that was its name "
+            "before",
         )
     uuid_text = observation.node.system_uuid or "(none reported)"
     if observation.unanswered and not observation.node.fenced:
         silent = ", ".join(observation.unanswered)
-        seen = f"no guest has UUID {uuid_text} where somebody answers; {silent} does not"
-        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, f"an answer of {silent}")
+        seen = f"no guest has UUID {uuid_text} on the endpoints that answer; {silent} does not"
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, f"an answer from {silent}")
     return Objection(
         Verdict.REFUSE,
         Reason.NO_GUEST,
@@ -398,13 +401,13 @@ def _how(candidate: Candidate) -> str:
         case Via.UUID:
             return f"systemUUID = guest UUID {candidate.guest.uuid}"
         case Via.UUID_SWAPPED:
-            return f"systemUUID = guest UUID {candidate.guest.uuid}, byte order turned"
+            return f"systemUUID = guest UUID {candidate.guest.uuid}, byte order swapped"
         case _:
             assert_never(candidate.via)
 
 
 def new_binding(subject: Subject) -> Binding | None:
-    """Return the binding that should stand on the Node now; None where nothing is to be written.
+    """Return the binding that should be on the Node now; None: nothing has to be written.
 
     Proven by a guest that was read RUNNING before and after its node renewed its lease, in the same boot.
     """
@@ -432,10 +435,10 @@ def moved_binding(observation: Observation) -> Binding | None:
 
 
 def still_bound(observation: Observation) -> GuestRef | None:
-    """Return the guest that a mapped node is bound to, where the map means another one by now; None: none.
+    """Return the guest that a mapped node is bound to, if the map now means another one; None: none.
 
-    A machine that was made again under its old name has another UUID. The node's own word is not taken for
-    what became of the first: where that one runs on, it is the node.
+    A machine that was made again under its old name has another UUID. The node's own word does not tell what
+    became of the first: if that one still runs, it is the node.
     """
     binding, candidates = observation.node.binding, observation.candidates
     if not isinstance(binding, Binding) or not any(one.via is Via.MAP for one in candidates):

@@ -1,4 +1,4 @@
-"""The whole state machine on a page: who asks, where the node stands, what its guest reads, and what follows.
+"""The whole state machine on a page: who asks, the node's stage, what its guest reads, and what follows.
 
 A ladder is a row of rungs, asked in order; the first objection decides, and where there is none, its ending
 does. `LADDERS` says which ladder is climbed. Every one of them begins with `wanted` and `bound`.
@@ -28,21 +28,21 @@ class Ladder:
     ending: EndOfLadder
 
     def without(self, check: Check | None) -> Ladder:
-        """Return the same ladder without the rung of a check: for people who ask what would follow."""
+        """Return the same ladder without one check's rung, to tell people what would follow."""
         name = check and check.name
         return Ladder(tuple(rung for rung in self.rungs if rung[0] != name), self.ending)
 
 
 def acting(rungs: Rungs, ending: EndOfLadder) -> Ladder:
-    """Return a ladder at whose end something is done. Whether `watch` may is asked last of all."""
+    """Return a ladder that ends in an action. Whether `watch` may do it is asked last of all."""
     return Ladder((*rungs, ("armed", partial(consent.armed, ending))), ending)
 
 
 class Stage(StrEnum):
-    """Where a node stands, for the one who asks."""
+    """The stage of a node, for the one who asks."""
 
     HEARD = auto()
-    """Its kubelet is heard: nothing is to be done but to note who is who."""
+    """Its kubelet is heard: there is nothing to do but to note which guest it is."""
     SILENT = auto()
     """Neither heard nor fenced."""
     FENCED = auto()
@@ -60,7 +60,7 @@ APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("pro
 """From a node that falls silent to its guest."""
 
 WORTH_IT: Rungs = (("needed", fence.needed), ("brake", consent.braked))
-"""Before anything that costs calls: else every node for which there is nothing to do would cost them in every
+"""Asked before anything that costs calls: otherwise every node with nothing to do would cost them in every
 pass, and keep the others waiting."""
 
 MAY_POWER: Rungs = (
@@ -70,10 +70,10 @@ MAY_POWER: Rungs = (
     ("power rights", consent.may_power),
     ("quorum", consent.quorate_without),
 )
-"""Whether the guest's power may be touched at all: told at once, and not when it is due."""
+"""Whether the guest's power may be touched at all: said at once, and not only when it is due."""
 
 POWER: Rungs = (("settled", proof.settled), ("power window", consent.in_window))
-"""From a guest that could write on to its power-off; the fence follows from what is read then."""
+"""From a guest that could go on writing to its power-off; the fence follows from what is read then."""
 
 NOT_IN_VAIN = ("not in vain", stop.not_in_vain)
 """Before a guest is ended that neither runs nor is off. Running lifts every doubt."""
@@ -86,7 +86,7 @@ CLOSELY = ("looked closely", proof.looked_closely)
 
 
 GONE: Rungs = (*SEEN, ("fall seen", fence.fall_seen), *WORTH_IT, *SHOWN)
-"""The proof, and between its parts what spares the second."""
+"""The proof, and between its two parts what makes the second needless."""
 
 FENCE = acting((*APPROACH, *GONE), fence.taint)
 FENCE_TRUSTING = acting((*APPROACH, ("no stall", stop.no_stall), *GONE), fence.taint)
@@ -125,7 +125,7 @@ RETURN_UNTOLD = Ladder(
     ),
     recover.unfence,
 )
-"""The same, of a node that was fenced and that no guest is any more: deleted, or built again elsewhere."""
+"""The same, for a fenced node that is no guest any more: deleted, or built again elsewhere."""
 TAKE_BACK = acting(
     (
         ("looked closely", recover.looked_closely),
@@ -133,7 +133,7 @@ TAKE_BACK = acting(
     ),
     recover.take_back,
 )
-"""The boot that was fenced is heard: where nothing came of the fence yet, it is lifted at once."""
+"""The boot that was fenced is heard: if nothing was given away yet, the fence is lifted at once."""
 STOP_OLD_MEMORY = acting(
     (
         ("same guest", recover.same_guest),
@@ -259,11 +259,11 @@ USUAL: Mapping[Intent, Ladder] = MappingProxyType(
         Intent.START: POWER_ON,
     }
 )
-"""What is climbed where nothing is known of the guest."""
+"""The ladder if nothing is known of the guest."""
 
 
 def ladder_for(subject: Subject, policy: Policy) -> Ladder:
-    """Find the ladder that a node is to climb."""
+    """Find the ladder that a node has to climb."""
     state = PowerState.STOPPED if subject.evidence.gone else subject.power_state
     found = LADDERS[subject.seen.intent, stage_of(subject, policy)][state]
     return found if isinstance(found, Ladder) else found[_chosen(subject, policy, state)]
@@ -281,7 +281,7 @@ def _chosen(subject: Subject, policy: Policy, state: PowerState) -> Choice:
 
 
 def stage_of(subject: Subject, policy: Policy) -> Stage:
-    """Say where a node stands."""
+    """Say at which stage a node is."""
     node, intent = subject.node, subject.seen.intent
     if intent is Intent.SHUTDOWN:
         if subject.seen.asked_s is None:
@@ -326,7 +326,7 @@ def begin(observation: Observation) -> tuple[Subject, tuple[Check, ...]] | Decis
 
 
 def _rest(first: str, observation: Observation) -> tuple[str, ...]:
-    """Name what is not asked any more, of the ladder that it would most likely have been."""
+    """Name the checks that are not asked any more, of the most likely ladder."""
     names = (name for name, _ in USUAL[observation.intent].rungs)
     return (first, *names) if first else tuple(names)
 

@@ -1,4 +1,4 @@
-"""The words of fencing as types: what was observed, what was decided, what is to be done.
+"""The words of fencing as types: what was observed, what was decided, what has to be done.
 
 Everything here is a frozen value. Times ending in ``_s`` are seconds on the agent's monotonic clock;
 times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Observation.utc`).
@@ -19,9 +19,9 @@ class PowerState(StrEnum):
 
     RUNNING = auto()
     PAUSED = auto()
-    """vCPUs stopped, memory alive: a resume writes on."""
+    """vCPUs stopped, memory alive: once resumed it goes on writing."""
     SAVED = auto()
-    """Memory on disk: a restore writes on."""
+    """Memory on disk: once restored it goes on writing."""
     STOPPING = auto()
     """In between: wait for what it becomes."""
     STOPPED = auto()
@@ -79,13 +79,13 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The closed list of reasons. `fencer.core.reasons` holds the text of each."""
+    """The closed list of reasons. `fencer.wording.reasons` holds the text of each."""
 
     # all is well, or nothing to do
     NODE_HEALTHY = auto()
     NODE_READY = auto()
     NOTHING_TO_CLEAR = auto()
-    # who is who
+    # identity
     NO_GUEST = auto()
     GUEST_AMBIGUOUS = auto()
     BINDING_UNPROVEN = auto()
@@ -178,7 +178,7 @@ class GuestRef:
 
     Attributes:
         endpoint: Name of the endpoint in the configuration.
-        id: What its hypervisor calls it by: Proxmox the VMID, libvirt and VirtualBox the UUID.
+        id: Its hypervisor's own name for it: Proxmox the VMID, libvirt and VirtualBox the UUID.
         uuid: The UUID that the guest sees in its SMBIOS, lower case; clones may share it.
         name: For people.
         host: Where it is, as far as the endpoint tells: a name for people and for power witnesses.
@@ -214,7 +214,7 @@ class Evidence:
     """One dated statement by one hypervisor about one guest.
 
     Attributes:
-        guest: Whom it is about.
+        guest: The guest that it is about.
         power_state: What it says.
         settled: False while a lock, task or job is in the way of calling the state final.
         incarnation: Names the run of the guest (process, start time, domain id) or, for a guest that
@@ -231,14 +231,15 @@ class Evidence:
         host_silent: For UNKNOWN: its host is not there, and nothing else keeps it from being read. `settled`
             then tells of locks that outlive the host.
         proof: What kind of proof an off reading is.
-        witness: Who says so: what this hypervisor is called by itself, whatever a configuration calls it.
-        away: Its memory went elsewhere: the last that happened to it here was a migration that ended well.
+        witness: Who says so: this hypervisor's own name, whatever a configuration calls it.
+        away: Its memory went elsewhere: the last thing that happened to it here was a migration that ended
+            well.
         filed: For UNKNOWN: its memory was saved, and nobody here can say whether it is still there. Or
-            PAUSED: it was restored from such a file, and did not run since.
-        told: What people have to hear of at once, beside the reading itself; empty: nothing.
-        stuck: What brings a final state, where waiting for the hypervisor alone does not; empty: not known.
+            PAUSED: it was restored from such a file, and has not run since.
+        told: What people have to know at once, besides the reading itself; empty: nothing.
+        stuck: What brings a final state, if waiting for the hypervisor is not enough; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
-        groups: What its hypervisor counts it among just then, like ``tag:fencer`` or ``pool:k8s``.
+        groups: Its groups at that time, by its hypervisor, like ``tag:fencer`` or ``pool:k8s``.
     """
 
     guest: GuestRef
@@ -265,28 +266,28 @@ class Evidence:
 
     @classmethod
     def unknown(cls, guest: GuestRef, raw: str, source: str, observed_at_s: float) -> Evidence:
-        """Return what is said where nothing can be told of a guest; nothing about it is settled."""
+        """Return the reading of a guest about which nothing can be said; nothing about it is settled."""
         return cls(guest, PowerState.UNKNOWN, False, None, None, raw, source, observed_at_s)  # noqa: FBT003 - not settled
 
     @classmethod
     def absent(
         cls, guest: GuestRef, raw: str, source: str, observed_at_s: float, incarnation: str | None = None
     ) -> Evidence:
-        """Return what is said where a guest is not found; of its end nothing is on record by that alone."""
+        """Return the reading of a guest that is not found; that alone records nothing of its end."""
         return cls(guest, PowerState.ABSENT, True, incarnation, None, raw, source, observed_at_s)  # noqa: FBT003 - settled
 
     @property
     def gone(self) -> bool:
         """Whether it says that nothing holds this guest's memory: off, or deleted with a record of its end.
 
-        The one meaning of "gone" there is. Whether to act on it is the whole proof's business.
+        The only meaning of "gone". Whether to act on it is for the whole proof to say.
         """
         ended = self.power_state is PowerState.ABSENT and self.end_recorded
         return self.power_state is PowerState.STOPPED or ended
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing of it runs there, whatever became of its memory."""
+        """Whether nothing of it runs there, wherever its memory is."""
         off = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
         return self.away or (self.filed and self.power_state is PowerState.UNKNOWN) or self.power_state in off
 
@@ -297,20 +298,20 @@ class Evidence:
 
 
 NEVER_S = float("-inf")
-"""When a reading was taken that there is not."""
+"""When a reading that does not exist was taken."""
 
 
 class Doubted(StrEnum):
     """Why an off reading of a guest is not believed, until it was seen running there again."""
 
     CONTRADICTED = auto()
-    """Its node was heard, twice, after this hypervisor had called it off."""
+    """Its node was heard, twice, after this hypervisor had reported it off."""
     SAVED = auto()
-    """The last word before was that its memory is on disk, where its hypervisor keeps track of it."""
+    """The last reading before said that its memory is on disk, where its hypervisor keeps track of it."""
     FILED = auto()
-    """The last word before was that its memory was saved to a file, of which nobody keeps track."""
+    """The last reading before said that its memory was saved to a file, which nobody keeps track of."""
     MIGRATED = auto()
-    """The last word before was that its memory went elsewhere."""
+    """The last reading before said that its memory went elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,7 @@ class Doubt:
     def means(self, evidence: Evidence) -> bool:
         """Whether this reading is one of those.
 
-        That a host has no power, or was fenced, says nothing of memory that is on disk, or elsewhere.
+        A host without power, or fenced, says nothing about memory that is on disk, or elsewhere.
         """
         if evidence.proof in {Proof.HOST_POWER, Proof.HA_RECOVERY}:
             said = self.kind is not Doubted.CONTRADICTED
@@ -346,10 +347,10 @@ class Doubt:
         return same and evidence.guest.shares_host(self.guest)
 
     def lifted_by(self, evidence: Evidence) -> bool:
-        """Whether this reading ends it: the guest runs there again, or was restored and waits to be let go.
+        """Whether this reading ends it: the guest runs there again, or was restored and waits to be resumed.
 
-        The latter uses up saved memory that its hypervisor keeps track of, and no file. This very guest, on a
-        host of that name: copies share UUIDs, as boards do; and another host's word is none.
+        The latter uses up saved memory that its hypervisor keeps track of, and no file. It has to be the same
+        guest on the same host: copies share UUIDs, as boards do, and another host's word does not count.
         """
         same = evidence.guest.key == self.guest.key and evidence.guest.host == self.guest.host
         waits = evidence.power_state is PowerState.PAUSED
@@ -380,7 +381,7 @@ class Candidate:
     Attributes:
         guest: The guest.
         via: The strongest link between node and guest.
-        admitted_by: By which words the configuration admits power actions on it; none: it does not.
+        admitted_by: The words of the configuration that admit power actions on it; none: not admitted.
     """
 
     guest: GuestRef
@@ -393,7 +394,7 @@ class Candidate:
         return bool(self.admitted_by)
 
     def still_admitted(self, evidence: Evidence) -> bool:
-        """Whether that holds by a newer reading, too: of groups, by those that it is in now."""
+        """Whether that still holds by a newer reading: of groups, only those that it is in now count."""
         return any(":" not in word or word in evidence.groups for word in self.admitted_by)
 
 
@@ -483,7 +484,7 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone, and said."""
+    """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone and reported."""
 
     text: str
     forged: bool = False
@@ -497,12 +498,12 @@ class NodeView:
     Attributes:
         ready: The Ready condition's status: True, False, or None for Unknown or missing.
         not_ready_s: For how long, by this agent's observation, Ready has not been True. None: it is True.
-        lease_age_s: For how long its lease has been silent as far as that says anything of this node, on our
-            clock. None: never seen.
-        deaf_s: How much longer ago its renewTime may have changed: while nobody is heard, or may look,
-            silence tells nothing.
-        renewed_within_s: So long before it was first seen its renewTime may have been written at most: since
-            the look before.
+        lease_age_s: For how long its lease has been silent, as far as that says anything about this node, on
+            our clock. None: never seen.
+        deaf_s: How much longer ago its renewTime may have changed: while no node is heard, or nobody can
+            look, silence says nothing.
+        renewed_within_s: How long before it was first seen its renewTime may have been written, at most:
+            since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         volumes_in_use: How many volumes the kubelet last reported in use.
@@ -559,7 +560,7 @@ class NodeView:
     def fenced(self) -> bool:
         """Whether it carries our taint: our mark, and beside it the taint from that very moment.
 
-        Another one may stand beside an old mark: an admin's, whose taint is not ours to act upon or to lift.
+        There may be another taint with an old mark: an admin's, which is not ours to act upon or to lift.
         """
         mark, taint = self.mark, self.out_of_service
         return isinstance(mark, FenceMark) and taint is not None and taint.time_added == mark.fenced_at_utc
@@ -626,7 +627,7 @@ class AttachmentView:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An unbroken sequence of conclusive readings that say the same of one incarnation.
+    """An unbroken sequence of conclusive readings that say the same about one incarnation.
 
     Attributes:
         power_state: What they say; an ABSENT with a recorded end continues a STOPPED.
@@ -636,8 +637,8 @@ class Run:
         readings: How many there were.
         renewals_at_start: The node's `NodeView.lease_renewals` when the first was taken in.
         boot_id: The node's boot id then.
-        busy: So many of them do not count for an end, from the first on: a lock or task was in the way.
-        free_since_s: When the first began that counts; infinite: none does yet.
+        busy: How many of them, from the first on, do not count for an end: a lock or task was in the way.
+        free_since_s: When the first that counts began; infinite: none does yet.
     """
 
     power_state: PowerState
@@ -661,17 +662,17 @@ class GuestHistory:
     """What this agent remembers of one node's guest. Folded by `fencer.core.history`; empty after a restart.
 
     Attributes:
-        run: The present run of equal readings.
-        running_seen: It was read RUNNING before the present run began: a fall was observed.
+        run: The current run of equal readings.
+        running_seen: It was read RUNNING before the current run began: a fall was observed.
         boot_id: The node's boot id, as last seen.
         boot_seen_s: When this agent first saw that boot id.
         renewals_at_boot: The node's `NodeView.lease_renewals` then.
-        guest: Key of the guest that all of it is about; another one begins again.
+        guest: Key of the guest that all of this is about; a different guest starts over.
         proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
         ran_as: The guest as this agent last read it RUNNING, with the host where that was.
-        heard: What live reads heard of the node after live readings that called the guest off.
-        off_s: When the newest reading that called it off began: what its node said before that tells of a run
-            that has ended.
+        heard: What live reads heard of the node after live readings that reported the guest off.
+        off_s: When the newest reading that reported it off began: what its node said before that is about a
+            run that has ended.
     """
 
     run: Run | None = None
@@ -688,7 +689,7 @@ class GuestHistory:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What live reads of the lease heard, each begun after a live reading that called the guest off.
+    """What live reads of the lease heard, each begun after a live reading that reported the guest off.
 
     Attributes:
         guest: Whom.
@@ -732,7 +733,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a person said on the command line, beyond the verb. Nothing here ever overrides RUNNING."""
+    """What a person said on the command line, besides the verb. Nothing here ever overrides RUNNING."""
 
     stop_guest: bool = False
     guest: str = ""
@@ -745,7 +746,7 @@ class Word:
     adopt_why: str | None = None
     """Why a mark that no key signed (of an older fencer) is to count as fencer's own."""
     stop_after_s: float | None = None
-    """So long after a shutdown was asked for the guest's power is cut. None: never."""
+    """How long after a shutdown was asked for the guest's power is cut. None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -765,7 +766,7 @@ class StopFailed:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All that one decision may know.
+    """Everything that one decision may know.
 
     Attributes:
         node: The node.
@@ -978,10 +979,10 @@ Action: TypeAlias = (
     | Uncordon
     | Alarm
 )
-"""What a ladder ends in, and `fencer.runtime.execute` carries out."""
+"""What a ladder ends in. `fencer.runtime.execute` carries it out."""
 
 Deed: TypeAlias = Action | EvictPods
-"""What is told, and recorded: what a drain asks for as well."""
+"""Actions that are reported and recorded, including those of a drain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1019,8 +1020,8 @@ class Judged:
     Attributes:
         observation: What it was last seen as.
         decision: What was decided.
-        failed: What came of an action that was tried last, and could not be done; empty: nothing of the kind.
-        untold: What a command that looked once cannot tell of it, and what would follow: a sentence.
+        failed: Why the last action that was tried could not be done; empty: there is none.
+        untold: What one look cannot tell about it, and what would follow: a sentence.
     """
 
     observation: Observation

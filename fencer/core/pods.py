@@ -1,4 +1,4 @@
-"""Which pods a fence clears, and which ones and volumes still hold a node that came back."""
+"""Which pods a fence clears, and which pods and volumes still hold a node that came back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def to_release(seen: Observation) -> tuple[AttachmentView, ...]:
 
 
 def _rests(pod: PodView) -> bool:
-    """Whether a finished pod needs nothing of us.
+    """Whether a finished pod needs nothing from us.
 
     One that is marked for deletion too was failed by a clearing that was interrupted, and no kubelet is left
     to confirm its end; unless a finalizer holds it, then it waits for its controller.

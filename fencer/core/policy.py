@@ -1,6 +1,6 @@
 """Every threshold and switch that an operator may set, with its derivation: the one source of defaults.
 
-Facts of other systems, and what only fencer's own parts have to agree upon, stand where they are used.
+Facts of other systems, and values that only fencer's own parts have to agree on, are where they are used.
 
 Names ending in ``_s`` are seconds. `violations` names every inequality that a set of values breaks; the
 configuration refuses such a set.
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 SIGKILL_AFTER_S = 10.0
-"""A power-off that QEMU ignores ends so. Source: libvirt's destroy, SIGTERM first."""
+"""A power-off that QEMU ignores ends with SIGKILL. Source: libvirt's destroy, SIGTERM first."""
 SEEMS_KILLED_S = 0.9 * SIGKILL_AFTER_S
-"""A power-off that took so long is taken to have ended so: two clocks measure it."""
+"""A power-off that took this long counts as ended by SIGKILL: two clocks measure it."""
 
 ANSWER_S = 4.0
-"""A live reading may take so long: of a guest whose QEMU is stuck, Proxmox answers after 3 s."""
+"""A live reading may take this long: if a guest's QEMU is stuck, Proxmox answers after 3 s."""
 
 
 class Mode(StrEnum):
@@ -44,7 +44,7 @@ class SavedGuest(StrEnum):
 
 
 class UnresponsiveGuest(StrEnum):
-    """What a guest means that runs while its node is silent."""
+    """What it means if a guest runs while its node is silent."""
 
     REFUSE = auto()
     STOP = auto()
@@ -86,11 +86,11 @@ class Policy:
             collector's period is 20 s.
         clear_parallel: Requests at a time while pods are cleared; below API priority and fairness' limits.
         clear_batch: Pods cleared between two live readings of the guest: four rounds in parallel.
-        max_fenced: Young fences at a time; None: half of the nodes, rounded down, one at least.
+        max_fenced: Young fences at a time; None: half of the nodes, rounded down, at least one.
         power_window_s: At most one power-off in this time.
-        call_deadline_s: For ordinary calls of hypervisors and cluster. No longer for those that could take
-            longer (Proxmox waits 30 s for a host that hangs): what comes later than `evidence_max_age_s`
-            after it was asked for is too old to act upon.
+        call_deadline_s: For ordinary calls of hypervisors and cluster. Also for calls that could take longer
+            (Proxmox waits 30 s for a host that hangs): an answer later than `evidence_max_age_s` is too old
+            to act upon.
         stop_deadline_s: For a power-off: libvirt's destroy takes 12 s where SIGTERM is ignored, and that it
             took so long must be seen (`killed_hold_s`).
         killed_hold_s: How long a guest that needed SIGKILL must read off where its process cannot be seen.
@@ -124,10 +124,10 @@ class Policy:
 
     @property
     def apart_s(self) -> float:
-        """Readings of a guest that lie further apart do not add up: too much may have happened in between.
+        """Readings of a guest further apart than this do not add up: too much may have happened in between.
 
-        As far as those of two successive passes may: an answer as late as it still counts, a poll, and a
-        sweep in which some endpoint took all its time.
+        It is the most that two successive passes may be apart: the latest answer that still counts, a poll,
+        and a sweep in which some endpoint took all its time.
         """
         return self.evidence_max_age_s + self.poll_s + self.call_deadline_s
 

@@ -1,8 +1,8 @@
 """The proof that a guest is gone: asked before the taint, after it, and before all that follows from it.
 
-One tuple, `PROOF`, in every ladder that gives something away or rests on the guest's end; or its two parts in
-their order, where there is something to be asked before the second, which costs calls. It is a positive list:
-whatever is not in it objects.
+One tuple, `PROOF`, is in every ladder that gives something away or rests on the guest's end; or its two parts
+in order, if something has to be asked before the second, which costs calls. It is a positive list: everything
+that is not in it objects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fencer.core.rung import Answer, Objection, Passed, Rungs, Subject
 from fencer.core.text import age
 
 A_LEASE = "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY"
-"""What it takes where nobody can say whether a node is silent."""
+"""What it takes if nobody can say whether a node is silent."""
 
 NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.RUNNING: (
@@ -36,25 +36,27 @@ NOT_GONE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (
         Verdict.REFUSE,
         Reason.GUEST_PAUSED,
-        ": a resume would write on",
+        ": once resumed it would go on writing",
         ", or paused_guest: stop",
     ),
     PowerState.SAVED: (
         Verdict.REFUSE,
         Reason.GUEST_SAVED,
-        ": a restore would write on",
+        ": once restored it would go on writing",
         ", or `saved_guest: discard`",
     ),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", ", or --confirm-guest-off WHY"),
     PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", ""),
     PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", ""),
 }
-"""Verdict, reason, what it means and what else would do, for each state in which a guest may write again."""
+"""Verdict, reason, what it means and what else would help, for each state in which a guest may write
+again."""
 
 DOUBTED: dict[Doubted, tuple[Reason, str]] = {
     Doubted.CONTRADICTED: (
         Reason.WITNESS_CONTRADICTED,
-        "the guest seen running there again, or --confirm-guest-off WHY: its word was proven wrong",
+        "the guest seen running there again, or --confirm-guest-off WHY: the hypervisor's word was proven "
+        "wrong",
     ),
     Doubted.SAVED: (
         Reason.GUEST_SAVED,
@@ -73,12 +75,12 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
 
 
 def fresh(subject: Subject, policy: Policy) -> Answer:
-    """There is a reading of the guest, and it is not old; from afar it may be, and then is taken again."""
+    """There is a reading of the guest, and it is not old; one from afar may be, and is then taken again."""
     evidence = subject.evidence
     if not evidence.read:
         last = subject.seen.last_state
-        seen = f"{evidence.raw}; a moment ago, from afar, it was read {last}" if last else evidence.raw
-        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer of the hypervisor")
+        seen = f"{evidence.raw}; a moment ago, from afar, it read {last}" if last else evidence.raw
+        return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer from the hypervisor")
     old_s = subject.seen.now_s - evidence.observed_at_s
     limit = f"limit {policy.evidence_max_age_s:g} s"
     if old_s > policy.evidence_max_age_s and not subject.seen.close:
@@ -94,7 +96,7 @@ def off(subject: Subject, policy: Policy) -> Answer:
 
 
 def reads_off(evidence: Evidence, policy: Policy) -> Answer:
-    """The same, of any reading."""
+    """The same, for any reading."""
     state, raw = evidence.power_state, evidence.raw
     if evidence.gone:
         return Passed(f"{raw}; its end was recorded" if state is PowerState.ABSENT else raw)
@@ -115,7 +117,7 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
 
 
 def not_believed(evidence: Evidence) -> Objection | None:
-    """Object to a reading that is doubted, or that tells of memory that went elsewhere."""
+    """Object to a reading that is doubted, or that says that memory went elsewhere."""
     doubted = evidence.doubt.kind if evidence.doubt else None
     if evidence.away or (evidence.filed and evidence.power_state is PowerState.UNKNOWN):
         doubted = Doubted.MIGRATED if evidence.away else Doubted.FILED
@@ -140,16 +142,16 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
         return Objection(
             Verdict.REFUSE,
             Reason.WITNESS_CONTRADICTED,
-            f"{evidence.guest.endpoint} called several guests off whose nodes were heard",
-            "its guests seen running again: until then nothing that it calls off is believed",
+            f"{evidence.guest.endpoint} reported several guests off whose nodes were heard",
+            "its guests seen running again: until then it is not believed when it says off",
         )
-    # From afar it may not have been read off yet: then there is nothing to renew after.
+    # From afar it may not have been read off yet: then no renewal can come after that.
     if run is not None and stands_still(run.power_state, policy) and renewals_in_run(subject.history, node):
         return Objection(
             Verdict.REFUSE,
             Reason.LEASE_RENEWED,
             "the node's lease was renewed after the guest was first read off",
-            "60 s of silence while off: a kubelet lives",
+            "60 s of silence while off: its kubelet is alive",
         )
     return Passed("no renewal since the first off reading")
 
@@ -214,8 +216,8 @@ def looked_closely(subject: Subject, _policy: Policy) -> Answer:
 def held(subject: Subject, policy: Policy) -> Answer:
     """The guest was read off, again and again, for long enough, in the same incarnation.
 
-    And with nothing in the way for that long: what a lock or a task leaves behind may be the next step of the
-    same operation, as a snapshot's memory is that a rollback brings back.
+    And with nothing in the way for that long: what follows a lock or a task may be the next step of the same
+    operation, such as a rollback that brings a snapshot's memory back.
     """
     run = subject.history.run
     if subject.evidence.proof is Proof.OPERATOR:
@@ -244,13 +246,13 @@ SEEN: Rungs = (
     ("in place", in_place),
     ("settled", settled),
 )
-"""The part of the proof that a look from afar may refute: alone it proves nothing."""
+"""The part of the proof that a look from afar can refute: alone it proves nothing."""
 
 SHOWN: Rungs = (("looked closely", looked_closely), ("held", held))
-"""The part that takes calls and time. Between the two stands only what makes them not worth it."""
+"""The part that takes calls and time. Between the two there are only checks that spare it."""
 
 PROOF: Rungs = (*SEEN, *SHOWN)
-"""That the guest is gone. Never a part of it."""
+"""The whole proof that the guest is gone. Never use only a part of it."""
 
 WITNESSED = frozenset({Proof.POWER, Proof.ABSENCE})
 """Kinds of proof that rest on the word of the guest's hypervisor alone."""
@@ -274,14 +276,14 @@ def _ran(seen: Observation, guest: GuestRef) -> list[GuestRef]:
 
 
 def _place(guest: GuestRef, other: GuestRef) -> str:
-    """Name a host, so that it can be told from the other's."""
+    """Name a host, so that it can be told from the other one."""
     if guest.host == other.host:
         return f"{guest.host} ({guest.host_uuid})"
     return str(guest.host)
 
 
 def _host_silent(evidence: Evidence) -> Objection:
-    """Refuse, and name the ways out in what is told everywhere: the host's hypervisor died with it."""
+    """Refuse, and name the ways out wherever it is told: the host's hypervisor died with it."""
     host = evidence.guest.host or "its host"
     ways = f"{host} back, a power witness that reads it off (host_power), or --confirm-guest-off WHY"
     ways = f"{evidence.stuck}; {ways}" if evidence.stuck else ways
@@ -290,7 +292,7 @@ def _host_silent(evidence: Evidence) -> Objection:
 
 
 def _may_have_been_killed(subject: Subject) -> bool:
-    """A stop that somebody claimed for this incident, and nobody here remembers, may have needed SIGKILL."""
+    """A stop claimed for this incident that this agent does not remember may have needed SIGKILL."""
     claim, incident = subject.node.claim, subject.seen.incident
     if subject.seen.killed is None:
         return bool(incident) and claim.startswith(incident)

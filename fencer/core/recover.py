@@ -1,7 +1,7 @@
 """What becomes of a fenced node: clear what is left while its guest is off, lift the fence when it is back.
 
-Never lift it on old memory: a guest that was resumed, restored or reverted writes on where it stopped. Unless
-nothing was given away yet: then the fence was wrong, and is taken back at once.
+Never lift it on old memory: a guest that was resumed, restored or reverted goes on writing where it stopped.
+The exception: nothing was given away yet. Then the fence was wrong, and is taken back at once.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from fencer.core.times import seconds_between
 from fencer.core.word import nothing_known, word_given
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
-"""Of such a guest its hypervisor does not tell whether it runs: it may run where no endpoint is."""
+"""In these states the hypervisor does not say whether the guest runs: it may run where there is no
+endpoint."""
 
 STOP_DID_NOT_COME_S = 600.0
-"""So long after a hookscript had a node drained, its guest would be off: the drain ends after 300 s at most,
-a shutdown is given 60 to 180 s. Source: qemu-server and pve-guests, their defaults."""
+"""This long after a hookscript had a node drained, its guest would be off: the drain ends after 300 s at
+most, a shutdown is given 60 to 180 s. Source: qemu-server and pve-guests, their defaults."""
 
 
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
@@ -54,7 +55,7 @@ def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
     if cordon.by != AFTER_FENCE or (subject.node.unschedulable and not cordoned_after_fence(subject.node)):
         return healthy
     if not subject.node.unschedulable and policy.mode is not Mode.ARMED:
-        return healthy  # only a note is left, to be tidied up by who may write
+        return healthy  # only a note is left, for an agent that may write to tidy up
     passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
     if passed_s < policy.settle_s:
         left_s = policy.settle_s - passed_s
@@ -81,7 +82,7 @@ def same_guest(subject: Subject, policy: Policy) -> Answer:
         fenced is not None and fenced.conclusive and (fenced.away or fenced.power_state is PowerState.ABSENT)
     )
     if left and subject.guest.uuid == mark.guest.uuid:
-        # It was off when it was fenced: whatever it did since, it began without the memory of before.
+        # It was off when it was fenced: whatever it did since, it began without the old memory.
         return Passed(f"{mark.guest}, as fenced, is not there any more; {subject.guest} has its UUID")
     return _fenced_one_off(subject, policy, str(subject.guest))
 
@@ -92,7 +93,7 @@ def fenced_guest_off(subject: Subject, policy: Policy) -> Answer:
 
 
 def _fenced_one_off(subject: Subject, policy: Policy, now: str) -> Answer:
-    """It is proven off as ever; or a person says so, where nobody can tell."""
+    """It is proven off as always; or a person says so, if nobody can tell."""
     mark, fenced = subject.mark, subject.seen.fenced_guest
     if fenced is not None and not fenced.conclusive and fenced.at_rest:
         return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, fenced.raw, "a live reading of it", 0.0)
@@ -112,7 +113,7 @@ def _fenced_one_off(subject: Subject, policy: Policy, now: str) -> Answer:
 
 
 def running(subject: Subject, policy: Policy) -> Answer:
-    """The guest runs by a cold start; or no hypervisor tells of it, and the node alone does."""
+    """The guest runs after a cold start; or no hypervisor reports it, and only the node does."""
     evidence = subject.evidence
     if not isinstance(fresh(subject, policy), Passed) or evidence.power_state in UNTOLD:
         return _heard_alone(subject, policy)
@@ -126,10 +127,10 @@ def running(subject: Subject, policy: Policy) -> Answer:
 
 
 def _heard_alone(subject: Subject, policy: Policy) -> Answer:
-    """Judge a guest of which no hypervisor tells by its kubelet: a new boot, heard for long, will do."""
+    """Judge a guest that no hypervisor reports by its kubelet: a new boot, heard for long enough, will do."""
     evidence, alive_s, by_hand = subject.evidence, _alive_for(subject), subject.seen.intent is Intent.UNFENCE
     if alive_s >= policy.unfence_blind_s:
-        return Passed(f"no word of its hypervisor; new boot, renewing for {age(alive_s)}")
+        return Passed(f"no word from its hypervisor; new boot, renewing for {age(alive_s)}")
     if known_boot_heard(subject.seen, policy):
         if _vouched_for(subject):
             return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
@@ -142,13 +143,13 @@ def _heard_alone(subject: Subject, policy: Policy) -> Answer:
 
 
 def heard_for_long(subject: Subject, policy: Policy) -> Answer:
-    """Its kubelet was heard in this boot for as long as one whose hypervisor is silent has to be."""
+    """Its kubelet was heard in this boot for as long as a guest needs whose hypervisor is silent."""
     alive_s = _alive_for(subject)
     needs = f"limit {policy.unfence_blind_s:g} s"
     if alive_s < policy.unfence_blind_s:
-        seen = f"no endpoint tells of it; renewing for {age(alive_s)}"
+        seen = f"no endpoint reports it; renewing for {age(alive_s)}"
         return Objection(Verdict.RECOVERING, Reason.AWAITING_RENEWALS, seen, needs, policy.poll_s)
-    return Passed(f"no endpoint tells of it; renewing for {age(alive_s)}", needs)
+    return Passed(f"no endpoint reports it; renewing for {age(alive_s)}", needs)
 
 
 def booted_anew(subject: Subject, policy: Policy) -> Answer:
@@ -160,7 +161,7 @@ def booted_anew(subject: Subject, policy: Policy) -> Answer:
         return Passed(f"same boot id, by the operator's word: {why}")
     evidence, mark = subject.evidence, subject.mark
     if evidence.incarnation is not None and evidence.incarnation == mark.incarnation:
-        return _old_memory(subject, f"{evidence.raw}: the very run that was fenced")
+        return _old_memory(subject, f"{evidence.raw}: the same run that was fenced")
     if renewals_in_run(subject.history, node) >= policy.unfence_renewals:
         return _old_memory(subject, f"renews its lease with the known boot id {node.boot_id}")
     seen = f"the node still reports the known boot id {node.boot_id}{_forbidden(subject)}"
@@ -242,11 +243,13 @@ def left(subject: Subject, policy: Policy) -> Answer:
     seen = subject.seen
     known = not seen.close and seen.pods is not None and seen.intent is Intent.WATCH
     if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
-        return Passed("to be looked at" if seen.pods is None else "its pods and volumes are looked after")
+        return Passed("not looked at yet" if seen.pods is None else "its pods and volumes are taken care of")
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
     needs = "its guest to boot again"
     if policy.after_stop is AfterStop.START:
-        needs = f"{needs}: `fencer start {subject.node.name}`; fencer starts only what its own stop left off"
+        needs = (
+            f"{needs}: `fencer start {subject.node.name}`; fencer starts only guests that it stopped itself"
+        )
     return Objection(Verdict.FENCED, Reason.PODS_CLEARED, ago, needs)
 
 
@@ -277,8 +280,8 @@ def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
 def _start_again(subject: Subject, policy: Policy) -> tuple[StartGuest, ...]:
     """Start a guest that this agent itself stopped, once all was given away, where the operator wants that.
 
-    It has to be off in the very incarnation in which that stop left it: whoever ran it since, and switched it
-    off, means that.
+    It has to be off in the same incarnation in which that stop left it: anyone who ran it since, and switched
+    it off, meant that.
     """
     order = StartGuest(subject.guest, subject.evidence.incarnation)
     if subject.seen.intent is Intent.START:  # its own rungs held
@@ -296,7 +299,7 @@ def stop_again(subject: Subject, policy: Policy) -> Ending:
 
 
 def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision: Decision) -> Decision:
-    """Add an alarm where old memory is heard, whatever is in the way; or where the way back takes long."""
+    """Add an alarm if old memory is heard, whatever is in the way; or if the way back takes long."""
     run = observation.history.run
     if decision.actions or observation.word.same_boot_why is not None:
         return decision
@@ -311,10 +314,10 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
 
 
 def known_boot_heard(observation: Observation, policy: Policy) -> bool:
-    """Whether the boot that was fenced is heard: renewed after the fence, by none that was on its way.
+    """Whether the boot that was fenced is heard: by a renewal after the fence, not one that was on its way.
 
-    Nor by one that an agent, suspended while another fenced, sees only now. Where the guest runs, what was
-    heard before it was read off tells of a run that has ended.
+    Nor one that an agent sees late because it was suspended while another one fenced. If the guest runs, what
+    was heard before it was read off is about a run that has ended.
     """
     node, history = observation.node, observation.history
     if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
@@ -334,11 +337,11 @@ def unfence(subject: Subject, _policy: Policy) -> Ending:
 
 
 def take_back(subject: Subject, _policy: Policy) -> Ending:
-    """Lift a fence that was wrong before anything came of it."""
+    """Lift a wrong fence before anything was given away."""
     text = (
-        f"it was fenced wrongly: {subject.mark.guest} was called off ({subject.mark.proof}), and its kubelet "
-        "is heard with the same boot. Nothing was given away, and the fence is taken back. Find out who was "
-        "wrong."
+        f"it was fenced wrongly: {subject.mark.guest} was reported off ({subject.mark.proof}), and its "
+        "kubelet is heard with the same boot. Nothing was given away, and the fence is taken back. Find out "
+        "who was wrong."
     )
     untaint = UntaintNode(_settling_cordon(subject))
     return Ending(Verdict.UNFENCE, Reason.FENCED_WRONGLY, (Alarm(text), untaint))

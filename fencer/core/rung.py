@@ -1,4 +1,4 @@
-"""What a rung of a guard ladder asks about, and what it answers. The ladders are in `fencer.core.ladders`."""
+"""What a rung of a guard ladder looks at, and what it answers. The ladders are in `fencer.core.ladders`."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A node whose guest is known, with what was last read of that guest.
+    """A node whose guest is known, with that guest's last reading.
 
     Attributes:
         candidate: The guest.
-        evidence: Its newest reading; where there is none, one that knows nothing.
+        evidence: Its newest reading; if there is none, one that says nothing.
         seen_alive: The guest was seen running while the node's lease advanced: by this agent, or by one that
             wrote it on the Node.
         seen: All else that was observed.
@@ -76,7 +76,7 @@ class Subject:
 
     @property
     def mark(self) -> FenceMark:
-        """The fence that stands; of a node without one, a fence of nobody."""
+        """The fence on the node; without one, an empty fence."""
         mark = self.seen.node.mark
         return mark if isinstance(mark, FenceMark) else FenceMark("", "", "", self.guest, "")
 

@@ -1,6 +1,6 @@
-"""A planned end: ask the guest to shut down, wait, and take it for off only when it is proven off.
+"""A planned stop: ask the guest to shut down, wait, and count it as off only when it is proven off.
 
-What is left on the node then is the fence's business, by the same proof as ever.
+What is left on the node then is for the fence, with the same proof as always.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PASSING = frozenset(
         Reason.LEASE_UNSEEN,
     }
 )
-"""What may pass while a guest that was asked to shut down is waited for.
+"""Objections that may pass while fencer waits for a guest that was asked to shut down.
 
 One renewal was under way when its guest fell, and silence makes it forgotten; two are WITNESS_CONTRADICTED.
 """
@@ -39,9 +39,9 @@ NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
         ": its memory waits on disk",
         "the guest restored and shut down",
     ),
-    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "what it becomes"),
+    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "the end of that change"),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.ABSENCE_UNPROVEN, "", "a record of its end"),
-    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that is understood"),
+    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that fencer understands"),
 }
 """Verdict, reason, what it means and what would help, for each state that is neither running nor off."""
 
@@ -64,7 +64,7 @@ def not_asked(subject: Subject, policy: Policy) -> Answer:
     asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
     if asked_s is None:
         return Passed("not asked yet")
-    needs = "its end" if stop_after_s is None else f"limit {stop_after_s:g} s, then its power is cut"
+    needs = "the guest off" if stop_after_s is None else f"limit {stop_after_s:g} s, then its power is cut"
     return Objection(
         Verdict.WAIT, Reason.SHUTTING_DOWN, f"asked {age(asked_s)} ago, and it runs", needs, policy.poll_s
     )
@@ -76,7 +76,7 @@ def hanging(subject: Subject, _policy: Policy) -> Answer:
 
 
 def overdue(subject: Subject) -> bool:
-    """Whether a guest that was asked to shut down runs on for so long that its power is to be cut."""
+    """Whether a guest that was asked to shut down has kept running so long that its power must be cut."""
     asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
     return asked_s is not None and stop_after_s is not None and asked_s >= stop_after_s
 
@@ -88,7 +88,7 @@ def ask(subject: Subject, policy: Policy) -> Ending:
 
 
 def cut(subject: Subject, policy: Policy) -> Ending:
-    """Cut its power: it was asked, and runs on."""
+    """Cut its power: it was asked, and keeps running."""
     order = StopGuest(subject.guest, subject.evidence.incarnation)
     return Ending(Verdict.STOP_FIRST, Reason.SHUTDOWN_HANGS, (order,), policy.poll_s)
 
@@ -99,7 +99,7 @@ def confirmed(_subject: Subject, _policy: Policy) -> Ending:
 
 
 def over_brake(intent: Intent, evidence: Evidence | None) -> str | None:
-    """Say why what a planned shutdown leaves is fenced past the brake, which is for crashes; None: not yet.
+    """Say why the brake, which is for crashes, does not stop a planned shutdown's fence; None: not yet.
 
     Args:
         intent: On whose behalf that shutdown asks now: FENCE, once its guest was proven off.

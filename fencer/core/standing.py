@@ -1,4 +1,4 @@
-"""What of fencer's still stands on Nodes, and would stand for ever once fencer is gone. Pure.
+"""What fencer has left on Nodes, and what would stay for ever once fencer is gone. Pure.
 
 Asked before fencer's account, its key, its token or its hook is taken away: without the key nobody can read
 whose fence it is, and without an agent nobody lifts it.
@@ -15,12 +15,12 @@ from fencer.core.text import age
 from fencer.core.times import seconds_between
 
 NOTES = tuple(f"fencer.dev/{name}" for name in ("binding", "doubts", "incident", "cordon", "mark"))
-"""Annotations that are left on Nodes, and mean nothing then. What people set (pause, exclude) is theirs."""
+"""Annotations that stay on Nodes, and mean nothing then. What people set (pause, exclude) is theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One thing of fencer's that somebody has to end.
+    """One thing that fencer set and that somebody has to end.
 
     Attributes:
         node: On which Node.
@@ -34,9 +34,9 @@ class Standing:
 
 
 def standing(nodes: Iterable[NodeView], utc: str) -> tuple[Standing, ...]:
-    """Return every fence, cordon and claim of fencer's.
+    """Return every fence, cordon and claim that fencer set.
 
-    A taint or a cordon that somebody else set is theirs, also beside an old note of ours.
+    A taint or a cordon that somebody else set is theirs, even with an old note of ours.
 
     Args:
         nodes: All Nodes.
@@ -77,7 +77,7 @@ def _claim(node: NodeView) -> Standing | None:
     if not node.claim:
         return None
     text = f"claimed for a power action on its guest, in incident {node.claim}"
-    ends = f"kubectl annotate nodes {node.name} fencer.dev/incident-   (once no agent is at it any more)"
+    ends = f"kubectl annotate nodes {node.name} fencer.dev/incident-   (once no agent works on it any more)"
     return Standing(node.name, text, (ends,))
 
 

@@ -1,4 +1,4 @@
-"""A planned beginning: power the guest on, wait for its node, and take off what fencer put on it."""
+"""A planned start: power the guest on, wait for its node, and take off what fencer put on it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NOT_STARTABLE: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
         ": a start would bring its old memory back",
         "its saved state discarded, or the guest restored by hand",
     ),
-    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "what it becomes"),
+    PowerState.STOPPING: (Verdict.WAIT, Reason.GUEST_STOPPING, "", "the end of that change"),
     PowerState.ABSENT: (Verdict.REFUSE, Reason.NO_GUEST, "", "a guest"),
-    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that is understood"),
+    PowerState.UNKNOWN: (Verdict.REFUSE, Reason.GUEST_UNKNOWN, "", "a state that fencer understands"),
 }
 """Verdict, reason, what it means and what would help, for each state that is neither running nor stopped."""
 
@@ -49,22 +49,22 @@ def not_started(subject: Subject, policy: Policy) -> Answer:
 
 
 def unfenced(subject: Subject, _policy: Policy) -> Answer:
-    """No out-of-service taint of somebody else keeps pods off."""
+    """Nobody else's out-of-service taint keeps pods off."""
     if subject.node.out_of_service is not None:
         return Objection(
             Verdict.REFUSE,
             Reason.FOREIGN_TAINT,
             "the node carries an out-of-service taint that fencer did not set",
-            "whoever set it to take it off",
+            "that taint taken off by its owner",
         )
     return Passed("no taint")
 
 
 def reported(subject: Subject, policy: Policy) -> Answer:
-    """Its kubelet is heard, and has told of this boot."""
+    """Its kubelet is heard, and has reported this boot."""
     node = subject.node
     if subject.seen.asked_s is not None:
-        seen = f"started {age(subject.seen.asked_s)} ago; the node still tells of boot {node.boot_id}"
+        seen = f"started {age(subject.seen.asked_s)} ago; the node still reports boot {node.boot_id}"
         return Objection(Verdict.WAIT, Reason.AWAITING_BOOT, seen, "the kubelet to report", policy.poll_s)
     if node.ready is not True or node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
         condition = {True: "True", False: "False", None: "Unknown"}[node.ready]

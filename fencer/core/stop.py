@@ -1,4 +1,4 @@
-"""When a guest that could write on is made unable to: stopped, or its saved memory thrown away.
+"""When a guest that could go on writing is kept from it: stopped, or its saved memory thrown away.
 
 The fence itself follows from what is read afterwards.
 """
@@ -17,7 +17,7 @@ from fencer.core.text import age
 def paused_long(subject: Subject, policy: Policy) -> Answer:
     """The pause is no snapshot, save or stall. By hand, it need not last that long.
 
-    Nor is it older than what was heard last: between two readings of a pause it may have run for a moment.
+    And it began after the node was last heard: between two readings of a pause it may have run for a moment.
     """
     run, silent_s = subject.history.run, subject.node.lease_age_s
     limit_s = policy.paused_for_s if subject.seen.intent is Intent.WATCH else policy.confirm_s
@@ -33,7 +33,7 @@ def paused_long(subject: Subject, policy: Policy) -> Answer:
 
 
 def not_in_vain(subject: Subject, _policy: Policy) -> Answer:
-    """Its end would be believed. A guest is not cut off for a fence that is refused then."""
+    """Its end would be believed. No guest is stopped for a fence that would then be refused."""
     doubt = in_the_way(subject.node, subject.evidence)
     if doubt is None:
         return Passed("its end would be believed")
@@ -59,10 +59,10 @@ def saved(subject: Subject, policy: Policy) -> Answer:
 
 
 def unresponsive(subject: Subject, policy: Policy) -> Answer:
-    """The guest runs and is not heard, for long. By hand, the operator knows.
+    """The guest has run unheard for long. By hand, the operator knows.
 
-    And it has run for a while in which it could have been heard: whatever kept its hypervisor from answering,
-    such as a host that was cut off, may have kept its kubelet from renewing, too.
+    And it has run for a while in which it could have been heard: a host that was cut off, for example, keeps
+    both its hypervisor from answering and its kubelet from renewing.
     """
     raw = subject.evidence.raw
     if subject.seen.intent is Intent.FENCE:
@@ -83,7 +83,7 @@ def unresponsive(subject: Subject, policy: Policy) -> Answer:
 
 
 def nobody_elses(subject: Subject, _policy: Policy) -> Answer:
-    """No other node that may be alive reports this guest as its own: it may be that node's that runs."""
+    """No other node that may be alive reports this guest as its own: it may be that one's guest that runs."""
     if subject.seen.claimed_by:
         names = ", ".join(subject.seen.claimed_by)
         return Objection(
@@ -96,20 +96,20 @@ def nobody_elses(subject: Subject, _policy: Policy) -> Answer:
 
 
 def no_stall(subject: Subject, _policy: Policy) -> Answer:
-    """A pause by a storage error of many guests is the storage, not the guest."""
+    """If storage errors pause many guests, the storage is at fault, not the guest."""
     evidence = subject.evidence
     if evidence.io_error and evidence.guest.endpoint in subject.seen.fleet.stalled:
         return Objection(
             Verdict.REFUSE,
             Reason.STORAGE_STALL,
             f"storage errors paused several guests of {evidence.guest.endpoint}",
-            "storage that works again: ten minutes later it counts for itself",
+            "storage that works again; ten minutes later this pause is judged by itself",
         )
     return Passed("no storage stall")
 
 
 def stop(subject: Subject, policy: Policy) -> Ending:
-    """Cut its power: it could write on."""
+    """Cut its power: it could go on writing."""
     paused = subject.power_state is PowerState.PAUSED
     reason = Reason.GUEST_PAUSED if paused else Reason.GUEST_UNRESPONSIVE
     order = StopGuest(subject.guest, subject.evidence.incarnation)
@@ -117,6 +117,6 @@ def stop(subject: Subject, policy: Policy) -> Ending:
 
 
 def discard(subject: Subject, policy: Policy) -> Ending:
-    """Throw its saved memory away: it could write on."""
+    """Throw its saved memory away: it could go on writing."""
     order = DiscardSaved(subject.guest, subject.evidence.incarnation)
     return Ending(Verdict.DISCARD_FIRST, Reason.GUEST_SAVED, (order,), policy.poll_s)

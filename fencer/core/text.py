@@ -7,7 +7,7 @@ from math import isinf
 
 
 def printable(text: str) -> str:
-    """Escape whatever is not plainly visible: newlines, escape codes, direction marks, lone surrogates.
+    """Escape all that is not plainly visible: newlines, escape codes, direction marks, lone surrogates.
 
     Names of nodes, guests and files, and answers of APIs, are chosen by others. Unescaped they could forge a
     line of the log or drive the terminal of the person who reads it.

@@ -1,9 +1,9 @@
 """The operator's word that a guest is off, where no hypervisor can say so.
 
-It stands in for UNKNOWN only: never for RUNNING, PAUSED or SAVED, and never against a kubelet that is heard.
-Where it is open whether a hypervisor's "off" may be acted upon (no lease tells of the node's silence, nothing
-is believed that its endpoint calls off, or the guest ran on another host), it stands beside that. It is bound
-to the guest and the boot that were meant, and lasts for `WORD_LASTS_S`.
+It replaces only UNKNOWN: never RUNNING, PAUSED or SAVED, and it never counts against a kubelet that is heard.
+It can also support a hypervisor's "off" that is not enough alone: no lease shows that the node is silent, its
+endpoint's off readings are not believed, or the guest ran on another host. It is bound to the guest and the
+boot that were meant, and lasts for `WORD_LASTS_S`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fencer.core.proof import ran_elsewhere
 from fencer.core.times import seconds_between
 
 ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING})
-"""What no word is taken against, also where the closer look that was to follow has failed."""
+"""Readings that no word is accepted against, even if the closer look after them failed."""
 
 WORD_LASTS_S = 600.0
-"""How long a word is acted upon: by the command it was given with, and by agents that find it in the mark."""
+"""How long a word counts: for the command it was given with, and for agents that find it in the mark."""
 
 
 def spoken_for(observation: Observation, policy: Policy) -> Observation:
-    """Return the observation with the operator's word as evidence, where it may stand in for a reading."""
+    """Return the observation with the operator's word as evidence, if it may replace a reading."""
     if observation.intent in {Intent.SHUTDOWN, Intent.START, Intent.UNFENCE}:  # there, it is of another guest
         return observation
     why = word_given(observation) or _recorded(observation)
@@ -40,9 +40,9 @@ def spoken_for(observation: Observation, policy: Policy) -> Observation:
 
 
 def _not_enough(observation: Observation, read: Evidence) -> bool:
-    """Whether a hypervisor's "off" alone does not do.
+    """Whether a hypervisor's "off" alone is not enough.
 
-    Nobody can say that the node is silent; or its endpoint erred; or that is not where the guest ran.
+    Nobody can say that the node is silent; or its endpoint was wrong before; or the guest did not run there.
     """
     contradicted = read.guest.endpoint in observation.fleet.contradicted_endpoints
     elsewhere = ran_elsewhere(observation, read) is not None
@@ -64,19 +64,19 @@ def _by_word_alone(observation: Observation, why: str) -> Evidence:
 
 
 def word_given(observation: Observation) -> str | None:
-    """The word of this very command, while it lasts."""
+    """The word of this command, while it lasts."""
     return None if word_over(observation) else observation.word.guest_off_why
 
 
 def word_over(observation: Observation) -> bool:
-    """Whether a word was given with this command, and is not taken any more."""
+    """Whether a word was given with this command, and counts no longer."""
     word = observation.word
     given = word.guest_off_why is not None and word.given_s is not None
     return given and observation.now_s - (word.given_s or 0.0) > WORD_LASTS_S
 
 
 def _recorded(observation: Observation) -> str | None:
-    """The word that an earlier command recorded in the mark, while it lasts. Unsigned, it is nobody's."""
+    """The word that an earlier command recorded in the mark, while it lasts, if the mark is signed."""
     node, mark = observation.node, observation.node.mark
     if not isinstance(mark, FenceMark) or not mark.signed:
         return None
@@ -95,7 +95,7 @@ def nothing_known(evidence: Evidence | None) -> bool:
 
 
 def _unheard(observation: Observation, policy: Policy) -> bool:
-    """Silent by our own clock, or by the control plane's judgement and nothing heard since we look."""
+    """Silent by our own clock; or by the control plane's judgement, and not heard since we began to look."""
     node = observation.node
     long_silent = node.lease_age_s is not None and node.lease_age_s >= max(
         policy.lease_silent_s, LEASE_DURATION_S

@@ -16,10 +16,10 @@ PASSING_RETRY_S = 2.0
 NAMESPACE_RETRY_S = 5.0
 """While a namespace is being deleted its controller deletes the pods; we only look again."""
 RETRY_AT_MOST_S = 30.0
-"""However long a server asks to wait."""
+"""At most, even if a server asks to wait longer."""
 LEAST_GRACE_S = 1.0
 """A pod that is deleted with 0 s is gone from the API at once, and a StatefulSet starts its replacement
-beside a container that still runs: two writers. With 1 s the API waits for the kubelet to say that it ended.
+while the old container still runs: two writers. With 1 s the API waits for the kubelet to say that it ended.
 
 Source: kubernetes apiserver pkg/registry/rest/delete.go, BeforeDelete; pkg/registry/core/pod/strategy.go."""
 
@@ -47,13 +47,14 @@ class Meaning(str, Enum):
     GOING = "going"
     """Accepted: its grace period runs."""
     GONE = "gone"
-    """Not found. A cache may say so of a pod that is quite new: while it is listed, it is asked for again."""
+    """Not found. A cache may say so of a very new pod: while it is listed, its eviction is asked for
+    again."""
     BUDGET = "budget"
     """A budget does not allow it now."""
     NAMESPACE = "namespace"
     """Its namespace is being deleted, and it with it."""
     PASSING = "passing"
-    """Not this time; whether it was done may not be known. Look, and ask again."""
+    """Not this time, or perhaps done. Look, and ask again."""
     NEVER = "never"
     """Asking again changes nothing."""
 
@@ -65,8 +66,8 @@ class Reply:
     Attributes:
         meaning: What it means.
         retry_s: Seconds to wait before the next try; None: there is none.
-        text: For people: what stands in the way.
-        budget: The budget that stands in the way, where it is named.
+        text: For people: what is in the way.
+        budget: The budget that is in the way, if it is named.
     """
 
     meaning: Meaning
@@ -80,7 +81,7 @@ _SUCCESS = 2
 _TWO_BUDGETS = "more than one budget selects it, and then the API never evicts"
 _PASSING = (408, 409)
 _CACHE_LAGS = "can only evict pods with spec.nodeName set to itself"
-"""To who evicts with a kubelet's rights, of a pod whose binding the server's admission has not seen yet.
+"""Refuses an eviction with a kubelet's rights if the server's admission has not seen the pod's binding yet.
 
 Source: kubernetes plugin/pkg/admission/noderestriction/admission.go, admitPodEviction."""
 _BUDGET = re.compile(r"[Tt]he disruption budget (\S+)")
@@ -91,7 +92,7 @@ def understand(answer: Answer, at_most_s: float = RETRY_AT_MOST_S) -> Reply:
 
     Args:
         answer: The answer.
-        at_most_s: However long a server asks to wait before the next try.
+        at_most_s: At most, even if a server asks to wait longer before the next try.
 
     Source: kubernetes pkg/registry/core/pod/storage/eviction.go: 429 with the cause DisruptionBudget and
     mostly no Retry-After; 500 for a pod in two budgets; conflicts are tried again there for up to 10 s.
@@ -117,7 +118,7 @@ def understand(answer: Answer, at_most_s: float = RETRY_AT_MOST_S) -> Reply:
 
 
 def unanswered(why: str) -> Reply:
-    """Return what it means that no answer came: it may have been done."""
+    """Return the meaning of no answer: it may have been done."""
     return Reply(Meaning.PASSING, PASSING_RETRY_S, why)
 
 
@@ -132,7 +133,7 @@ def _too_many(answer: Answer, message: str, at_most_s: float) -> Reply:
 
 
 def grace_for(pod: Pod, asked_s: float | None) -> float | None:
-    """Return with which grace period a pod is evicted; None: with its own.
+    """Return the grace period to evict a pod with; None: its own.
 
     Args:
         pod: The pod; its own spec may say 0 s, too.

@@ -1,8 +1,8 @@
-"""One node's drain, as far as its pods go: whom it moves, whom it leaves, and how far that has come.
+"""The pods of one node's drain: which ones it moves, which ones it leaves, and its progress.
 
-`kubectl drain` fixes the pods once, and leaves whatever comes later, even a pod that was on its way as the
-node was cordoned. To evict all that comes has no end where a controller's pods tolerate the cordon, or where
-their template names the node: each eviction brings the next one.
+`kubectl drain` fixes the pods once, and leaves every later one, even a pod that was on its way when the node
+was cordoned. Evicting every later pod would never end if a controller's pods tolerate the cordon, or if their
+template names the node: each eviction brings the next one.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from fencer.evicting.lots import Filters, Lot, P, Pod, lot, of_lot
 TOLERATES = "tolerates the cordon"
 BOUND_PAST = "is bound here past the cordon"
 LAG_S = 10.0
-"""So long a scheduler may go by a Node as it was before the cordon. Ours was milliseconds late."""
+"""This long a scheduler may see a Node as it was before the cordon. Ours was milliseconds late."""
 
 
 class Evacuation(Generic[P]):
     """The pods of one drain.
 
-    Who was created before it began was on the way, and is moved. Who is created long after it was bound past
-    the scheduler, and so is the next one. In between, and where times are not known, that cannot be told: of
-    one controller as many are moved as it had at first, and one at least.
+    A pod created before it began was on the way, and is moved. A pod created long after it was bound past the
+    scheduler, and so would be the next one. In between, or with unknown times, it is not clear: of each
+    controller as many are moved as it had at first, and at least one.
 
     Args:
         filters: Which pods it moves.
         since_utc: When it began, by the API server's clock.
 
     Attributes:
-        evictions: How far it has come.
+        evictions: Its progress.
         staying: Pods on the node that it leaves there, returned ones too; their volumes stay attached.
-        going: Pods on the node that go: to be asked for, or deleted already.
+        going: Pods on the node that go: not asked for yet, or deleted already.
     """
 
     def __init__(self, filters: Filters, since_utc: str = "") -> None:
@@ -54,7 +54,7 @@ class Evacuation(Generic[P]):
         return tuple(pod for pod, _ in self._returned.values())
 
     def saw(self, pods: Iterable[P]) -> list[tuple[P, str]]:
-        """Take note of all pods on the node; return who has come back since the last look, and why."""
+        """Take note of all pods on the node; return those that came back since the last look, and why."""
         pods, filters = tuple(pods), self._filters
         movable = [pod for pod in pods if lot(pod, filters) not in filters.staying]
         if not self._looked:
@@ -97,12 +97,12 @@ class Evacuation(Generic[P]):
 
 
 def _family(pod: Pod) -> tuple[str, str]:
-    """What a pod has in common with those that come in its place."""
+    """What a pod has in common with its replacements."""
     return pod.namespace, pod.controller or pod.name
 
 
 def _seconds_between(earlier_utc: str, later_utc: str) -> float | None:
-    """Return the seconds from one time to another; None: one of them is not known."""
+    """Return the seconds from one time to another; None: one of them is unknown."""
     try:
         earlier, later = (
             datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (earlier_utc, later_utc)

@@ -1,4 +1,4 @@
-"""The evictions of one node as a fold over what was seen and answered. Pure: the time is handed in."""
+"""The evictions of one node as a fold over what was seen and answered. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fencer.evicting.answers import Reply
 from fencer.evicting.lots import P, Pod
 
 WIDEST = 8
-"""So many pods of one budget are asked for at once at most: as many as requests are sent in parallel."""
+"""At most this many pods of one budget are asked for at once: as many as requests are sent in parallel."""
 _AT_ONCE = 0.0
 _NEVER = float("inf")
 
 
 class Evictions(Generic[P]):
-    """Which pods still have to go, which may be asked for now, and what stands in whose way.
+    """Which pods still have to go, which may be asked for now, and what is in the way of each.
 
     Of the pods that one budget holds back only one is asked for; each that may go doubles how many are asked
-    for at once, and a refusal starts from one again. A pod that was not asked for yet is taken to be behind
-    the budget that holds back another of its controller: if it is not, it only takes its turn.
+    for at once, and a refusal starts from one again. A pod that was not asked for yet is assumed to be behind
+    the budget that holds back another pod of its controller: if it is not, it only waits for its turn.
 
     Attributes:
         gone: Pods that were on the node and are not any more: same name and another UID counts.
@@ -42,9 +42,9 @@ class Evictions(Generic[P]):
         """Take note of the pods on the node that have to go.
 
         Args:
-            to_evict: To be asked for.
+            to_evict: Their eviction has to be asked for.
             leaving: Deleted already, and waited for.
-            barred: Came meanwhile, and may not be evicted without an option that was not given.
+            barred: They came during the drain, and need an option that was not given.
         """
         evict, stuck = {pod.uid: pod for pod in to_evict}, {pod.uid: pod for pod in barred}
         there = {**evict, **{pod.uid: pod for pod in leaving}, **stuck}
@@ -52,7 +52,7 @@ class Evictions(Generic[P]):
         self._waiting, self._open = there, set(evict)
         for uid in stuck:
             self._next_s[uid] = _NEVER
-            self._blocked[uid] = "it came meanwhile, and no option given lets it be evicted"
+            self._blocked[uid] = "it came during the drain, and no given option lets it be evicted"
         self._blocked = {
             uid: text for uid, text in self._blocked.items() if uid in self._open or uid in stuck
         }
@@ -74,11 +74,11 @@ class Evictions(Generic[P]):
         return asked
 
     def asked(self, pod: P) -> None:
-        """Take note that an eviction is under way, where its answer is not waited for."""
+        """Take note that an eviction is under way without waiting for its answer."""
         self._asking.add(pod.uid)
 
     def answered(self, pod: P, reply: Reply, now_s: float) -> bool:
-        """Take note of an answer; tell whether what stands in the pod's way is news."""
+        """Take note of an answer; return whether the obstacle is new."""
         uid = pod.uid
         self._asking.discard(uid)
         self._tries[uid] += 1
@@ -118,7 +118,7 @@ class Evictions(Generic[P]):
         return min((time for time in times if time != _NEVER), default=None)
 
     def left(self) -> list[tuple[P, str]]:
-        """Return the pods that still have to go, with what stands in the way or why we wait."""
+        """Return the pods that still have to go, with what is in the way or why we wait."""
         pods = sorted(self._waiting.values(), key=str)
         return [(pod, self._blocked.get(pod.uid) or self._awaited(pod)) for pod in pods]
 

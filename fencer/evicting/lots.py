@@ -77,7 +77,7 @@ class Lot(str, Enum):
     LEAVING = "leaving"
     """Deleted already: waited for."""
     MIRROR = "mirror"
-    """A static pod: the kubelet runs it from a file, whatever the API says."""
+    """A static pod: the kubelet runs it from a file, no matter what the API says."""
     DAEMON = "daemonset"
     """Its controller would recreate it on this very node."""
     FINISHED = "finished"
@@ -100,8 +100,8 @@ class Filters:
     Attributes:
         force: Evict pods that no controller recreates.
         delete_emptydir_data: Evict pods that lose an emptyDir.
-        spare: Leave the pods that need an option that was not given where they are, instead of not beginning:
-            of a guest that goes down anyway.
+        spare: Leave pods that need an option that was not given, instead of not beginning: for a guest that
+            goes down anyway.
     """
 
     force: bool = False

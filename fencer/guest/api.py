@@ -1,4 +1,4 @@
-"""A small client of the API server: one connection a request, every request under a deadline."""
+"""A small client of the API server: one connection per request, every request under a deadline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fencer.guest.kubeconfig import Access
 T = TypeVar("T")
 Others = Callable[[], Tuple[List[Access], List[str]]]
 Doubt = Callable[["Answer"], str]
-"""Says why an answer is not the one that is looked for; empty: it is."""
+"""Says why an answer is not the right one; empty: it is."""
 _AGENT = "fencer-guest"
 _MERGE = "application/merge-patch+json"
 _DATE = "%a, %d %b %Y %H:%M:%S GMT"
@@ -31,13 +31,13 @@ LARGEST = 32 << 20
 """Bytes of an answer. One pod alone may have 24 MB: it can fill etcd's 1.5 MB or kine's 4 MB for an object,
 and JSON escapes a byte with six. Source: etcd --max-request-bytes; kine's pkg/endpoint, gRPC's default."""
 _ROOM = 288 << 20
-"""Bytes of memory for an answer once it is parsed; such an object takes up to 275 MB by the estimate."""
+"""Bytes of memory for a parsed answer; by the estimate such an object takes up to 275 MB."""
 _PIECE = 1 << 16
 _COSTS = {b"{": 80, b"[": 104, b":": 32, b",": 40}
-"""Bytes that CPython takes for a mark, about; a text of its own takes `_TEXT`, a key also its place."""
+"""Bytes that CPython takes for a mark, about; each text takes `_TEXT`, a key also its place."""
 _TEXT = 56
 _MESSAGE = 500
-"""Characters of a message that people are shown."""
+"""How many characters of a message are shown."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Answer:
         status: The HTTP status.
         body: Its JSON object; empty where it sent none.
         retry_after_s: How long it asks to wait before the next try.
-        utc: What time it is there, as RFC 3339; empty: it does not tell.
+        utc: The server's time, as RFC 3339; empty: not given.
     """
 
     status: int
@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What a Status object says, on one line."""
+        """The message of a Status object, on one line."""
         return " ".join(str(self.body.get("message") or f"HTTP {self.status}").split())[:_MESSAGE]
 
 
@@ -66,9 +66,9 @@ class Api:
     """Asks one API server at a time, as one user. May be used by several threads.
 
     Args:
-        access: Where, and as whom.
-        others: Looks who else may be asked, and what keeps it from knowing.
-        say: Told when it goes on with another one, for the first time with each.
+        access: The server, and the user.
+        others: Finds other servers to ask, and what could not be read.
+        say: Called when it first goes on with another server.
 
     Raises:
         Unusable: its certificates and key do not work.
@@ -89,18 +89,18 @@ class Api:
     def ask(
         self, method: str, path: str, body: Any = None, *, within_s: float, at: Access | None = None
     ) -> Answer:
-        """Ask one thing, once. After its time is up nothing goes on behind the back of who asked.
+        """Ask one thing, once. After its time is up nothing goes on in the background.
 
         Args:
             method: An HTTP method; a PATCH is a merge patch.
             path: With its query.
             body: The JSON object to send.
-            within_s: Seconds for all of it, the resolving of the name too.
-            at: Another server than that of the last answer.
+            within_s: Seconds for all of it, including resolving the name.
+            at: A different server than that of the last answer.
 
         Raises:
-            Unreachable: no whole answer in time.
-            TooLarge: a larger one than `LARGEST`, or one that takes much memory.
+            Unreachable: no complete answer in time.
+            TooLarge: one larger than `LARGEST`, or one that takes too much memory.
         """
         access = at or self.access
         connection = _Connection(access, self._tls, within_s)
@@ -111,20 +111,20 @@ class Api:
             connection.cut()
 
     def move(self, gone: Access, path: str, why: str, within_s: float, doubt: Doubt) -> Answer:
-        """Go on with another server, if one has what is at a path. All are asked at once; the first counts.
+        """Go on with another server that has the path. All are asked at once; the first one counts.
 
         Args:
-            gone: The one that is left; where another thread has left it, only the new one is asked.
-            path: For a GET, which changes nothing wherever it is answered.
-            why: What is wrong with the one that is left.
+            gone: The server to leave; if another thread has left it, only the new one is asked.
+            path: For a GET, which changes nothing on any server.
+            why: What is wrong with the server to leave.
             within_s: Seconds for all of them.
-            doubt: Keeps from going on with one that answers for something else.
+            doubt: Refuses a server that answers for something else.
 
         Returns:
             Its answer.
 
         Raises:
-            Unreachable: none has it; who was asked, and what is wrong with each.
+            Unreachable: none has it; the text names all and what is wrong with each.
         """
         if self.access is not gone:
             return self.ask("GET", path, within_s=within_s)
@@ -143,21 +143,21 @@ class Api:
         raise Unreachable("; ".join([why, *(f"{word}: {', '.join(said)}" for word, said in also if said)]))
 
     def rest(self, one: Access) -> tuple[list[Access], list[str]]:
-        """Return all servers but one, and what keeps from knowing more."""
+        """Return all servers but one, and what could not be read."""
         listed, unread = self.others()
         return list({it.url: it for it in (self.first, *listed) if it.url != one.url}.values()), unread
 
     def each(
         self, asked: Sequence[Access], path: str, within_s: float, doubt: Doubt, body: Any = None
     ) -> Iterator[tuple[Access, Answer, str]]:
-        """Ask several servers for the same at once; give each, as it answers, and what is wrong with it.
+        """Ask several servers the same at once; yield each as it answers, and what is wrong with it.
 
         Args:
             asked: The servers.
             path: With its query.
             within_s: Seconds for all of them.
             doubt: Says what is wrong with an answer.
-            body: What to send, of a question that changes nothing wherever it is answered.
+            body: What to send; it must change nothing on any server.
         """
         deadline_s = time.monotonic() + within_s
         answers: SimpleQueue[Any] = SimpleQueue()
@@ -201,7 +201,7 @@ class Api:
 
 
 class _Connection(HTTPSConnection):
-    """Checks the server's certificate against `tls-server-name` where the kubeconfig has one."""
+    """Checks the server's certificate against `tls-server-name`, if the kubeconfig has one."""
 
     def __init__(self, access: Access, tls: ssl.SSLContext, timeout_s: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout_s, context=tls)
@@ -225,19 +225,19 @@ class _Connection(HTTPSConnection):
         self.sock.do_handshake()
 
     def cut(self) -> None:
-        """End what another thread still does with it, or a server that trickles would keep it for ever."""
+        """End what another thread still does with it: a slow server could keep it for ever."""
         self._over = True
         if self._held is not None:
             with suppress(OSError):
-                # Not its own `shutdown`, which takes the TLS away from under who reads.
+                # Not its own `shutdown`, which takes the TLS away from a reader.
                 socket.socket.shutdown(self._held, socket.SHUT_RDWR)
 
 
 def within(seconds: float, call: Callable[[], T], what: str) -> T:
-    """Call in a thread of its own and wait at most so long; a late call is abandoned.
+    """Call in a new thread and wait at most this long; a late call is abandoned.
 
     Raises:
-        Unreachable: it took longer; and whatever the call raises.
+        Unreachable: it took longer; also everything that the call raises.
     """
     answers: SimpleQueue[T | GuestError] = SimpleQueue()
     in_background(call, answers.put)
@@ -251,7 +251,7 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
 
 
 def in_background(call: Callable[[], T], done: Callable[[T | GuestError], None]) -> None:
-    """Call in a thread that nobody waits for; hand over what it returns, or its `GuestError`."""
+    """Call in a thread that nobody waits for; pass on its result, or its `GuestError`."""
 
     def work() -> None:
         try:
@@ -288,7 +288,7 @@ def _answer(response: HTTPResponse, what: str) -> Answer:
 def _parsed(content: bytes) -> int:
     """Estimate the bytes of memory that JSON takes once it is parsed: `[{},{},…]` takes 24 times its length.
 
-    Marks within texts do not count, or a pod could have a text of brackets, and be refused for it.
+    Marks inside texts do not count: otherwise a pod with a text of brackets would be refused.
     """
     # The text as a whole and its parts; where one character is wide, all of a text are.
     size, within_text = len(content) * (2 if content.isascii() else 8), 0
@@ -306,7 +306,7 @@ def _parsed(content: bytes) -> int:
 def _context(access: Access) -> ssl.SSLContext:
     # Not `create_default_context`: since Python 3.13 that refuses CAs without key identifiers, as many are.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    tls.hostname_checks_common_name = False  # as Go: who may choose a user's name would choose a server's
+    tls.hostname_checks_common_name = False  # as Go: a user's name could be chosen to fit a server
     tls.minimum_version = ssl.TLSVersion.TLSv1_2  # what Python has by itself since 3.10
     if access.authority:
         tls.load_verify_locations(cadata=access.authority)

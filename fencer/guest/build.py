@@ -1,8 +1,8 @@
 """Builds `fencer-guest`, one file that runs wherever there is a Python: `python -m fencer.guest.build`.
 
 The same sources give the same bytes, on every machine: files in order, one date, nothing compressed, because
-compressors differ. Instead docstrings, comments, types, and spaces that only people need are left out: line
-by line, so that tracebacks still name the lines of the sources.
+compressors differ. Instead docstrings, comments, types, and spaces that only people need are left out. Lines
+stay, so that tracebacks still name the lines of the sources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BEGINS_TEXT, _ENDS_TEXT = (
 )
 """Since Python 3.12 (and 3.14) a text with names in it is several tokens."""
 _TOGETHER = re.compile(r"\w[\w'\"]|['\"]\w")
-"""Characters that would become one word, or look like it, without a space between them."""
+"""Characters that would become one word without a space between them."""
 _PUTS_OFF = "from __future__ import annotations"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MAIN = """\

@@ -62,13 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     about = "take off the cordon that the drain before this boot set; wait for a fence to be lifted"
     command = _add(commands, "uncordon", _uncordon, about)
     _add_seconds(command, "--timeout", uncordon.TIMEOUT_S, "how long to wait")
-    about = "tell what happens to the pods when this machine is stopped, and what to change"
+    about = "show what happens to the pods when this machine is stopped, and what to change"
     command = _add(commands, "check", _check, about)
     command.add_argument("-o", "--output", choices=("text", "json"), default="text", help="(text)")
     command.add_argument(
         "--listen",
         action="store_true",
-        help="say what logind announces and systemd queues, as it comes; 0: a shutdown was announced",
+        help="show what logind announces and systemd queues; exit code 0: a shutdown was announced",
     )
     command.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="how long to listen (until Ctrl-C)"
@@ -84,15 +84,15 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="UNIT",
-        help="stop this unit after the drain only, now and in later installs; may be repeated",
+        help="stop this unit only after the drain, now and in later installs; may be repeated",
     )
     _add_root(command)
-    about = "stop and remove what install put in place, unless its cordon stands; drains nothing"
+    about = "stop and remove what install put in place, unless its cordon is still there; drains nothing"
     command = _add(commands, "uninstall", _uninstall, about)
     command.add_argument(
         "--nothing-stands",
         metavar="WHY",
-        help="your word that no cordon of the drain stands: the API server is not asked",
+        help="your word that no cordon of the drain is left: the API server is not asked",
     )
     _add_root(command)
     return parser
@@ -103,12 +103,12 @@ def _add_drain(commands: _Commands) -> None:
         commands, "drain", _drain, "cordon this node and evict its pods, if the machine is going down"
     )
     command.add_argument("--now", action="store_true", help="drain although the machine is not going down")
-    _add_seconds(command, "--timeout", drain.TIMEOUT_S, "for all of it")
+    _add_seconds(command, "--timeout", drain.TIMEOUT_S, "how long it may take")
     _add_seconds(command, "--probe", drain.PROBE_S, "how long to wait for the API server to answer at all")
     command.add_argument(
         "--force", action="store_true", help="also evict pods without a controller; they are not recreated"
     )
-    command.add_argument("--ignore-daemonsets", action="store_true", help="as kubectl's; they always stay")
+    command.add_argument("--ignore-daemonsets", action="store_true", help="as in kubectl; they always stay")
     command.add_argument(
         "--delete-emptydir-data", action="store_true", help="evict pods that use an emptyDir"
     )
@@ -121,7 +121,7 @@ def _add(
     command.set_defaults(command=function)
     if credentials:
         command.add_argument("--kubeconfig", metavar="FILE", help="instead of the kubelet's own")
-        command.add_argument("--node", metavar="NAME", help="instead of the name that the credentials tell")
+        command.add_argument("--node", metavar="NAME", help="instead of the name in the credentials")
     return command
 
 
@@ -172,7 +172,7 @@ def _connect(options: argparse.Namespace) -> NodeClient:
 
 
 def _drain(options: argparse.Namespace) -> int:
-    # Whatever it hangs in, systemd ends it after TimeoutStopSec: then the journal tells what that was.
+    # If it hangs, systemd ends it after TimeoutStopSec: then the journal tells where.
     with suppress(RuntimeError, ValueError, OSError):  # no stderr: a drain needs nobody to listen
         faulthandler.register(signal.SIGTERM, chain=True)
     began_s = time.monotonic()  # systemd's clock runs already, and commands that hang take 10 s each
@@ -195,7 +195,7 @@ def _drain(options: argparse.Namespace) -> int:
     )
     code = drain.drain(client, plan, _say)
     if plan.shutdown and going_down(run) is False:
-        # The cordon stands, and the drain's unit is stopped: the next shutdown would drain nothing.
+        # The cordon is there, and the drain's unit is stopped: the next shutdown would drain nothing.
         _say("the shutdown was called off: `systemctl start default.target` brings this node back")
     return code
 
@@ -233,7 +233,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _run_in(root: Path) -> Run | None:
-    """Return what runs commands; in an image nothing does."""
+    """Return the function that runs commands; None: an image, where nothing runs."""
     return partial(run, within_s=install.SYSTEMD_WITHIN_S) if root == _ROOT else None
 
 
@@ -244,14 +244,14 @@ def _uninstall(options: argparse.Namespace) -> int:
         try:
             return uncordon.standing(_connect(options))
         except GuestError:
-            _say("nothing was removed. Where no cordon can stand any more: --nothing-stands WHY")
+            _say("nothing was removed. If no cordon can be left any more: --nothing-stands WHY")
             raise
 
     return install.uninstall(options.root, _run_in(options.root), _say, stands)
 
 
 def _say(text: str, but: str = "") -> None:
-    """Say something, as long as somebody listens: at shutdown a drain outlives its listeners."""
+    """Say something while somebody listens: at shutdown a drain outlives its listeners."""
     try:
         sys.stdout.write(f"{printable(text, but)}\n")
         sys.stdout.flush()

@@ -42,7 +42,7 @@ _PROPERTIES = (
 )
 _TIMEOUT = re.compile(r"(?:DRAIN_TIMEOUT=|--timeout[ =])([0-9]+)")
 _LINE = 256
-"""Bytes of a first line that count. Source: execve(2)."""
+"""How many bytes of a first line count. Source: execve(2)."""
 _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"|(\S+)')
 """As busctl writes. (`shlex` takes half a minute for a reason of 1 MB, and any user may give one.)"""
 _LOCK_FIELDS = 6
@@ -87,7 +87,7 @@ def _unit(run: Run, name: str) -> Unit:
     lines = run(["systemctl", "show", name, f"--property={_PROPERTIES}"]).text.splitlines()
     said = dict(line.split("=", 1) for line in lines if "=" in line)
     command = said.get("ExecStop", "")
-    # `${DRAIN_TIMEOUT}` on the command line stands for what the environment says; the last word counts.
+    # `${DRAIN_TIMEOUT}` on the command line means the environment's value; the last word counts.
     timeouts = _TIMEOUT.findall(command) or _TIMEOUT.findall(said.get("Environment", ""))
     return Unit(
         name=name,
@@ -104,7 +104,7 @@ def _unit(run: Run, name: str) -> Unit:
 
 
 def _program(root: Path, run: Run) -> Program:
-    """Run what the units run: the Python in its first line may be gone, or an older one by now."""
+    """Run the units' program: the Python in its first line may be gone, or older now."""
     python = read_text(root / PROGRAM.lstrip("/"), _LINE).partition("\n")[0].lstrip("#!").strip()
     doubt = doubted(root, root / python.lstrip("/")) if python else ""
     if doubt:
@@ -120,7 +120,7 @@ def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
     ways = ways_to_servers(root, run, file)
     before = dict.fromkeys((*drain.after, *(unit for way in ways for unit in way.units)))
     order: orders.After = {}
-    with suppress(Unusable):  # then none is known to go round
+    with suppress(Unusable):  # then no cycle is known
         order = orders.after(run, before)
     return Order(
         ways,
@@ -131,7 +131,7 @@ def _order(root: Path, run: Run, drain: Unit, file: str | None) -> Order:
 
 
 def ways_to_servers(root: Path, run: Run, file: str | None = None) -> tuple[Route, ...]:
-    """Return the ways to the API servers that the kubelet's kubeconfig and the installer's lists name."""
+    """Return the ways to the API servers in the kubelet's kubeconfig and the installer's lists."""
     try:
         access, listed = servers_of(root, run, file)
     except GuestError:  # without credentials there is no way
@@ -160,7 +160,7 @@ def _property(run: Run, name: str) -> str:
 
 
 def locks(run: Run) -> tuple[tuple[Lock, ...], str]:
-    """Return the inhibitor locks that logind holds, none where none runs; and why they are not known."""
+    """Return the inhibitor locks that logind holds, and why they are not known."""
     answer = run(["busctl", "call", *_LOGIND, "ListInhibitors"])
     said = _WORD.findall(answer.text) if answer.code == 0 else []
     words = [re.sub(r'\\(["\\])', r"\1", quoted or bare) for quoted, bare in said]
@@ -194,7 +194,7 @@ def _connection(root: Path, run: Run, file: str | None, node: str | None) -> Con
         if own.boot_id != boot_id(root):
             trouble = f"node {client.name} reports another boot ({own.boot_id or 'none'}) than this machine's"
     except GuestError as error:
-        # Where there is no answer all have been asked, and it tells of each.
+        # Without an answer all have been asked, and the text names each.
         trouble, asked = str(error), not isinstance(error, Unreachable)
     rest, unread = api.rest(api.access)
     answers = api.each(rest if asked else (), client.path, ASK_WITHIN_S, client.doubt)

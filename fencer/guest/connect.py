@@ -34,8 +34,9 @@ def connect(
         root: Of the file system.
         run: Runs commands.
         file: A kubeconfig; None: the kubelet's own is looked for.
-        node: The Node's name; None: whom the client certificate names, else whom the API server sees.
-        say: Told when another API server is asked.
+        node: The Node's name; None: the one in the client certificate, otherwise the one that the API server
+            sees.
+        say: Called when another API server is asked.
 
     Raises:
         Unusable: no credentials, or none that tell the node's name.
@@ -51,7 +52,7 @@ def connect(
 
 
 def servers_of(root: Path, run: Run, file: str | None = None) -> tuple[kubeconfig.Access, Others]:
-    """Return the kubeconfig's API server, and what tells of the others; nobody is asked.
+    """Return the kubeconfig's API server, and a function that finds others; nobody is asked.
 
     Raises:
         Unusable: no credentials.
@@ -80,7 +81,7 @@ def _others(root: Path, run: Run, path: Path, access: kubeconfig.Access) -> Othe
 
 
 def _seen_by(api: Api) -> str | None:
-    """Ask the API server who we are; where it is gone, all others; who answers first counts."""
+    """Ask the API server who we are; if it is gone, all others: the first answer counts."""
     troubles = []
     for gone in (False, True):
         asked = api.rest(api.first)[0] if gone else [api.first]

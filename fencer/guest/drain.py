@@ -1,4 +1,4 @@
-"""Drains this node: cordon, evict in parallel, wait for pods and volumes to be gone, all within a time."""
+"""Drains this node: cordon, evict in parallel, wait until pods and volumes are gone, within a time limit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fencer.guest.rules import cordon_is_ours, cordon_passes
 Say = Callable[[str], None]
 
 PROBE_S = 10.0
-"""An API server that does not answer delays the shutdown by so much and no more."""
+"""The longest that an API server without an answer delays the shutdown."""
 TIMEOUT_S = 120.0
-"""Fits, with what else a shutdown does, into the 180 s that Proxmox waits when a host goes down."""
+"""With the rest of a shutdown it fits into the 180 s that Proxmox waits when a host goes down."""
 PARALLEL = 10
 LOOK_EVERY_S = 1.0
 VOLUMES_WITHIN_S = 30.0
-"""The kubelet reports every 10 s what it has unmounted; a volume that it never reported so is held back from
-other nodes for six minutes. Source: attach/detach controller, maxWaitForUnmount."""
+"""The kubelet reports every 10 s what it has unmounted; otherwise other nodes get the volume only after six
+minutes. Source: attach/detach controller, maxWaitForUnmount."""
 _AGAIN_S = 1.0
 """Between two tries to reach the API server."""
 _STAYING_NAMES = {
@@ -47,13 +47,13 @@ class Plan:
     """How to drain.
 
     Attributes:
-        boot_id: This boot's: the note on the cordon carries it, and the Node must have it.
+        boot_id: This boot's id: the note on the cordon carries it, and the Node must have it.
         filters: Which pods are left alone.
         timeout_s: For all of it.
         probe_s: For the API server to answer at all.
         began_s: When that time began, by the monotonic clock; None: with the drain.
-        start: When this system was started, as `system.started` tells; empty: not known.
-        shutdown: The machine is going down; else a person drains, and decides what becomes of the cordon.
+        start: When this system was started, from `system.started`; empty: not known.
+        shutdown: The machine is going down; otherwise a person drains, and decides about the cordon.
     """
 
     boot_id: str
@@ -68,8 +68,8 @@ class Plan:
 def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     """Drain the node; return the exit code. What happens is said, one line each.
 
-    A cordon is not taken back where that fails: a machine that goes down takes no new pods. A person who
-    drains is told how to.
+    If that fails, the cordon stays: a machine that goes down takes no new pods. A person who drains is told
+    how to take it off.
     """
     now_s = time.monotonic()
     began_s = now_s if plan.began_s is None else plan.began_s
@@ -78,7 +78,7 @@ def drain(client: NodeClient, plan: Plan, say: Say) -> int:
     try:
         ours = _cordon(client, plan, min(deadline_s, now_s + plan.probe_s), say)
         if ours and not plan.shutdown:
-            by_hand = f"; {client.name} stays cordoned: `kubectl uncordon {client.name}` takes that back"
+            by_hand = f"; {client.name} stays cordoned: `kubectl uncordon {client.name}` undoes that"
         work = _Drain(client, plan.filters, deadline_s, say)
         left = work.run()
     except GuestError as error:
@@ -104,7 +104,7 @@ def _returned(pods: Evacuation[Pod]) -> str:
 
 
 def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool:
-    """Cordon the node, unless somebody has; ask again until the deadline where there is no answer.
+    """Cordon the node, unless somebody has; without an answer, ask again until the deadline.
 
     Returns:
         Whether the cordon is this drain's.
@@ -117,10 +117,10 @@ def _cordon(client: NodeClient, plan: Plan, deadline_s: float, say: Say) -> bool
             return _try_to_cordon(client, note, deadline_s, say)
         except (Unreachable, Overtaken) as error:
             if isinstance(error, Unsure) and not plan.shutdown:
-                may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` takes that back"
+                may = f"; {client.name} may be cordoned: `kubectl uncordon {client.name}` undoes that"
             if time.monotonic() + _AGAIN_S > deadline_s:
                 raise Unreachable(
-                    f"no answer of the API server within {plan.probe_s:g} s: {error}{may}"
+                    f"no answer from the API server within {plan.probe_s:g} s: {error}{may}"
                 ) from error
         time.sleep(_AGAIN_S)
 
@@ -129,7 +129,7 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     """Try once; return whether the cordon is this drain's.
 
     Raises:
-        Unreachable: no answer; `Unsure`: after the cordon was asked for.
+        Unreachable: no answer; `Unsure`: none after the cordon was asked for.
         Overtaken: the node has changed meanwhile.
         Denied: refused.
     """
@@ -138,16 +138,16 @@ def _try_to_cordon(client: NodeClient, note: Cordon, deadline_s: float, say: Say
     if node.unschedulable and node.cordon == note:  # it was done, and the answer was lost
         say(f"{node.name} cordoned")
     elif cordon_is_ours(node, MANAGER) and not note.shutdown:
-        # Else uncordoning after boot, which an earlier drain may still wait for, would end a person's drain.
+        # Otherwise an earlier drain's uncordon after boot would end a person's drain.
         client.cordon(node, note)
-        say(f"{node.name} is cordoned already, by an earlier drain in here: from now on by this one")
+        say(f"{node.name} is cordoned already, by an earlier drain in this guest: this drain takes it over")
     elif cordon_passes(node):
         client.cordon(node, note)
-        say(f"{node.name} is cordoned already, by fencer, for a while: from now on by this drain")
+        say(f"{node.name} is cordoned already, by fencer, for a while: this drain takes it over")
     elif node.unschedulable:
         say(f"{node.name} is cordoned already, {_whose(node)}: that stays as it is")
         return False
-    else:  # a note, if one stands, is left over, and told of no cordon: be it one that cannot be read
+    else:  # a note without a cordon is left over, even if it cannot be read
         client.cordon(node, note)
         say(f"{node.name} cordoned")
     return True
@@ -163,7 +163,7 @@ def _refuse_another(node: OwnNode, boot_id: str) -> None:
 
 
 def _whose(node: OwnNode) -> str:
-    """Say who cordoned last: the note stands on when somebody uncordons, and cordons again."""
+    """Say who cordoned last: the note stays when somebody uncordons and cordons again."""
     return "by fencer" if node.cordoner in (MANAGER, AGENT) else "by somebody else"
 
 
@@ -171,13 +171,13 @@ class _Drain:
     """One drain under way: this thread decides, others talk to the API server; a queue is between them.
 
     Attributes:
-        pods: Whom it moves, and how far that has come.
+        pods: The pods that it moves, and its progress.
         uncordoned: Somebody has uncordoned the node: pods come to it again.
     """
 
     def __init__(self, client: NodeClient, filters: Filters, deadline_s: float, say: Say) -> None:
         self._client = client
-        self._filters = replace(filters, spare=True)  # the machine goes down all the same
+        self._filters = replace(filters, spare=True)  # the machine goes down anyway
         self._deadline_s = deadline_s
         self._say = say
         self.pods: Evacuation[Pod] = Evacuation(self._filters)
@@ -262,7 +262,7 @@ class _Drain:
             self._told = True
             self._say(self._overview())
         for pod, why in came_back:
-            if str(pod) not in self._named:  # a StatefulSet's keeps its name
+            if str(pod) not in self._named:  # a StatefulSet's pod keeps its name
                 self._say(f"comes back: {pod} {why}")
             self._named.add(str(pod))
 
@@ -278,7 +278,7 @@ class _Drain:
             self._say(f"waiting for {pod}: {reply.text}")
 
     def _unmounted(self) -> bool:
-        """Whether the kubelet has reported all volumes of pods that went as unmounted, or had time to."""
+        """Whether the kubelet has reported all volumes of evicted pods as unmounted, or had time to."""
         now_s = time.monotonic()
         if self._volumes_deadline_s is None:
             self._volumes_deadline_s = now_s + VOLUMES_WITHIN_S

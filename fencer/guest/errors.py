@@ -1,4 +1,4 @@
-"""What can go wrong, as people read it; each error knows the exit code that it means."""
+"""Errors with texts for people; each knows its exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class GuestError(Exception):
 
 
 class Unusable(GuestError):
-    """What is on this machine cannot be used as it is: no kubeconfig, or one that cannot be read."""
+    """Something on this machine cannot be used: no kubeconfig, or one that cannot be read."""
 
     code = USAGE
 
@@ -27,11 +27,11 @@ class Unreachable(GuestError):
 
 
 class Unsure(Unreachable):
-    """No answer to a write: whether it was done is not known."""
+    """No answer to a write: it may have been done."""
 
 
 class TooLarge(Unreachable):
-    """An answer that is larger than we take; of a shorter list it may not be."""
+    """An answer larger than we accept; a shorter list may fit."""
 
 
 class Denied(GuestError):

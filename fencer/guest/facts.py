@@ -7,12 +7,12 @@ from dataclasses import dataclass
 DRAIN_UNIT = "fencer-guest-drain.service"
 UNCORDON_UNIT = "fencer-guest-uncordon.service"
 PROGRAM = "/usr/local/bin/fencer-guest"
-"""What the units run."""
+"""The program that the units run."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A systemd unit, as `systemctl show` tells.
+    """A systemd unit, from `systemctl show`.
 
     Attributes:
         name: Its name.
@@ -40,8 +40,8 @@ class Program:
     """The program that the units run.
 
     Attributes:
-        python: What its first line says that it is run by.
-        version: What it says of itself.
+        python: The Python in its first line.
+        version: Its version, as it says.
         trouble: Why it does not run; empty: it does.
     """
 
@@ -52,13 +52,13 @@ class Program:
 
 @dataclass(frozen=True)
 class Lock:
-    """An inhibitor lock that logind holds back for somebody.
+    """An inhibitor lock in logind.
 
     Attributes:
-        who: Its holder, by its own name.
+        who: Its holder, by the holder's own name.
         what: Colon-separated: `shutdown`, `sleep`, …
         mode: `delay` or `block`.
-        uid: Of its holder: any user may have a lock, under any name.
+        uid: The holder's: any user may have a lock, under any name.
     """
 
     who: str
@@ -76,8 +76,7 @@ class Setting:
     """A setting in a configuration file.
 
     Attributes:
-        file: Where it stands.
-        value: As it stands there.
+        file: Where it is. value: As it is there.
     """
 
     file: str
@@ -91,9 +90,9 @@ class Logind:
     Attributes:
         running: It answers.
         locks: Inhibitor locks.
-        unheard: Why those are not known; empty: they are.
+        unheard: Why the locks are not known; empty: they are.
         delay_s: InhibitDelayMaxSec that is in force.
-        delay_set: Where the files set it; the last one wins.
+        delay_set: The places in the files that set it; the last one wins.
         power_key: What the power button does (HandlePowerKey).
     """
 
@@ -137,10 +136,10 @@ class Connection:
         server: Where the API server is.
         source: The kubeconfig.
         trouble: Why there is no way; empty: it answered, and the Node is this machine's.
-        others: Whom it would ask next: those that know this node.
+        others: The servers that it would ask next: those that know this node.
         unread: Which of the installer's lists could not be read, and why.
-        lost: The kubeconfig's server, where that did not answer, and another did; and why it does not.
-        useless: Who is listed and would be of no help, each with the reason.
+        lost: The kubeconfig's server if it did not answer and another did, with the reason.
+        useless: Listed servers that would not help, each with the reason.
         alone: All of them are on this machine.
     """
 
@@ -162,9 +161,9 @@ class Route:
     Attributes:
         to: Them.
         interface: Over which it goes.
-        units: What brings that up, or what is below it, and runs.
-        tunnel: It goes with whatever holds it.
-        pods: It is of the network of pods.
+        units: Running units that bring it up, or what is below it.
+        tunnel: It ends with the process that holds it.
+        pods: It is of the pod network.
         trouble: Why nothing is known of it.
     """
 
@@ -178,12 +177,12 @@ class Route:
 
 @dataclass(frozen=True)
 class Order:
-    """What the drain unit should be ordered after, beside the kubelet.
+    """What the drain unit should be ordered after, besides the kubelet.
 
     Attributes:
         routes: The ways to API servers.
         named: Units that `install` found, or was told.
-        missing: Those that this program's unit names, that run, and that the unit in force does not name.
+        missing: Running units that this program's unit names, and the unit in force does not.
         circular: Those that it names, or should name, and that are themselves started after it.
     """
 

@@ -1,4 +1,4 @@
-"""What comes from outside, without surprises: what is missing or of another type reads as empty."""
+"""Safe access to data from outside: missing or wrongly typed values read as empty."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def items(value: Any) -> list[Any]:
 
 
 def utc_of(text: Any, form: str) -> str:
-    """Return what UTC a text tells, as RFC 3339; empty where it is of another form.
+    """Return the UTC in a text, as RFC 3339; empty: another form.
 
     Args:
         text: Any value.
@@ -31,7 +31,7 @@ def utc_of(text: Any, form: str) -> str:
 
 
 def printable(text: str, but: str = "") -> str:
-    """Escape, as JSON does, all that is not plainly visible: it could forge a line, or drive a terminal.
+    """Escape, as JSON does, everything not plainly visible: it could forge a line, or drive a terminal.
 
     Args:
         text: Any text.

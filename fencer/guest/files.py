@@ -1,8 +1,8 @@
-"""Reads files as root: what a person named as it is, what was found only where it is root's all the way.
+"""Reads files as root: as they are if a person named them, otherwise only if root owns the whole path.
 
-Whoever can change a folder on the way to a file chooses what is read there. So every step is looked at, also
-where links lead, from the root of the file system on: what is in a folder that is root's alone stays what it
-was when it was looked at. Of the file itself that one is looked at which is open.
+Anyone who can change a folder on the way to a file chooses what is read there. So every step is checked, from
+the root of the file system on, also where links lead: what is in a folder that only root can change stays as
+it was when it was checked. For the file itself the open one is checked.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _FOR_ALL = re.compile(
     r"\.|bin|boot|dev|etc|home(/[^/]+)?|lib\w*|media|mnt|opt|proc|root|run(/user(/\d+)?)?|sbin|srv|sys|tmp"
     r"|(usr|var)(/[^/]+)?"
 )
-"""Folders of the system's, and its users': another owner or mode would break what else is there."""
+"""The system's and its users' folders: another owner or mode would break other things there."""
 _LINKS = 40
-"""As many links on one way as the kernel follows. Source: path_resolution(7)."""
+"""The most links on one way, as in the kernel. Source: path_resolution(7)."""
 
 
 def there(path: Path) -> bool:
-    """Whether there is such a file; where that is not told, reading it tells why."""
+    """Whether there is such a file; if that is not known, reading it tells why."""
     try:
         return path.is_file()
     except OSError:
@@ -36,7 +36,7 @@ def there(path: Path) -> bool:
 
 
 def named(path: Path) -> str:
-    """Read what a person named: their word counts, whoever may have written the file.
+    """Read a file that a person named: their word counts, no matter who wrote the file.
 
     Raises:
         Unusable: it cannot be read, or is no text.
@@ -49,12 +49,12 @@ def named(path: Path) -> str:
 
 
 def found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
-    """Read what nobody named.
+    """Read a file that was found.
 
     Args:
         root: Of the file system.
         path: In it.
-        within: Folders, in one of which it has to be, wherever links lead; none: anywhere.
+        within: It has to be in one of these folders after all links; none: anywhere.
 
     Raises:
         Unusable: it cannot be read, is no text, or others than root could have put it there.
@@ -66,7 +66,7 @@ def found(root: Path, path: Path, within: Sequence[str] = ()) -> str:
 
 
 def doubted(root: Path, path: Path) -> str:
-    """Say why others than root may change what is at a path; empty: they may not, or nothing is there."""
+    """Say why users other than root may change a path; empty: they may not, or nothing is there."""
     try:
         _real(root, path)
     except ValueError as error:
@@ -90,7 +90,7 @@ def _content(root: Path, path: Path, within: Sequence[str]) -> bytes:
 
 
 def _real(root: Path, path: Path) -> Path:
-    """Follow all links; every step on the way is root's alone."""
+    """Follow all links; only root may change any step on the way."""
     at, links = root, 0
     left = list(reversed((path.relative_to(root) if root in path.parents else path).parts))
     _only_roots(root, root, root.lstat())
@@ -114,7 +114,7 @@ def _real(root: Path, path: Path) -> Path:
 
 
 def _only_roots(root: Path, step: Path, status: os.stat_result) -> None:
-    """Refuse what others own or may write; who runs this without being root may trust their own."""
+    """Refuse what others own or may write; a user other than root may trust their own files."""
     mode, uid, link = S_IMODE(status.st_mode), status.st_uid, S_ISLNK(status.st_mode)
     changes = []
     if uid not in (0, os.geteuid()):

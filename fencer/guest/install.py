@@ -1,4 +1,4 @@
-"""Puts `fencer-guest` and its units in place, and takes them away. Doing either twice is doing it once."""
+"""Puts `fencer-guest` and its units in place, and takes them away. Both can be repeated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencer.guest.system import Run
 Say = Callable[[str], None]
 
 SYSTEMD_WITHIN_S = 120.0
-"""A busy machine takes its time to enable and to start; what is given up half-way is not installed."""
+"""A busy machine takes long to enable and to start; giving up half-way would leave it not installed."""
 _UNITS = (DRAIN_UNIT, UNCORDON_UNIT)
 _FOLDER = "/etc/systemd/system"
 _WANTS = f"{_FOLDER}/multi-user.target.wants"
@@ -47,12 +47,12 @@ def install(
         units: The texts of the two units, by name.
         root: Of the file system.
         run: Runs commands; None: it is an image's root, in which nothing is started.
-        say: Told what is done.
+        say: Called with what is done.
         timeout_s: How long a drain may take; None: as it is, at first what the unit says.
-        after: Units that the drain needs, beside those that were named before and those that are found.
+        after: Units that the drain needs, besides those that were named before and those that are found.
 
     Raises:
-        Unusable: a unit of these is itself started after ours; nothing was written.
+        Unusable: one of these units is itself started after ours; nothing was written.
     """
     files = {PROGRAM: program}
     files.update({f"{_FOLDER}/{name}": units[name].encode() for name in _UNITS})
@@ -78,9 +78,9 @@ def uninstall(root: Path, run: Run | None, say: Say, stands: Callable[[], str]) 
     Args:
         root: Of the file system.
         run: Runs commands; None: it is an image's root.
-        say: Told what is done.
-        stands: Says what cordon only the unit that is removed would take off; empty: none. Not asked where
-            there is no such unit.
+        say: Called with what is done.
+        stands: Names a cordon that only the removed unit would take off; empty: none. Not called without such
+            a unit.
 
     Raises:
         GuestError: what `stands` raises; nothing was removed.
@@ -113,7 +113,7 @@ def _limits(timeout_s: int) -> str:
 
 
 def _needed(root: Path, run: Run, say: Say, unit: str, after: Sequence[str]) -> set[str]:
-    """Return what our unit has to be ordered after and does not name: VPNs, k3s under another name."""
+    """Return the units that ours must be ordered after and does not name: VPNs, k3s under another name."""
     ways = ways_to_servers(root, run)
     if not ways:
         say("the way to the API server is not known yet; after the node has joined: `fencer-guest check`")
@@ -142,7 +142,7 @@ def _start(run: Run, say: Say) -> int:
         ran = run(command)
         if ran.code != 0:
             raise Unusable(f"{' '.join(command)}: {ran.error or f'exit code {ran.code}'}")
-    os.sync()  # or a machine that is stopped hard within half a minute comes back with an empty program
+    os.sync()  # otherwise a machine stopped hard within half a minute has an empty program
     active = run(["systemctl", "is-active", DRAIN_UNIT]).text.strip()
     say(f"{DRAIN_UNIT} is {active}: the next shutdown drains; `fencer-guest check` tells more")
     return DONE if active == "active" else REFUSED

@@ -1,4 +1,4 @@
-"""What is running here: the zipapp with its units, or a checkout from which they would be built."""
+"""The running program: the zipapp with its units, or a checkout that can build them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a machine as a node that will be shut down, and what to change. Pure."""
+"""What would go wrong when this machine shuts down, and what to change. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INSTALL = "fencer-guest install"
 _LOGIND = "install and start systemd-logind (libpam-systemd, dbus)"
 _MASK = "/etc/systemd/logind.conf.d"
 _BALANCED = ("-agent.service", "worker.service")
-"""Units that run no API server: what their kubelet asks on this machine is a load balancer of their own.
+"""Units that run no API server: their kubelet asks their own load balancer on this machine.
 
-Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. Of others it cannot be told: the
+Source: k3s pkg/agent/proxy (RKE2's as well), k0s pkg/component/worker/nllb. For others it is not known: the
 proxies of kubespray (docs/operations/ha-mode.md) and MicroK8s (default-args/traefik) have the port of an
 API server."""
 _MARGIN_S = 15.0
-"""Between the drain's own limit and the one at which systemd kills it: a command that hangs takes 10 s."""
+"""Between the drain's own limit and systemd's kill: a command that hangs takes 10 s."""
 
 
 class Level(str, Enum):
@@ -43,7 +43,7 @@ class Finding:
     Attributes:
         subject: What.
         level: How bad.
-        text: What is so.
+        text: What was found.
         change: What to do about it; empty: nothing.
     """
 
@@ -56,7 +56,7 @@ class Finding:
 def judge(facts: Facts) -> list[Finding]:
     """Judge all that was collected."""
     if not facts.systemd:
-        return [Finding("systemd", FAIL, "there is none here: nothing of this can work")]
+        return [Finding("systemd", FAIL, "there is none here: none of this can work")]
     return [
         *_kubelet(facts),
         *_drain(facts),
@@ -92,7 +92,7 @@ def _servers(connection: Connection, unit: str) -> Iterator[Finding]:
     if connection.unread:
         yield Finding("api", WARN, f"who else may be asked is not known: {connection.unread}")
     elif connection.alone and not unit.endswith(_BALANCED):
-        text = "it is on this machine, and nothing lists another: where it is gone first, nothing is drained"
+        text = "it is on this machine, and no other is listed: if it stops first, nothing is drained"
         joined = unit.startswith(("k3s", "rke2"))
         several = "several: `server:` in config.yaml" if joined else "several: a load balancer before them"
         yield Finding("api", WARN, text, f"one server: graceful node shutdown does more; {several}")
@@ -123,7 +123,7 @@ def _program(program: Program) -> Finding:
     if not program.trouble:
         return Finding("program", OK, f"{PROGRAM} runs{by}: {program.version}")
     text = f"{PROGRAM} does not run{by}, so nothing is drained: {program.trouble}"
-    return Finding("program", FAIL, text, f"{_INSTALL} by a Python 3.8 or newer, which then stays")
+    return Finding("program", FAIL, text, f"{_INSTALL} with a Python 3.8 or newer, which must stay")
 
 
 def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
         text = f"running, and may be stopped before the drain is over: {missing}"
         yield Finding("order", FAIL, text, f"{_INSTALL} again: the unit in place is another one")
     for circular in (it for it in facts.order.circular if it in unit.after):
-        text = f"it waits for {circular}, and that for it, or for multi-user.target: systemd leaves out one"
+        text = f"it waits for {circular}, and that waits for it, or multi-user.target: systemd leaves out one"
         yield Finding(
             "order", FAIL, text, f"remove one After=; systemd-analyze verify {unit.name} shows them"
         )
@@ -151,7 +151,7 @@ def _order(facts: Facts, unit: Unit) -> Iterator[Finding]:
 def _way(route: Route, unit: Unit, order: Order) -> Finding:
     name, to = "network", ", ".join(route.to)
     if route.trouble:
-        return Finding(name, WARN, f"over what {to} is reached is not known: {route.trouble}")
+        return Finding(name, WARN, f"how {to} is reached is not known: {route.trouble}")
     text, units = f"{route.interface} carries the way to {to}", ", ".join(route.units)
     late = ", ".join(it for it in route.units if it not in unit.after)
     if late:
@@ -162,13 +162,13 @@ def _way(route: Route, unit: Unit, order: Order) -> Finding:
     if units:
         return Finding(name, OK, f"{text}; the drain comes before the stop of {units}")
     if route.pods:
-        return Finding(name, NOTE, f"{text}: of the network of pods, which stands as long as its pods run")
+        return Finding(name, NOTE, f"{text}: it is of the pod network, which works as long as its pods run")
     by_hand = ", ".join(it for it in order.named if it in unit.after)
     if not route.tunnel or by_hand:
         return Finding(
             name, OK, text + (f"; the drain comes before the stop of {by_hand}" if by_hand else "")
         )
-    text += "; it is a tunnel, and which unit brings it up was not found: that may be stopped first"
+    text += "; it is a tunnel, and the unit that brings it up was not found: it may be stopped first"
     return Finding(name, WARN, text, f"{_INSTALL} --after UNIT")
 
 
@@ -203,7 +203,7 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
         text = f"whether the kubelet holds its lock is not known: {facts.logind.unheard}"
         yield Finding(name, WARN, text, "systemd-inhibit --list tells who holds locks, and why")
     elif not kubelet.grace_s and not held:
-        level, text = (OK, "off, as it should be beside the drain unit") if works else (NOTE, "off")
+        level, text = (OK, "off, as it should be with the drain unit") if works else (NOTE, "off")
         where = f"{kubelet.set_in} says so" if kubelet.set_in else "no file of the kubelet's sets it"
         yield Finding(name, level, f"{text}: {where}, and it holds no lock")
     elif kubelet.grace_s and not held:
@@ -212,7 +212,7 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             name,
             WARN,
-            f"on{_set_by(kubelet)}, beside the drain unit: "
+            f"on{_set_by(kubelet)}, with the drain unit: "
             "the kubelet ends all pods first, and the drain finds none to move",
             "choose: shutdownGracePeriod: 0s lets the drain move pods as budgets allow; without the drain "
             f"(fencer-guest uninstall) the kubelet ends them within {_grace(kubelet)}, budgets or not",
@@ -220,7 +220,7 @@ def _graceful(facts: Facts) -> Iterator[Finding]:
     elif held:
         yield Finding(name, OK, f"on{_set_by(kubelet)}: the kubelet holds its lock, {_grace(kubelet)} in all")
     if kubelet.grace_s and kubelet.critical_s > kubelet.grace_s and not kubelet.by_priority:
-        text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole of it"
+        text = f"shutdownGracePeriodCriticalPods ({told(kubelet.critical_s)}) is longer than the whole period"
         yield Finding(name, FAIL, text, "make it shorter than shutdownGracePeriod")
 
 
@@ -238,7 +238,7 @@ def _no_lock(facts: Facts, name: str) -> Finding:
     where = f" in {facts.kubelet.set_in}" if facts.kubelet.set_in else ""
     text = f"set to {told(grace_s)}{where}, but the kubelet holds no lock: it does not happen"
     if drain_works(facts):
-        return Finding(name, WARN, text, "shutdownGracePeriod: 0s beside the drain unit")
+        return Finding(name, WARN, text, "shutdownGracePeriod: 0s with the drain unit")
     if not logind.running:
         return Finding(name, FAIL, f"{text}; no logind runs", _LOGIND)
     if logind.delay_s is not None and logind.delay_s < grace_s:

@@ -1,4 +1,4 @@
-"""Finds the kubelet's own kubeconfig and reads from it how to reach the API server, and as whom."""
+"""Finds the kubelet's own kubeconfig and reads from it how to reach the API server, and as which user."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Access:
         host: Of the server.
         port: Of the server.
         prefix: Of every path; empty but behind a proxy.
-        server_name: The name in its certificate, where it is not `host`.
-        authority: PEM of who signed its certificate; empty: whom the system trusts.
+        server_name: The name in its certificate, if it is not `host`.
+        authority: PEM of the CA that signed its certificate; empty: the system's CAs.
         certificate: PEM of the client certificate.
         key: PEM of the client key.
         token: A bearer token.
@@ -60,14 +60,14 @@ class Access:
 
 
 def find(root: Path, running: Running) -> Path:
-    """Find the kubelet's kubeconfig: where its installer puts it, else where the kubelet itself says.
+    """Find the kubelet's kubeconfig: where its installer puts it, otherwise where the kubelet says.
 
     Args:
         root: Of the file system.
-        running: The kubelets; where several files lie around their units decide.
+        running: The kubelets; if there are several files, their units decide.
 
     Raises:
-        Unusable: there is none, or more than one and nothing tells which is in use.
+        Unusable: there is none, or more than one and it is not known which is in use.
     """
     there = [place for place in PLACES if files.there(_in(root, place.kubeconfig))]
     in_use = [place for place in there if set(place.units) & set(running.units)]
@@ -81,7 +81,8 @@ def find(root: Path, running: Running) -> Path:
     if in_use:
         names = ", ".join(place.kubeconfig for place in in_use)
         raise Unusable(
-            f"several kubelets' kubeconfigs lie here, and their units do not tell: {names}; --kubeconfig FILE"
+            f"several kubelets' kubeconfigs are here, and no unit tells which is used: {names}; "
+            "--kubeconfig FILE"
         )
     looked = ", ".join(place.kubeconfig for place in PLACES)
     doubts = "".join(f": {process.doubt}" for process in running.doubted)
@@ -93,17 +94,17 @@ def _in(root: Path, name: str) -> Path:
 
 
 def read(path: Path, run: Run, found_in: Path | None = None) -> Access:
-    """Read a kubeconfig's current context; where our small YAML reader cannot, kubectl is asked.
+    """Read a kubeconfig's current context; kubectl reads what our small YAML reader cannot.
 
     Args:
         path: The file.
         run: Runs commands.
-        found_in: Root of the file system in which it was found: it and all that it names has to be root's
-            then (`files.found`). None: a person named it, and answers for what it says.
+        found_in: Root of the file system in which it was found: root must then own it and all files in it
+            (`files.found`). None: a person named it, and is responsible for it.
 
     Raises:
-        Unusable: it cannot be read, may be somebody else's, or asks for what is not done here (a server whose
-            certificate is not looked at, a proxy, a plugin, a password).
+        Unusable: it cannot be read, may be somebody else's, or needs what is not supported (an unverified
+            server, a proxy, a plugin, a password).
     """
     load = load_token = files.named
     if found_in is not None:
@@ -129,7 +130,7 @@ def read(path: Path, run: Run, found_in: Path | None = None) -> Access:
 
 
 def node_name(certificate: str) -> str | None:
-    """Read the node's name from a kubelet's client certificate (PEM); None: it is no kubelet's.
+    """Read the node's name from a kubelet's client certificate (PEM); None: it is not a kubelet's.
 
     Kubelets are `system:node:NAME`, and NAME may differ from the host's name.
     """
@@ -233,7 +234,7 @@ def address(source: Path | str, server: str) -> tuple[str, int, str]:
         host, port = url.hostname, url.port or 443
     except ValueError:
         host, port = None, 0
-    # Only a name may have other letters than ASCII's.
+    # Only a name may have non-ASCII letters.
     if not host or url.scheme != "https" or re.search(r"[\0- \x7f]", server) or not url.path.isascii():
         raise Unusable(f"{source}: its server is no https address: {server!r}")
     return host, port, url.path.rstrip("/")

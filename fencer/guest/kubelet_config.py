@@ -51,7 +51,7 @@ def kubelet_config(root: Path, unit: str, found: Sequence[Process], command: str
 
 
 def settings_files(root: Path, place: Place) -> list[Path]:
-    """Return the installer's own files, in the order in which it reads them; they need not be there."""
+    """Return the installer's own files in its order; they need not exist."""
     if not place.settings:
         return []
     own = root / place.settings.lstrip("/")
@@ -63,7 +63,7 @@ def _settings(text: str) -> dict[str, Any]:
 
 
 def read_found(root: Path, path: Path, reader: Callable[[str], Any], troubles: list[str]) -> Any:
-    """Read a file that has to be root's; None where it cannot be read, and then `troubles` gets why."""
+    """Read a file that root must own; None: it cannot be read, and `troubles` gets the reason."""
     try:
         return reader(files.found(root, path))
     except (ValueError, Unusable) as error:
@@ -79,7 +79,7 @@ def _files(
     named = [(process.option("config"), process.option("config-dir")) for process in found]
     if place is not None and not any(map(any, named)):
         told = {**_kubelet_arguments(root, place, troubles), **dict(_KUBELET_ARG.findall(command))}
-        # A file that nobody named need not be there.
+        # A file that nobody named need not exist.
         usual = place.config if files.there(root / place.config.lstrip("/")) else ""
         named = [(told.get("config") or usual, told.get("config-dir") or place.drop_ins)]
     paths = [root / config.lstrip("/") for config, _ in named if config]

@@ -1,13 +1,13 @@
 """The kubelets that run on this machine, by their units.
 
-A name proves nothing: any user, and any container, may call a process `kubelet`. Believed is systemd's word
-for the main process of a system unit, which only root can make; and of that, what it started itself, as RKE2
-and k0s do with the kubelet. Should its number be another process's by now, that has to be root's too, and to
-see the same processes and files as process 1. A main process that is not so is told of, with why, and not
-heard: its paths may be other files than ours. Who is no unit's main process is not even told of.
+A name proves nothing: any user, and any container, may call a process `kubelet`. We believe systemd's word
+for the main process of a system unit, which only root can make, and for the children of that process: RKE2
+and k0s start the kubelet so. In case its number is another process's now, that one must also be root's, and
+see the same processes and files as process 1. A main process that does not is reported with the reason, and
+not used: its paths may be other files than ours. Other processes are not even reported.
 
-Namespaces are told by what anybody may read. The links in /proc/PID/ns are not for our units, which have no
-capabilities, and may look at no process that has some.
+Namespaces are found from files that anybody may read. Our units cannot read the links in /proc/PID/ns: they
+have no capabilities, and may not look at a process that has some.
 Source: Linux, fs/proc/array.c (NSpid), fs/proc_namespace.c (mountinfo, whose ids no two mounts share);
 fs/proc/namespaces.c asks for PTRACE_MODE_READ.
 """
@@ -27,7 +27,7 @@ from fencer.guest.system import Run, read_text
 _NAMES = ("kubelet", "k3s", "rke2", "k0s", "snap.microk8s")
 _WITHIN_K3S = (("server",), ("agent",))
 _MOST = 1 << 16
-"""Bytes of a process's status, or of its command line, which anybody can make as long as memory is.
+"""Bytes of a process's status, or of its command line, which anybody can make very long.
 Source: prctl(2), PR_SET_MM_MAP."""
 
 
@@ -38,7 +38,7 @@ class Process:
     Attributes:
         pid: Its process id.
         arguments: Its command line; k3s hides most of its own.
-        unit: The systemd unit that it is the main process of, or a child of that.
+        unit: The systemd unit whose main process it is, or whose main process is its parent.
         doubt: Why it is not believed, for people; empty: it is.
     """
 
@@ -48,7 +48,7 @@ class Process:
     doubt: str = ""
 
     def option(self, name: str) -> str:
-        """Return the value of a kubelet's option; empty where it has none (k3s's own options are others)."""
+        """Return the value of a kubelet's option; empty: it has none (k3s's own options are different)."""
         if _name(self.arguments) != "kubelet":
             return ""
         for at, argument in enumerate(self.arguments):
@@ -64,9 +64,9 @@ class Running:
     """What runs.
 
     Attributes:
-        units: Those of the known kubelet units that run, or are just being started or stopped.
+        units: The known kubelet units that run, or are being started or stopped.
         processes: The kubelets that are believed; their units may have other names.
-        doubted: Those that are not, one of a unit at most. What they say counts for nothing.
+        doubted: Those that are not, at most one per unit. What they say does not count.
     """
 
     units: tuple[str, ...]
@@ -120,12 +120,12 @@ def _kubelets(root: Path, unit: str, main: int) -> Iterator[Process]:
 
 
 def _seen(root: Path, unit: str, pid: int, parent: str = "") -> Process | None:
-    """Return a process if it is of this parent (empty: any); doubted unless root's beside process 1."""
+    """Return a process with this parent (empty: any); doubted unless it is root's, with process 1's view."""
     try:
         held = os.open(root / "proc" / str(pid), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
-    # By what is held it stays the same process, whoever has its number later.
+    # The open handle stays with this process, even if its number is used again.
     folder = Path(f"/proc/self/fd/{held}")
     try:
         lines = (line.partition(":") for line in read_text(folder / "status", _MOST).splitlines())
@@ -159,7 +159,7 @@ def _words(folder: Path) -> tuple[str, ...]:
 
 
 def _root_mounts(process: Path) -> list[bytes]:
-    """Return the ids of what is mounted on a process's root; of 100,000 mounts, which pods can make."""
+    """Return the ids of the mounts on a process's root; pods can make 100,000 mounts."""
     try:
         with (process / "mountinfo").open("rb") as file:
             rows = (line.split(maxsplit=5) for line in file)

@@ -1,6 +1,6 @@
 """Shows what a shutdown looks like from in here, as it comes: logind's signal, the locks, the queue of jobs.
 
-The signal is heard by whichever program for the bus is there; each prints its name, and then its value.
+Any program for the bus that is there hears the signal; each prints its name, and then its value.
 
 systemd signals its jobs only as long as somebody has subscribed to them, so the queue is looked at instead.
 Source: org.freedesktop.login1(5), PrepareForShutdown; busctl(1), `monitor`; dbus-monitor(1); gdbus(1).
@@ -26,16 +26,16 @@ Say = Callable[[str], None]
 _LOGIND, _OBJECT = "org.freedesktop.login1", "/org/freedesktop/login1"
 _MATCH = f"type='signal',sender='{_LOGIND}',path='{_OBJECT}',interface='{_LOGIND}.Manager'"
 _MATCH += ",member='PrepareForShutdown'"
-"""The system bus lets every user of the machine send signals, whatever they are called: the sender counts."""
+"""On the system bus every user may send signals with any name: the sender counts."""
 _MONITORS = (
     ("busctl", "monitor", f"--match={_MATCH}"),
     ("dbus-monitor", "--system", _MATCH),
     ("gdbus", "monitor", "--system", "--dest", _LOGIND, "--object-path", _OBJECT),
 )
 _BUSCTL_LISTENS = 221
-"""Before it busctl asked for all messages in a way that newer buses refuse. Source: systemd NEWS, 221."""
+"""Older ones asked for all messages in a way that newer buses refuse. Source: systemd NEWS, 221."""
 _LOOK_S = 0.5
-"""Between looks at the queue: a session over ssh is ended within moments of a shutdown."""
+"""Between looks at the queue: a shutdown ends an ssh session within moments."""
 _SIGNAL = re.compile(r"PrepareForShutdown\b")
 _VALUE = re.compile(r"\b(true|false)\b")
 _ENDS = re.compile(r"(shutdown|poweroff|reboot|halt|kexec|soft-reboot|exit|rescue|emergency)\.target")
@@ -57,13 +57,13 @@ def monitor(run: Run, there: Callable[[str], object] = which) -> tuple[str, ...]
 
 
 class Ear:
-    """Hears the signal in what a monitor prints, piece by piece."""
+    """Finds the signal in a monitor's output, piece by piece."""
 
     def __init__(self) -> None:
         self._rest, self._named = "", False
 
     def hear(self, piece: str) -> Iterator[bool]:
-        """Yield what each signal says that is complete by now: going down, or no longer."""
+        """Yield the value of each complete signal: going down, or no longer."""
         *lines, self._rest = (self._rest + piece).split("\n")
         for line in lines:
             named = _SIGNAL.search(line)
@@ -75,14 +75,14 @@ class Ear:
 
 
 class Queue:
-    """Tells what is new in systemd's queue of jobs, of what ends a machine and of the drain."""
+    """Finds new jobs in systemd's queue that end the machine, or drain it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._seen: set[tuple[str, str]] = set()
 
     def news(self) -> Iterator[str]:
-        """Yield the jobs that were not there before."""
+        """Yield new jobs."""
         text = self._run(["systemctl", "list-jobs", "--no-legend", "--no-pager"]).text
         jobs = {(job[1], job[2]) for job in map(str.split, text.splitlines()) if len(job) >= _JOB}
         wanted = {it for it in jobs if it[0] == DRAIN_UNIT or (_ENDS.fullmatch(it[0]) and it[1] == "start")}
@@ -92,11 +92,11 @@ class Queue:
 
 
 def listen(run: Run, say: Say, within_s: float | None) -> int:
-    """Say what comes, each with the local time, until Ctrl-C; return whether a shutdown was announced.
+    """Say what happens, with the local time, until Ctrl-C; return whether a shutdown was announced.
 
     Args:
         run: Runs commands.
-        say: Told each line.
+        say: Called with each line.
         within_s: Seconds to listen; None: for ever.
 
     Raises:
@@ -122,7 +122,7 @@ def listen(run: Run, say: Say, within_s: float | None) -> int:
         pass
     except Unusable:
         if not heard and not ending:
-            raise  # else the bus has gone with the machine
+            raise  # otherwise the bus is gone with the machine
     tell("a shutdown was announced" if heard else "no shutdown was announced")
     return DONE if heard else REFUSED
 

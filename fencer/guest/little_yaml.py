@@ -1,4 +1,4 @@
-"""Reads the YAML that kubelets and their installers write, and refuses all other.
+"""Reads the YAML that kubelets and their installers write, and refuses everything else.
 
 Block mappings, block sequences, plain and quoted scalars on one line, and lists of them in brackets on one
 line; comments; one document. No anchors, tags, block scalars or nested flow: a node has no YAML library, and
@@ -12,27 +12,27 @@ import re
 from typing import Any, Tuple
 
 Line = Tuple[int, int, str]
-"""Number in the file, indentation, what follows it without comment."""
+"""Number in the file, indentation, the rest without comment."""
 
 _MAX_DEPTH = 30
 _PLAIN_STARTS_NOT_WITH = "&*!|>%@`?,[]{}#'\""
 _KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[A-Za-z0-9_][A-Za-z0-9_./-]*)[ ]*:(?:[ ]+(.*))?$""")
 _QUOTED = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*""")
 _ODD = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-"""What is no printable character: YAML forbids some, counts some as ends of lines, and ours need none."""
+"""Unprintable characters: YAML forbids some, treats some as line ends, and our files need none."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class YamlError(ValueError):
-    """Not of the kind that is read here; says the line, never what stands there: it may be secret."""
+    """Not the YAML that is read here; names the line, never its content: it may be secret."""
 
 
 def document(text: str) -> Any:
     """Read YAML or JSON.
 
     Raises:
-        ValueError: it is neither, or more of YAML than we read.
+        ValueError: it is neither, or needs more of YAML than we read.
     """
     try:
         return json.loads(text) if text.lstrip().startswith("{") else read(text)
@@ -41,7 +41,7 @@ def document(text: str) -> Any:
 
 
 def read(text: str) -> Any:
-    """Read one document: a dict, a list, or "" where there is none.
+    """Read one document: a dict, a list, or "" for none.
 
     Raises:
         YamlError: it is broken, or uses more of YAML than is read here.
@@ -94,7 +94,7 @@ def _sequence(lines: list[Line], at: int, indent: int, depth: int) -> tuple[list
         if not inner or inner.startswith("#"):
             value, at = _nested(lines, at, indent, depth, flush=False)
         elif inner == "-" or inner.startswith("- ") or _key_of(inner):
-            # What follows the dash is the first line of a block of its own, indented to where it stands.
+            # After the dash begins the first line of a new block, with its column as indentation.
             lines[at] = (number, indent + len(content) - len(inner), inner)
             value, at = _block(lines, at, lines[at][1], depth + 1)
         else:
@@ -111,7 +111,7 @@ def _mapping(lines: list[Line], at: int, indent: int, depth: int) -> tuple[Any, 
             raise _refused(lines[at], "expected `key: value`")
         key, inner = _scalar(lines[at], entry[0]), entry[1]
         if not isinstance(key, str) or key in found or key == "<<":
-            raise _refused(lines[at], "a key that stands there twice, or is none")
+            raise _refused(lines[at], "a key that is there twice, or is none")
         if not inner or inner.startswith("#"):
             found[key], at = _nested(lines, at, indent, depth, flush=True)
         else:
@@ -120,7 +120,7 @@ def _mapping(lines: list[Line], at: int, indent: int, depth: int) -> tuple[Any, 
 
 
 def _nested(lines: list[Line], at: int, indent: int, depth: int, *, flush: bool) -> tuple[Any, int]:
-    """Read what stands below a line that ends there; `flush`: a sequence need not be indented further."""
+    """Read the block below a line that ends there; `flush`: a sequence need not be indented further."""
     below = at + 1
     if below == len(lines):
         return "", below
@@ -135,7 +135,7 @@ def _is_item(line: Line) -> bool:
 
 
 def _key_of(content: str) -> tuple[str, str] | None:
-    """Split `key: value`; None where a line is none."""
+    """Split `key: value`; None: the line is not one."""
     if content[0] in "[{":
         return None
     matched = _KEY.match(content)
@@ -185,7 +185,7 @@ def _unquoted(line: Line, quoted: str) -> str:
     if quoted.startswith("'"):
         return quoted[1:-1].replace("''", "'")
     try:
-        # Of YAML's escapes those are read that JSON has too; they mean the same in both.
+        # Only the escapes that JSON has too are read; they mean the same in both.
         text = json.loads(quoted) if not _SURROGATE.search(quoted) else None
     except ValueError:
         text = None
@@ -199,4 +199,4 @@ def _only_comment(rest: str) -> bool:
 
 
 def _refused(line: Line, why: str) -> YamlError:
-    return YamlError(f"line {line[0]}: {why}")  # never what stands there: it may be a token
+    return YamlError(f"line {line[0]}: {why}")  # never its content: it may be a token

@@ -1,7 +1,7 @@
 """Which of logind's configuration files sets something, in the order in which systemd reads them.
 
-The main file comes first, then all drop-ins of all folders together, sorted by file name alone; of two with
-the same name the one in the earlier folder hides the other. So `/etc/…/99-kubelet.conf` loses against
+The main file comes first, then all drop-ins of all folders together, sorted by file name alone; if two have
+the same name, the one in the earlier folder hides the other. So `/etc/…/99-kubelet.conf` loses against
 `/usr/lib/…/unattended-upgrades-logind-maxdelay.conf`: folders do not count, names do.
 
 Source: logind.conf(5); kubernetes#102818 (Ubuntu's and Debian's unattended-upgrades against the kubelet).

@@ -1,7 +1,7 @@
-"""This machine's own Node and pods through the API, with no right beyond the kubelet's.
+"""This machine's own Node and pods through the API, with only the kubelet's rights.
 
 Source: the Node authorizer and NodeRestriction let a kubelet change its own `spec.unschedulable` and
-annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict them; no more is used.
+annotations, list the pods with `fieldSelector=spec.nodeName=` itself, and evict them; nothing more is used.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ASK_WITHIN_S = 5.0
 EVICT_WITHIN_S = 15.0
 """The API server itself tries an eviction again for up to 10 s where budgets conflict."""
 LIST_WITHIN_S = 60.0
-"""For all pages: one fat pod a page, 110 of them, come in it."""
+"""For all pages: 110 pages of one large pod each come in this time."""
 RETRY_AT_MOST_S = 15.0
-"""However long a server asks to wait before the next try: a drain at shutdown has two minutes in all."""
+"""At most, even if a server asks to wait longer: a drain at shutdown has two minutes in all."""
 _PAGE = 20
 _TRIES = 3
 """A list expires after five minutes, or when the server's store is put back. Source: etcd's compaction."""
@@ -52,9 +52,9 @@ class NodeClient:
     Args:
         api: The client.
         name: The node's name.
-        boot_id: This machine's boot, which a server that is listed has to know: another cluster may have the
-            same authority, and a node of the same name, as the clone of a machine has, or one put back from
-            a snapshot. Empty: nobody is gone on with.
+        boot_id: This machine's boot, which a listed server has to know: another cluster may have the same
+            authority and a node of the same name, for a clone of a machine, or one restored from a snapshot.
+            Empty: no other server is used.
     """
 
     def __init__(self, api: Api, name: str, boot_id: str = "") -> None:
@@ -64,20 +64,20 @@ class NodeClient:
         self._boot_id = boot_id
 
     def read(self, within_s: float = 2 * ASK_WITHIN_S) -> OwnNode:
-        """Read the node within so many seconds; the server that was asked last has half of them.
+        """Read the node within this many seconds; the server that was asked last gets half of them.
 
         Raises:
-            Unreachable: no answer, or none that is meant to last.
+            Unreachable: no answer, or only a passing error.
             Denied: it may not be read, or is not there.
         """
         answer = self._get(self.path, min(within_s / 2, ASK_WITHIN_S), time.monotonic() + within_s)
         return own_node(_checked(answer).body)
 
     def pods(self, within_s: float = LIST_WITHIN_S) -> Listed:
-        """List all pods that are bound to the node, in pages: a pod can be as large as whoever made it likes.
+        """List all pods that are bound to the node, in pages: anyone can make a pod very large.
 
         Raises:
-            Unreachable: no answer, none that is a list or meant to last, or more pages than begin in so many
+            Unreachable: no answer, no list, only a passing error, or more pages than fit into this many
                 seconds.
             Denied: they may not be listed.
         """
@@ -107,7 +107,7 @@ class NodeClient:
             if not token:
                 return Listed(found, began_utc)
             limit = min(2 * limit, _PAGE)
-        raise Unreachable(f"the list of pods: no end within {within_s:g} s")
+        raise Unreachable(f"the list of pods: did not end within {within_s:g} s")
 
     def _page(self, token: str, limit: int) -> Answer:
         path = f"/api/v1/pods?fieldSelector={quote('spec.nodeName=' + self.name, safe='')}&limit={limit}"
@@ -116,7 +116,7 @@ class NodeClient:
         return self._get(path, EVICT_WITHIN_S, time.monotonic() + 2 * EVICT_WITHIN_S)
 
     def doubt(self, answer: Answer) -> str:
-        """Say why what another server answers for the node is not about this machine; empty: it is."""
+        """Say why another server's answer for the node is not about this machine; empty: it is."""
         node = own_node(answer.body)
         if answer.status != HTTPStatus.OK or node.name != self.name:
             return f"it does not know node {self.name} ({answer.message})"
@@ -125,9 +125,9 @@ class NodeClient:
         return ""
 
     def _get(self, path: str, within_s: float, deadline_s: float) -> Answer:
-        """Ask for something; where the server is gone, another one that has this node, until the deadline.
+        """Ask for something; if the server is gone, ask another one that has this node, until the deadline.
 
-        What changes something does not go from one to the next: whether the first has done it is not known.
+        Changes do not go from one server to the next: it is not known whether the first has done it.
         """
         access = self.api.access
         try:
@@ -142,11 +142,11 @@ class NodeClient:
         return self.api.ask("GET", path, within_s=max(deadline_s - time.monotonic(), 0))
 
     def cordon(self, node: OwnNode, note: Cordon) -> None:
-        """Cordon the node as it was read, and note beside it, in the same write, that it was us.
+        """Cordon the node as it was read, and note in the same write that it was us.
 
         Args:
             node: As it was read.
-            note: Written over whatever stands there.
+            note: Replaces any other note.
 
         Raises:
             Overtaken: the node has changed since.
@@ -164,11 +164,11 @@ class NodeClient:
         self._patch(node, {CORDON: None})
 
     def evict(self, pod: Pod) -> Reply:
-        """Ask for a pod's eviction, if it is still that pod; never raises for want of an answer.
+        """Ask for a pod's eviction, if it is still that pod; a missing answer does not raise.
 
-        A pod whose own grace period is none gets a second: else the API server forgets it at once, and what
-        replaces it starts, and writes, while the kubelet has not ended it yet. With a second the pod stays
-        until the kubelet has said that its containers ended.
+        A pod without a grace period of its own gets one second. Otherwise the API server forgets it at once,
+        and its replacement starts and writes before the kubelet has ended it. With one second the pod stays
+        until the kubelet says that its containers ended.
 
         Source: kubernetes pkg/registry/core/pod/strategy.go, CheckGracefulDelete; apiserver
         registry/rest/delete.go, BeforeDelete.

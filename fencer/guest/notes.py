@@ -15,9 +15,9 @@ SCHEMA = 1
 DRAIN = "drain"
 """Who cordoned: a drain."""
 PASSING = ("unfence", "hook")
-"""The agent, which takes these cordons off by itself: after a fence, and for a guest that is to stop."""
+"""The agent, which takes these cordons off by itself: after a fence, and for a guest due to stop."""
 AGENT = "fencer"
-"""The agent's field manager: how the API server remembers whose cordon it is."""
+"""The agent's field manager: by it the API server remembers whose cordon it is."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cordon:
         by: `drain`, or one of `PASSING`.
         boot_id: The boot during which it was set.
         since_utc: When.
-        start: When the system had been started that set it, as `system.started` tells; empty: not told.
+        start: When the system that set it was started, from `system.started`; empty: not known.
         shutdown: It was set because the machine was going down.
     """
 
@@ -41,7 +41,7 @@ class Cordon:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An annotation that is broken, or newer than this program. A cordon beside it is left alone.
+    """An annotation that is broken, or newer than this program. A cordon with it is left alone.
 
     Attributes:
         why: What is wrong with it.
@@ -66,8 +66,8 @@ def write_cordon(cordon: Cordon) -> str:
 def read_cordon(text: Any) -> Cordon | Unreadable | None:
     """Read a cordon; None where there is none.
 
-    What only the guest part writes (start, shutdown) counts where it is what it should be: the agent, and
-    notes of older programs, do without.
+    Fields that only the guest part writes (start, shutdown) count if they are well-formed: the agent, and
+    older programs, leave them out.
     """
     if text is None:
         return None
@@ -97,7 +97,7 @@ class OwnNode:
         unschedulable: It is cordoned.
         cordoner: The field manager that set `spec.unschedulable`; None: the API server does not tell.
         cordon: What fencer noted about the cordon.
-        fenced: What of a fence stands: the taint, the mark, or nothing (empty).
+        fenced: What is left of a fence: the taint, the mark, or nothing (empty).
         volumes: What the kubelet has mounted and could be attached elsewhere (volumesInUse).
     """
 
@@ -134,7 +134,7 @@ def own_node(body: dict[str, Any]) -> OwnNode:
 def _cordoner(meta: dict[str, Any]) -> str | None:
     """Say who set `spec.unschedulable` last: setting a field to a new value makes its setter the owner.
 
-    Where several share it, all are named: it is nobody's alone.
+    If several share it, all are named: it belongs to none alone.
 
     Source: Kubernetes, Server-Side Apply, "Field management" (plain updates and patches are tracked too).
     """

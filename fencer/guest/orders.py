@@ -1,4 +1,4 @@
-"""What the drain unit is ordered after: by our files, and by what systemd tells of all units."""
+"""What the drain unit is ordered after: by our files, and by systemd's data of all units."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fencer.guest.facts import DRAIN_UNIT
 from fencer.guest.system import Run, read_text
 
 DROP_IN = f"/etc/systemd/system/{DRAIN_UNIT}.d/order.conf"
-"""Names what our unit cannot know: what `install` finds, or is told."""
+"""Names the units that ours cannot know: `install` finds them, or is told."""
 _ENDS = frozenset((DRAIN_UNIT, "multi-user.target"))
-"""The drain unit, and what wants it and so comes after it."""
+"""The drain unit, and the target that wants it and so comes after it."""
 After = Dict[str, Set[str]]
 
 
@@ -28,7 +28,7 @@ def named(root: Path) -> list[str]:
 
 
 def shown(run: Run, properties: str, units: Iterable[str]) -> list[dict[str, str]]:
-    """Return what systemd tells of units, by names or patterns; of a pattern only those that are loaded."""
+    """Return systemd's data of units, by names or patterns; a pattern finds only loaded ones."""
     return _blocks(run(["systemctl", "show", f"--property={properties}", "--", *units]).text)
 
 
@@ -38,9 +38,9 @@ def _blocks(told: str) -> list[dict[str, str]]:
 
 
 def after(run: Run, units: Iterable[str]) -> After:
-    """Return what units are ordered after, and what those are, and so on, as far as our unit or the end.
+    """Return what units are ordered after, and what those are, and so on, up to our unit or the end.
 
-    A way may go through units of any kind: a mount, a socket.
+    The way may go through units of any kind: a mount, a socket.
 
     Raises:
         Unusable: systemd does not tell.
@@ -61,7 +61,7 @@ def after(run: Run, units: Iterable[str]) -> After:
 def comes_after_ours(order: After, unit: str) -> bool:
     """Whether a unit is started after the drain unit, or will be, once multi-user.target wants that.
 
-    An order that goes round is none: systemd leaves out one of the jobs. Source: systemd.unit(5), `After=`;
+    A cycle is no order: systemd leaves out one of the jobs. Source: systemd.unit(5), `After=`;
     src/core/transaction.c, transaction_verify_order().
     """
     seen, todo = set(), [unit]

@@ -1,4 +1,4 @@
-"""Where the known installers put a kubelet's credentials and settings, and what they call its unit."""
+"""Where the known installers put a kubelet's credentials and settings, and the name of its unit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Place:
         name: As people call it.
         kubeconfig: The kubelet's own.
         units: One of them runs the kubelet.
-        config: The kubelet's configuration file, where the command line names none.
+        config: The kubelet's configuration file, if the command line names none.
         drop_ins: The folder whose ``*.conf`` add to it.
         settings: The installer's own file, which may name more (k3s and RKE2: ``kubelet-arg``).
         arguments: The file that holds the kubelet's command line (MicroK8s).
@@ -80,4 +80,4 @@ microk8s-resources/default-args; of the lists of servers, see `fencer.guest.serv
 UNITS = tuple(unit for place in PLACES for unit in place.units)
 
 TOKENS = ("/etc/kubernetes", "/var/lib/kubelet", "/var/lib/rancher", "/var/lib/k0s")
-"""Where a kubelet's token may lie: these installers keep there what is its own, and root no other secret."""
+"""Where a kubelet's token may be: these installers keep only the kubelet's secrets there."""

@@ -10,7 +10,7 @@ from fencer.guest.fields import items, mapping
 
 MIRROR = "kubernetes.io/config.mirror"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-"""The taint that a cordon is to the scheduler: without a value, and against new pods (NoSchedule)."""
+"""A cordon as a taint for the scheduler: without a value, against new pods (NoSchedule)."""
 _OWN_GRACE_S = 30.0
 """Source: kubernetes pkg/apis/core/types.go, DefaultTerminationGracePeriodSeconds."""
 
@@ -53,7 +53,7 @@ class Pod:
 
 
 def pod_of(body: Any) -> Pod | None:
-    """Read a pod from its JSON; None where it is no pod that can be told apart."""
+    """Read a pod from its JSON; None: it has no identity."""
     meta, spec, status = (mapping(mapping(body).get(key)) for key in ("metadata", "spec", "status"))
     uid, namespace, name = (meta.get(key) for key in ("uid", "namespace", "name"))
     if not (isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str) and uid and name):
@@ -78,7 +78,7 @@ def pod_of(body: Any) -> Pod | None:
 
 
 def _tolerates_cordon(toleration: dict[str, Any]) -> bool:
-    """Whether the scheduler passes over a cordon for its sake.
+    """Whether the scheduler ignores a cordon for this pod.
 
     Source: k8s.io/api core/v1 toleration.go, ToleratesTaint.
     """

@@ -1,6 +1,6 @@
-"""Which Python runs what is installed: the one that ran `install`, as long as it will be there at a shutdown.
+"""Which Python runs the installed program: the one that ran `install`, if it will be there at a shutdown.
 
-`python3` is 3.6 on EL8, and who switches to another by `alternatives` may switch back.
+`python3` is 3.6 on EL8, and a switch to another one by `alternatives` may be undone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from fencer.guest.errors import Unusable
 from fencer.guest.files import doubted
 
 _HIDDEN = ("/home/", "/root/", "/run/", "/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - named, not written
-"""The units see no home folders (ProtectHome), and after boot the rest is empty."""
+"""The units see no home folders (ProtectHome), and the others are empty after boot."""
 _OLDEST = 8
 _LONGEST = 120
-"""Bytes of a first line that every kernel reads whole. Source: execve(2), 127 before Linux 5.1."""
+"""Bytes of a first line that every kernel reads. Source: execve(2), 127 before Linux 5.1."""
 _NAME = re.compile(r"python3\.([0-9]{1,3})")
 _SYSTEMS, _LINK = "usr/bin/python3", "/etc/alternatives/"
 
 
 def running() -> str:
-    """Return the path of the Python that runs this; of a venv, the one that it was made from.
+    """Return the path of the Python that runs this; in a venv, the one that it was made from.
 
     Raises:
         Unusable: as `lasting`.
@@ -39,7 +39,7 @@ def lasting(path: str, root: Path = Path("/")) -> str:
         root: Of the file system.
 
     Raises:
-        Unusable: the units could not run it, or others than root may change it.
+        Unusable: the units could not run it, or users other than root may change it.
     """
     link = _link(root / path[1:])
     if link.startswith(_LINK):
@@ -59,7 +59,7 @@ def lasting(path: str, root: Path = Path("/")) -> str:
 
 
 def of_image(root: Path) -> str:
-    """Return the path of a Python in an image, the system's own at best; empty: none will do."""
+    """Return the path of a Python in an image, the system's own if possible; empty: none is suitable."""
     if _minor(_link(root / _SYSTEMS)) >= _OLDEST:
         return f"/{_SYSTEMS}"
     files = [path for folder in ("usr/bin", "usr/local/bin") for path in (root / folder).glob("python3.*")]

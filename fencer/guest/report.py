@@ -1,4 +1,4 @@
-"""Renders what `check` found: a table for people, JSON for programs."""
+"""Renders the result of `check`: a table for people, JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Over which interfaces the ways to the API servers go, and which units bring these interfaces up.
+"""Which interfaces lead to the API servers, and which units bring these interfaces up.
 
-What systemd starts beside our unit it also stops beside it. Managers of networks have fixed names, which our
-unit knows; a tunnel may be brought up by a unit that is named like it (`wg-quick@wg0`), or by the service of
-the process that holds it.
+What systemd starts in parallel to our unit it also stops in parallel. Network managers have fixed names,
+which our unit knows. A tunnel may be brought up by a unit named like it (`wg-quick@wg0`), or by the service
+of the process that holds it.
 
 Source: Linux, Documentation/ABI/testing/sysfs-class-net (type, uevent, tun_flags, device, lower_*),
 include/uapi/linux/if_arp.h; drivers/net/tun.c, tun_chr_show_fdinfo() (since 3.14); cgroups(7); systemd
@@ -30,12 +30,12 @@ _MOST = 1 << 12
 _PODS = re.compile(
     r"cni|flannel|cilium|lxc|cali|vxlan\.calico|wireguard\.cali|tunl0|kube-|weave|ovn|antrea|veth"
 )
-"""What the usual networks of pods call their interfaces."""
+"""The names of interfaces in the usual pod networks."""
 _PLAIN = ("", "1", "772")
-"""ARPHRD_ETHER and ARPHRD_LOOPBACK: what has another type and no device is a tunnel."""
+"""ARPHRD_ETHER and ARPHRD_LOOPBACK: an interface with another type and no device is a tunnel."""
 _NETWORK = {"network-pre.target", "network.target", "network-online.target"}
 _MADE_BY = {"wt": "netbird.service", "netmaker": "netclient.service"}
-"""Who makes WireGuard in the kernel, which no process holds, under a name of its own."""
+"""Units that make a kernel WireGuard interface, which no process holds, under their own name."""
 _MANAGERS = (
     ("run/systemd/netif/links/{index}", r"^ADMIN_STATE=configur", "systemd-networkd.service"),
     ("run/NetworkManager/devices/{index}", r"^nm-owned=true$", "NetworkManager.service"),
@@ -44,7 +44,7 @@ _MANAGERS = (
 
 
 def routes(root: Path, run: Run, servers: Iterable[Access]) -> tuple[Route, ...]:
-    """Return the ways to API servers, one for each interface; none for what is on this machine.
+    """Return the ways to API servers, one for each interface; none for servers on this machine.
 
     Args:
         root: Of the file system.
@@ -63,7 +63,7 @@ def routes(root: Path, run: Run, servers: Iterable[Access]) -> tuple[Route, ...]
 
 
 def _ways(run: Run, host: str) -> list[tuple[str, str]]:
-    """Return over which interfaces a host is reached; or none, and why that is not known."""
+    """Return the interfaces that lead to a host; or none, and why they are not known."""
     try:
         return [(name, "") for name in sorted({_interface(run, at) for at in _addresses(host)})]
     except (OSError, ValueError) as error:
@@ -77,10 +77,10 @@ def _addresses(host: str) -> set[str]:
 
 
 def _interface(run: Run, address: str) -> str:
-    """Return over what an address is reached.
+    """Return the interface that leads to an address.
 
     Raises:
-        ValueError: there is no way, or no `ip` that would tell.
+        ValueError: there is no way, or no `ip` to ask.
     """
     told = run(["ip", "route", "get", address])
     found = re.search(r" dev (\S+)", told.text)
@@ -92,7 +92,7 @@ def _interface(run: Run, address: str) -> str:
 
 
 def _route(root: Path, run: Run, name: str, to: tuple[str, ...]) -> Route:
-    """Look what an interface is, and the ones below it (VLAN, bond, bridge)."""
+    """Look at an interface, and the ones below it (VLAN, bond, bridge)."""
     stack = list(_stack(root, name))
     units = {unit for one in stack for unit in _units(root, run, one)}
     physical = any((_of(root, one) / "device").exists() for one in stack)
@@ -123,10 +123,10 @@ def _is_tunnel(root: Path, name: str) -> bool:
 
 
 def _units(root: Path, run: Run, name: str) -> list[str]:
-    """Return the units that bring up an interface; those of managers only where no other does.
+    """Return the units that bring up an interface; managers only if no other unit does.
 
-    None for a network card: its driver does, and a manager, which our unit knows. What is named like it and
-    is no manager only uses it.
+    None for a network card: its driver brings it up, and a manager that our unit knows. A unit named like it
+    that is no manager only uses it.
     """
     if _PODS.match(name) or (_of(root, name) / "device").exists():
         return []
@@ -140,7 +140,7 @@ def _units(root: Path, run: Run, name: str) -> list[str]:
 
 
 def _active(run: Run, units: list[str]) -> list[str]:
-    """Return which of these run; not those that the network waits for: we wait for the network."""
+    """Return those that run, except those that the network waits for: we wait for the network."""
     return [
         said["Id"]
         for said in (shown(run, "Id,ActiveState,Before", units) if units else ())
@@ -176,7 +176,7 @@ def _namespace(process: Path) -> str:
 
 
 def _service(cgroup: str) -> str:
-    """Return the service of a process; empty: none of the system's (a user's, a container's)."""
+    """Return the system service of a process; empty: none (a user's, a container's)."""
     for _, controller, path in (line.split(":", 2) for line in cgroup.splitlines() if line.count(":") > 1):
         if controller in ("", "name=systemd"):
             for part in PurePosixPath(path).parts[1:]:

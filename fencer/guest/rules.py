@@ -14,7 +14,7 @@ class Step(str, Enum):
     UNLESS_DOWN = "unless down"
     """Uncordon, unless the machine is going down now, or may be."""
     FORGET = "forget"
-    """Somebody uncordoned the node; our note about it goes."""
+    """Somebody uncordoned the node; remove our note about it."""
     WAIT = "wait"
     LEAVE = "leave"
 
@@ -24,15 +24,15 @@ def after_boot(node: OwnNode, boot_id: str, manager: str, start: str = "") -> tu
 
     Only a cordon that a drain in this guest set is taken off: in an earlier run of the system, or for a
     shutdown of this one that was called off. And only if nobody has cordoned since: the note alone does not
-    tell, because `kubectl uncordon` and `kubectl cordon` leave it standing.
+    tell, because `kubectl uncordon` and `kubectl cordon` leave it in place.
 
-    Not gated on Ready: what makes a node Ready may be a pod that waits for a place on it.
+    It does not wait for Ready: a pod that makes the node Ready may wait for a place on it.
 
     Args:
         node: The node.
         boot_id: This boot's id.
         manager: The field manager of our own drains.
-        start: When this system was started, as `system.started` tells; empty: not known.
+        start: When this system was started, from `system.started`; empty: not known.
     """
     if not node.unschedulable:
         noted = isinstance(node.cordon, Cordon) and node.cordon.by == DRAIN
@@ -46,12 +46,12 @@ def after_boot(node: OwnNode, boot_id: str, manager: str, start: str = "") -> tu
     if node.boot_id != boot_id:
         return Step.WAIT, "the kubelet has not reported this boot yet"
     if node.fenced:
-        return Step.WAIT, f"fenced: {node.fenced} stands"
+        return Step.WAIT, f"fenced: {node.fenced} is there"
     return step, why
 
 
 def cordon_is_ours(node: OwnNode, manager: str) -> bool:
-    """Whether a cordon stands that `after_boot` would take off now or after a later boot.
+    """Whether there is a cordon that `after_boot` would take off now or after a later boot.
 
     Args:
         node: The node.
@@ -61,24 +61,24 @@ def cordon_is_ours(node: OwnNode, manager: str) -> bool:
 
 
 def cordon_passes(node: OwnNode) -> bool:
-    """Whether a cordon of the agent's stands that it takes off by itself, be it amid a drain."""
+    """Whether there is a cordon that the agent takes off by itself, even during a drain."""
     noted = isinstance(node.cordon, Cordon) and node.cordon.by in PASSING
     return node.unschedulable and noted and node.cordoner == AGENT
 
 
 def _over(cordon: Cordon, boot_id: str, start: str) -> tuple[Step, str]:
-    """Whether what our drain was for is over."""
+    """Whether the shutdown that our drain was for is over."""
     if cordon.boot_id != boot_id:
         return Step.UNCORDON, "it was cordoned by the drain of an earlier boot"
     if cordon.start and start and cordon.start != start:
         return Step.UNCORDON, "it was cordoned by a drain, and the system was started again since"
     if cordon.shutdown:
         return Step.UNLESS_DOWN, "the shutdown was called off"
-    return Step.LEAVE, "cordoned by a drain in this very boot"
+    return Step.LEAVE, "cordoned by a drain in this boot"
 
 
 def _ours(node: OwnNode, manager: str) -> Cordon | str:
-    """Return the note on a cordon that a drain in this guest set, or say whose the cordon is."""
+    """Return the note on a cordon that a drain in this guest set, or say whose cordon it is."""
     cordon = node.cordon
     if isinstance(cordon, Unreadable):
         return f"cordoned by another version of fencer ({cordon.why})"

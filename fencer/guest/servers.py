@@ -1,11 +1,11 @@
-"""Which other API servers a node's installer lists, for when the kubeconfig's own one does not answer.
+"""Other API servers in the installer's lists, in case the kubeconfig's own does not answer.
 
 Kubelets of a node with an API server ask only that one: k3s, RKE2 and k0s by loopback, kubeadm by the node's
-address. Where static pods, or the unit, or the store are gone first, a drain would end there.
+address. If static pods, the unit or the store stop first, a drain would end there.
 
-Only addresses are taken from these files. Who is asked shows a certificate of the same authority for
-`kubernetes`, as all of these installers give to API servers, and to nobody else: addresses do not do, since
-k3s, RKE2 and MicroK8s sign kubelets' certificates, for their addresses, by the same authority.
+Only addresses are taken from these files. A server has to show a certificate of the same authority for the
+name `kubernetes`, which all of these installers give only to API servers. A certificate for its address is
+not enough: k3s, RKE2 and MicroK8s sign kubelets' certificates for their addresses with the same authority.
 
 Source: k3s pkg/cli/server (no load balancer beside an API server), pkg/agent/loadbalancer (ServerURL,
 ServerAddresses), pkg/cluster/https.go and pkg/daemons/control/deps (names), pkg/cli/cmds/agent.go (K3S_URL),
@@ -35,10 +35,10 @@ from fencer.guest.little_yaml import document
 from fencer.guest.places import Place
 
 MOST = 16
-"""As many are asked; clusters have three to seven."""
+"""At most this many are asked; clusters have three to seven."""
 _NAME = "kubernetes"
 _SUPERVISOR, _API = 9345, 6443
-"""RKE2's servers are joined by another port than that of their API servers."""
+"""Nodes join RKE2's servers by another port than that of their API servers."""
 _SERVER = re.compile(
     r"(?: (?:--server|-s)[= ]|^(?:Environment=(?:.* )?)?(?:K3S|RKE2)_URL=)['\"]?(https:[^\s'\";]+)",
     re.MULTILINE,
@@ -58,12 +58,12 @@ _WAYS = (
 
 
 def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[list[Access], list[str]]:
-    """Read who is listed; `MOST` at most. Files have to be root's, as the kubeconfig (`files.found`).
+    """Read the listed servers; `MOST` at most. Root must own the files, as the kubeconfig (`files.found`).
 
     Args:
         root: Of the file system.
         place: The installer.
-        own: The kubeconfig's server: who is listed is asked as that one.
+        own: The kubeconfig's server: listed ones are asked in the same way.
         command: The units' ExecStart, Environment and EnvironmentFiles, which tell what a server of k3s or
             RKE2 joined by.
 
@@ -86,7 +86,7 @@ def others(root: Path, place: Place, own: Access, command: str = "") -> tuple[li
 
 
 def another(own: Access, entry: str) -> Access | None:
-    """Return the way to a server that is listed as `https://HOST:PORT` or `HOST:PORT`; None: as neither."""
+    """Return the way to a server listed as `https://HOST:PORT` or `HOST:PORT`; None: neither."""
     try:
         host, port, prefix = address(own.source, entry if "://" in entry else f"https://{entry}")
     except Unusable:
@@ -98,9 +98,9 @@ def another(own: Access, entry: str) -> Access | None:
 
 
 def on_this_machine(host: str) -> bool:
-    """Whether all that is behind an address, or a name, is this machine."""
+    """Whether an address, or a name, leads only to this machine."""
     owns = []
-    with suppress(OSError, ValueError):  # a name that nobody has, or that is none
+    with suppress(OSError, ValueError):  # an unknown or invalid name
         for family, kind, _, _, at in socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, kind) as probe:
                 probe.connect(at)  # sends nothing: the kernel only chooses from where it would

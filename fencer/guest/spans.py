@@ -18,7 +18,7 @@ _PART = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([a-zµμ]*)")
 
 
 def seconds(text: str) -> float | None:
-    """Read "30", "1min 30s", "1m30s", "infinity"; None where it is no span of time.
+    """Read "30", "1min 30s", "1m30s", "infinity"; None: it is no span of time.
 
     Source: systemd.time(7); Go time.ParseDuration.
     """

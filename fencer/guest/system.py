@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 COMMAND_WITHIN_S = 10.0
-"""A tool that hangs delays a shutdown by so much and no more."""
+"""The longest that a tool that hangs delays a shutdown."""
 LARGEST = 1 << 20
-"""Bytes of a file, or of what a command says: parts of it any user of the machine may choose."""
+"""Bytes of a file, or of a command's output: any user of the machine may choose parts of it."""
 _PIECE = 1 << 16
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _ENDS = frozenset(
@@ -28,7 +28,7 @@ class Ran:
     Attributes:
         code: Its exit code; None: it could not be started, or did not end in time.
         text: What it printed.
-        error: What it complained of, or why there is no code.
+        error: Its error output, or why there is no code.
     """
 
     code: int | None
@@ -41,7 +41,7 @@ Run = Callable[[Sequence[str]], Ran]
 
 
 def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
-    """Run a command, for so many seconds at most, and hear `LARGEST` bytes of it at most."""
+    """Run a command for at most this many seconds, and read at most `LARGEST` bytes of it."""
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(  # noqa: S603 - a fixed command, no shell
@@ -55,7 +55,7 @@ def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
             text, complaints = (said.decode(errors="replace") for said in _said(process, deadline_s))
             process.wait(max(deadline_s - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
-            return Ran(None, error=f"{command[0]}: no end within {within_s:g} s")
+            return Ran(None, error=f"{command[0]}: did not end within {within_s:g} s")
         except BufferError:
             return Ran(None, error=f"{command[0]}: more than {LARGEST >> 20} MiB of output")
         finally:
@@ -64,7 +64,7 @@ def run(command: Sequence[str], within_s: float = COMMAND_WITHIN_S) -> Ran:
 
 
 def _said(process: subprocess.Popen[bytes], deadline_s: float) -> list[bytearray]:
-    """Read what a command says until its pipes are closed.
+    """Read a command's output until its pipes are closed.
 
     Raises:
         TimeoutExpired: they are not in time.
@@ -89,7 +89,7 @@ def _said(process: subprocess.Popen[bytes], deadline_s: float) -> list[bytearray
 
 
 def read_text(path: Path, most: int = LARGEST) -> str:
-    """Read a file, so many bytes of it at most; empty where there is none that can be read."""
+    """Read at most this many bytes of a file; empty: it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(most).decode(errors="replace")
@@ -98,7 +98,7 @@ def read_text(path: Path, most: int = LARGEST) -> str:
 
 
 def boot_id(root: Path = Path("/")) -> str:
-    """Return the id of this boot, as the kubelet reports it; empty where the kernel tells none.
+    """Return the id of this boot, as the kubelet reports it; empty: the kernel has none.
 
     Source: kubelet's nodeInfo.bootID is this file.
     """
@@ -109,7 +109,7 @@ def started(run: Run) -> str:
     """Return when systemd last started this system, in microseconds of the kernel's clock; empty: not told.
 
     A soft-reboot, and the start of a container, leave the kernel's boot id as it is, and change this.
-    `daemon-reload`, `daemon-reexec` and rescue mode do not; emergency mode, which ends all there is, does.
+    `daemon-reload`, `daemon-reexec` and rescue mode do not; emergency mode, which ends everything, does.
 
     Source: systemd units/sysinit.target, which conflicts with shutdown.target, as every target does by
     default, and with emergency.target; src/core/unit-serialize.c keeps a unit's times. The manager's own
@@ -122,15 +122,14 @@ def started(run: Run) -> str:
 
 
 def going_down(run: Run) -> bool | None:
-    """Tell whether this machine is being shut down or rebooted; None where systemd gives no answer.
+    """Whether this machine is being shut down or rebooted; None: systemd gives no answer.
 
     A reboot into a kernel by kexec and a soft-reboot are: both end all pods. A stop of units alone is not: a
-    restart of k3s, or `systemctl stop` by an admin. Nor are rescue and emergency mode: containers run on in
-    them, often nobody planned them, and whoever waits for that console waits for no pods. Who does plan them
-    drains before: `fencer-guest drain --now`.
+    restart of k3s, or `systemctl stop` by an admin. Nor are rescue and emergency mode: containers keep
+    running in them, often nobody planned them, and a person who waits for that console does not want to wait
+    for pods. For a planned one, drain first: `fencer-guest drain --now`.
 
-    While the boot has not finished systemd says "starting" whatever is queued, so the queue of jobs is asked
-    too.
+    During the boot systemd always says "starting", so the queue of jobs is read too.
 
     Source: systemd src/core/manager.c, manager_state().
     """

@@ -1,4 +1,4 @@
-"""Takes off, after boot or a shutdown that was called off, the cordon of the drain in here; nothing else."""
+"""After boot, or a cancelled shutdown, takes off the cordon of the drain in this guest; nothing else."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TIMEOUT_S = 1800.0
 """A fence is lifted within minutes after boot, or fencer raises its alarm after 15."""
 LOOK_EVERY_S = 2.0
 SETTLE_S = 30.0
-"""After a fence is gone: controllers act on what they remember for a while, and so the node takes no new pods
-yet. The same as the agent's own settling time."""
+"""After a fence is gone, controllers act on old caches for a while, so the node takes no new pods yet. The
+same as the agent's own settling time."""
 
 
 def uncordon(
@@ -28,16 +28,16 @@ def uncordon(
     start: str = "",
     going_down: Callable[[], bool | None] = lambda: None,
 ) -> int:
-    """Uncordon the node if it was this guest's drain that cordoned it; return the exit code.
+    """Uncordon the node if this guest's drain cordoned it; return the exit code.
 
     Args:
         client: The node.
         boot_id: This boot's id.
         timeout_s: How long to wait for the kubelet, for a fence to be lifted, or for the API server.
-        say: Told what happens, and what is waited for.
+        say: Called with what happens, and what it waits for.
         settle_s: How long to wait after a fence is lifted.
-        start: When this system was started, as `system.started` tells; empty: not known.
-        going_down: Tells whether this machine is going down; None: not known.
+        start: When this system was started, from `system.started`; empty: not known.
+        going_down: Says whether this machine is going down; None: not known.
     """
     deadline_s = time.monotonic() + timeout_s
     look = _Look(client, boot_id, start, going_down, say, settle_s)
@@ -63,13 +63,13 @@ def uncordon(
 
 
 def standing(client: NodeClient) -> str:
-    """Say what cordon of this guest's drain stands, and what ends it; empty: none.
+    """Name the cordon of this guest's drain, and what ends it; empty: there is none.
 
     Raises:
         GuestError: that is not known.
     """
     ours, name = cordon_is_ours(client.read(), MANAGER), client.name
-    return f"{name} is cordoned by the drain in here: `kubectl uncordon {name}` ends it" if ours else ""
+    return f"{name} is cordoned by the drain in this guest: `kubectl uncordon {name}` ends it" if ours else ""
 
 
 class _Look:
@@ -93,7 +93,7 @@ class _Look:
         self._fenced_s: float | None = None
 
     def once(self) -> str:
-        """Look, and do what is to be done; return what to wait for, or nothing when all is done.
+        """Look, and do what has to be done; return what to wait for, or nothing when all is done.
 
         Raises:
             GuestError: it could not be done.

@@ -2,7 +2,7 @@
 
 Two things can act in time: the drain unit, whenever systemd stops its units in order; and the kubelet's
 graceful node shutdown, whenever logind announces the shutdown to the holders of its locks. The lock comes
-first: a kubelet that holds one has ended all pods before any unit is stopped.
+first: a kubelet that holds one ends all pods before any unit is stopped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fencer.guest.spans import told
 
 LEGACY_ASKS_LOGIND = 251
 """From this version on `shutdown`, `halt`, `poweroff`, `reboot` ask logind as root too. Source:
-systemd#22058, commit adefc8789b63; before it they told only systemd, and no lock was asked."""
+systemd#22058, commit adefc8789b63; older ones told only systemd, and locks did not count."""
 SYSTEMCTL_ASKS_LOGIND = 239
 """The oldest systemd that we know to ask logind for `systemctl poweroff` as root (RHEL 8's); 208 did not."""
 KEXEC_ASKS_LOGIND = 252
@@ -38,7 +38,7 @@ _RESCUED = (
     "the kubelet is stopped, containers may run on, and the machine does not go down: so nothing is drained, "
     "and the cluster is not told (before it: `fencer-guest drain --now`)"
 )
-_CUT = "nobody in here is asked any more; only fencer, outside, can tell the cluster"
+_CUT = "nothing inside is asked any more; only fencer, outside, can tell the cluster"
 
 
 class Outcome(str, Enum):
@@ -47,9 +47,9 @@ class Outcome(str, Enum):
     DRAINED = "drained"
     ENDED_BY_KUBELET = "ended-by-kubelet"
     UNTOLD = "untold"
-    """Everything is stopped in order, and nobody tells the cluster."""
+    """Everything is stopped in order, and the cluster is not told."""
     CUT = "cut"
-    """Nothing in here runs any more."""
+    """Nothing inside runs any more."""
     IGNORED = "ignored"
     """The machine does not stop at all."""
 
@@ -59,7 +59,7 @@ class Way:
     """A way of stopping this machine.
 
     Attributes:
-        how: What somebody types or does.
+        how: What a person types or does.
         outcome: What happens to the pods.
         text: The same in words.
     """
@@ -70,7 +70,7 @@ class Way:
 
 
 def ways(facts: Facts) -> list[Way]:
-    """Tell for every way of stopping what will happen to the pods on this machine as it is now."""
+    """Say for every way of stopping what would happen to the pods on this machine as it is now."""
     new = facts.systemd >= SYSTEMCTL_ASKS_LOGIND and facts.logind.running
     legacy = facts.systemd >= LEGACY_ASKS_LOGIND and facts.logind.running
     scheduled = facts.systemd >= LOGIND_SCHEDULES and facts.logind.running
@@ -93,7 +93,7 @@ def ways(facts: Facts) -> list[Way]:
 
 
 def lock_held(facts: Facts) -> bool:
-    """Whether the kubelet holds a lock that delays shutdowns: root's, for any user may take its name."""
+    """Whether the kubelet, as root, holds a lock that delays shutdowns: any user may take its name."""
     return any(it.on_shutdown("delay") and it.who == "kubelet" and not it.uid for it in facts.logind.locks)
 
 
@@ -139,7 +139,9 @@ def _by_acpi(facts: Facts) -> Way:
     elif facts.logind.power_key not in ("poweroff", "reboot", "halt", "kexec"):
         why = f"logind is told to answer it with `{facts.logind.power_key or 'nothing'}` (HandlePowerKey)"
     if why:
-        return Way(how, Outcome.IGNORED, f"the machine runs on: {why}; then it is stopped hard, if at all")
+        return Way(
+            how, Outcome.IGNORED, f"the machine keeps running: {why}; then it is stopped hard, if at all"
+        )
     return _orderly(how, facts, announced=facts.systemd >= LOGIND_IS_HEARD)
 
 

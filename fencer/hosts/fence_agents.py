@@ -1,8 +1,8 @@
 """A host's power as ClusterLabs' fence agents read it: their action `status`, and never another one.
 
-Only agents that read a real power state, and that call nothing off but what is: most fall through to "off" on
-any answer they do not know, the SNMP agents for PDUs among them. Each outlet is asked alone, because an agent
-that is asked for several calls them off as soon as none reads on.
+Only agents that read a real power state, and that say off only for off: most fall through to "off" on any
+unknown answer, such as the SNMP agents for PDUs. Each outlet is asked alone, because an agent that is asked
+for several says off as soon as none reads on.
 
 Source: ClusterLabs/fence-agents, lib/fencing.py.py (fence_action prints ``Status: OFF`` and exits 2; options
 come as lines on stdin where there are no arguments), agents/{ipmilan,redfish,raritan,apc_snmp}.
@@ -25,11 +25,11 @@ _OFF, _ON = ("OFF", 2), ("ON", 0)
 """The word, and the exit code that has to go with it."""
 
 _REAP_S = 1.0
-"""A process that was killed is waited for so long, and left to itself then."""
+"""Wait this long for a killed process, then leave it."""
 
 
 def reading(said: str, code: int) -> bool | None:
-    """Tell what an agent's answer means.
+    """Return the meaning of an agent's answer.
 
     Args:
         said: Its stdout.
@@ -119,7 +119,7 @@ class FenceAgentWitness:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the group of an agent that was not reaped yet: afterwards somebody else may have its number."""
+    """End the group of an agent that was not reaped yet: afterwards its number may be used again."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ OUTLETS = frozenset({"fence_raritan"})
 """Agents that read the machine itself; agents that read outlets, of which all have to be named."""
 
 _OURS = frozenset({"action", "password", "passwd", "plug", "port", "missing_as_off", "password_script"})
-"""Options that nobody else may set: they could turn a question into an act, or a mistake into "off"."""
+"""Options that only fencer may set: they could turn a question into an action, or a mistake into "off"."""
 
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
 

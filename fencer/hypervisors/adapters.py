@@ -25,18 +25,18 @@ _METHODS = (
     *("subscribe", "nudge", "close"),
 )
 OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
-"""The types that fencer has an adapter for itself. One of others that is called so is never found."""
+"""The types that fencer itself has an adapter for. Another adapter with one of these names is never found."""
 API = 1
-"""Of what adapters and fencer ask of each other; it grows with what an adapter has to know of."""
+"""Version of the interface between adapters and fencer; it grows when an adapter must know of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterSettings:
-    """What an adapter gets of the configuration. It checks `settings` itself, and refuses what it cannot use.
+    """What an adapter gets from the configuration. It checks `settings` itself, and refuses unusable ones.
 
     Attributes:
-        endpoint: The endpoint's name: of every error, and of every guest.
-        settings: What stands under `settings`: text, numbers, true and false, and lists of them.
+        endpoint: The endpoint's name, for every error and every guest.
+        settings: The values under `settings`: text, numbers, true and false, and lists of them.
         secret_files: Files with credentials, by the names that the configuration gives them.
         now_s: The agent's monotonic clock. It counts suspension, which `time.monotonic` does not.
     """
@@ -66,7 +66,7 @@ def installed() -> tuple[str, ...]:
 
 
 def connect(kind: str, settings: AdapterSettings, *, one_host: bool = False) -> Hypervisor:
-    """Make the port of an endpoint whose adapter is of others, with a guard before it.
+    """Make the port of an endpoint with another package's adapter, with a guard in front of it.
 
     Args:
         kind: The `type` that the configuration names.
@@ -81,7 +81,7 @@ def connect(kind: str, settings: AdapterSettings, *, one_host: bool = False) -> 
 
 
 def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
-    """Do the same without the guard: for the contract, which is to see what an adapter does by itself.
+    """Do the same without the guard: the contract has to see what an adapter itself does.
 
     Raises:
         ConfigError: as `connect`.
@@ -94,7 +94,7 @@ def unguarded(kind: str, settings: AdapterSettings) -> Hypervisor:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # Whatever somebody else's code does with a setting: it is named, and shown without a traceback.
+        # Any error of somebody else's code with a setting is named, and shown without a traceback.
         raise ConfigError(
             f"{settings.endpoint}: the adapter of type {kind} cannot be made of its settings: {_told(error)}"
         ) from error
@@ -111,11 +111,12 @@ def load(endpoint: str, kind: str) -> Adapter:
     """Find and load the adapter for a type.
 
     Args:
-        endpoint: Who asks for it, for people.
+        endpoint: The endpoint that needs it, for people.
         kind: The type.
 
     Raises:
-        ConfigError: nobody brings it, or two do, or it cannot be loaded, or was written for another fencer.
+        ConfigError: no package brings it, or two do, or it cannot be loaded, or was written for another
+            fencer.
     """
     point = _only(endpoint, kind)
     by = f"{endpoint}: the adapter of type {kind} by {_package(point)}"
@@ -150,8 +151,8 @@ def _only(endpoint: str, kind: str) -> EntryPoint:
         known = ", ".join(installed())
         raise ConfigError(
             f"{endpoint}: no installed package brings an adapter of type {printable(kind)} "
-            f"({f'there is {known}' if known else 'there is none at all'}). It has to be installed beside "
-            "fencer, into the same environment"
+            f"({f'there is {known}' if known else 'there is none at all'}). Install it beside fencer, into "
+            "the same environment"
         )
     if len(found) > 1:
         packages = " and ".join(sorted(_package(point) for point in found))
@@ -166,7 +167,7 @@ def _package(point: EntryPoint) -> str:
 
 
 def _has(hypervisor: object, method: str) -> bool:
-    """Whether it has a method; one that cannot even be looked for is none."""
+    """Whether it has a method; an error while looking counts as no."""
     try:
         return callable(getattr(hypervisor, method, None))
     except Exception:  # noqa: BLE001 - a property of somebody else's

@@ -1,9 +1,9 @@
-"""`Guarded`: stands between somebody else's adapter and fencer, and takes only what an adapter may say.
+"""`Guarded`: between somebody else's adapter and fencer; it accepts only what an adapter may say.
 
-A stranger's mistake may cost a fence, and never data. So what cannot be understood reads as an error, which
-is UNKNOWN: an exception that is none of ours, a value that cannot be, an answer about another guest. A guard
-cannot know whether an adapter tells the truth; for that the contract is run (`fencer.contract`). What comes
-late is the worker boundary's matter (`fencer.runtime.workers`).
+A stranger's mistake may cost a fence, but never data. So anything that cannot be understood counts as an
+error, which is UNKNOWN: a foreign exception, an impossible value, an answer about another guest. A guard
+cannot know whether an adapter tells the truth; the contract tests that (`fencer.contract`).
+`fencer.runtime.workers` deals with late answers.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
 
 ERRORS = (HypervisorUnreachable, HypervisorDenied, GuestNotFound, GuestChanged, HypervisorProtocol)
 ASIDE_S = 2.0
-"""For so long fencer waits for a call that nothing depends on."""
+"""How long fencer waits for a call that nothing depends on."""
 NUDGE_S = 0.2
-"""And so long where a hypervisor's hook waits for fencer."""
+"""And if a hypervisor's hook waits for fencer."""
 
 MOST_GUESTS = 100_000
-"""More than any endpoint has: a list that is longer has no end."""
+"""More than any endpoint has: a longer list may never end."""
 
 log = logging.getLogger(__name__)
 
 
 class Guarded:
-    """Somebody else's adapter, as fencer takes it. Implements `fencer.ports.Hypervisor`.
+    """Somebody else's adapter behind a guard. Implements `fencer.ports.Hypervisor`.
 
     Args:
         endpoint: The endpoint's name in the configuration, whatever the adapter calls it.
-        adapter: What is guarded.
+        adapter: The adapter to guard.
         now_s: The agent's monotonic clock.
         one_host: Whether the configuration says that the endpoint is one host.
     """
@@ -76,19 +76,19 @@ class Guarded:
     def sweep(self) -> Sequence[Evidence]:
         """Ask the adapter; raises as the port.
 
-        A statement that cannot be taken makes only its own guest UNKNOWN, where it names it; else nothing of
-        the sweep is taken: nobody knows who it was about.
+        A statement that cannot be accepted makes only its own guest UNKNOWN, if it names it. Otherwise the
+        whole sweep is refused: it is not known which guest it was about.
         """
         began_s = self._now_s()
         with self._translated("sweep"):
             answer: Iterable[object] = self._adapter.sweep()
             told = list(islice(answer, MOST_GUESTS + 1))
             if len(told) > MOST_GUESTS:
-                raise Implausible(f"it tells of more than {MOST_GUESTS} guests, and may never end")
+                raise Implausible(f"it reports more than {MOST_GUESTS} guests, and may never end")
             taken = [self._taken_from_sweep(one, began_s) for one in told]
         times = Counter(one.guest.key for one in taken)
         return [
-            one if times[one.guest.key] == 1 else _unknown(one.guest, "told more than once", began_s)
+            one if times[one.guest.key] == 1 else _unknown(one.guest, "reported more than once", began_s)
             for one in {one.guest.key: one for one in taken}.values()
         ]
 
@@ -99,7 +99,7 @@ class Guarded:
             statement: object = self._adapter.read(guest)
             evidence = plausible.evidence(statement, self._endpoint, one_host=self._one_host)
             if evidence.guest.key != guest.key:
-                raise Implausible(f"asked for {guest.key}, it told of {evidence.guest.key}")
+                raise Implausible(f"asked for {guest.key}, it answered about {evidence.guest.key}")
         return _dated(evidence, began_s)
 
     def stop_settings(self, guest: GuestRef) -> StopSettings | None:
@@ -129,21 +129,21 @@ class Guarded:
             self._adapter.start(guest, incarnation, not_after)
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """Offer the adapter to tell of events: hints, so that none does no harm, and neither do too many."""
+        """Let the adapter report events. They are hints: none does no harm, and neither do too many."""
         hints = Hints(wake, self._now_s)
         self._aside("subscribe", lambda: self._adapter.subscribe(hints))
 
     def nudge(self, guest: str) -> None:
-        """Hand a hook's hint on."""
+        """Pass a hook's hint on."""
         self._aside("nudge", lambda: self._adapter.nudge(guest), NUDGE_S)
 
     def close(self) -> None:
-        """Have the adapter give back what it holds, and go on without it where it does not return."""
+        """Have the adapter close what it holds, and go on if it does not return."""
         self._aside("close", self._adapter.close)
 
     @contextmanager
     def _translated(self, call: str) -> Iterator[None]:
-        """Turn whatever an adapter raises into what the port names, with the endpoint's name in it.
+        """Turn any exception of an adapter into one that the port names, with the endpoint's name in it.
 
         Raises:
             HypervisorError: as the port; `HypervisorProtocol` for what the port does not name.
@@ -164,7 +164,7 @@ class Guarded:
 
     @contextmanager
     def _ordered(self, call: str, guest: GuestRef, not_after: Deadline) -> Iterator[None]:
-        """Translate, and let nothing begin that is too late already, whether the adapter looks or not."""
+        """Translate, and let nothing begin too late, whether the adapter checks that or not."""
         not_after.refuse_if_over(f"{call} {printable(str(guest))}")
         with self._translated(call):
             yield
@@ -182,7 +182,7 @@ class Guarded:
             return _unknown(guest, str(error), began_s)
 
     def _aside(self, name: str, call: Callable[[], None], wait_s: float = ASIDE_S) -> None:
-        """Make a call that nothing depends on, in a thread of its own: it may fail, or never return."""
+        """Make a call that nothing depends on, in a new thread: it may fail, or never return."""
 
         def run() -> None:
             try:
@@ -197,7 +197,7 @@ class Guarded:
 
 
 def with_place(error: BaseException) -> str:
-    """Say what was raised, and where: the line in which its author has to look."""
+    """Say what was raised, and in which line: its author has to look there."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     where = f" ({'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {words(error)}{printable(where)}"

@@ -1,4 +1,4 @@
-"""`Hints`: wake-ups of somebody else's adapter; none is lost, and they come so seldom that fencer rests."""
+"""`Hints`: wake-ups from somebody else's adapter; none is lost, and their rate is limited."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _later(wait_s: float, call: Callable[[], None]) -> None:
 
 
 class Hints:
-    """Wakes at once, and then not again for `REST_S`; whatever comes meanwhile wakes once, when that is over.
+    """Wakes at once, and then not again for `REST_S`; hints in that time wake once, when it is over.
 
     Args:
-        wake: What is woken.
+        wake: Called to wake.
         now_s: The agent's monotonic clock.
-        later: Makes a call after so many seconds, elsewhere.
+        later: Makes a call after this many seconds, in another thread.
     """
 
     def __init__(

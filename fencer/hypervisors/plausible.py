@@ -1,4 +1,4 @@
-"""What somebody else's adapter may say at all: types, and what contradicts itself; with what was seen."""
+"""What somebody else's adapter may say at all: types and contradictions, with what was seen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_TEXT = 2000
 """Characters. Names are written on Nodes, whose annotations are bounded."""
 
 LARGEST = 1e12
-"""Seconds. Python's whole numbers know no end, and what is reckoned with them does."""
+"""Seconds. Python's whole numbers have no limit, but calculations with them do."""
 
 Types = tuple[type, ...]
 _GUEST: Mapping[str, Types] = {
@@ -69,7 +69,7 @@ ITS_PROOFS = frozenset({Proof.POWER, Proof.ABSENCE})
 
 
 class Lack(StrEnum):
-    """What has to be said beside "off" for it to be a statement at all; the value says why, to people."""
+    """What has to be said with "off" to make it usable; the value says why, for people."""
 
     HOST = "no host: it may run on another (`one_host` is not set)"
     RUN = "no incarnation: a start in between would not show"
@@ -77,7 +77,7 @@ class Lack(StrEnum):
 
 
 class Implausible(Exception):
-    """Something that an adapter cannot have meant to say, with why."""
+    """Something that an adapter cannot have meant, with the reason."""
 
 
 def evidence(statement: object, endpoint: str, *, one_host: bool) -> Evidence:
@@ -89,7 +89,7 @@ def evidence(statement: object, endpoint: str, *, one_host: bool) -> Evidence:
         one_host: Whether the configuration says that it is one host.
 
     Raises:
-        Implausible: it cannot, with why.
+        Implausible: it cannot, with the reason.
     """
     if type(statement) is not Evidence:
         raise Implausible(f"no Evidence, but {_seen(statement)}")
@@ -103,7 +103,7 @@ def evidence(statement: object, endpoint: str, *, one_host: bool) -> Evidence:
 
 
 def named(statement: object, endpoint: str) -> GuestRef | None:
-    """Return whom a statement that cannot be taken is about; None: nobody can tell."""
+    """Return the guest that an unacceptable statement is about; None: unknown."""
     guest = statement.guest if type(statement) is Evidence else None
     try:
         return _check_guest(guest, endpoint)
@@ -115,7 +115,7 @@ def info(answer: object) -> EndpointInfo:
     """Return how an endpoint describes itself, if it can be that.
 
     Raises:
-        Implausible: it cannot, with why.
+        Implausible: it cannot, with the reason.
     """
     if type(answer) is not EndpointInfo:
         raise Implausible(f"no EndpointInfo, but {_seen(answer)}")
@@ -127,7 +127,7 @@ def stop_settings(answer: object) -> StopSettings | None:
     """Return what is set for a guest's stops, if it can be that.
 
     Raises:
-        Implausible: it cannot, with why.
+        Implausible: it cannot, with the reason.
     """
     if answer is None:
         return None
@@ -140,7 +140,7 @@ def stop_settings(answer: object) -> StopSettings | None:
 
 
 def lacks(said: Evidence, *, one_host: bool) -> frozenset[Lack]:
-    """Return what a statement lacks, whatever it says now, to be believed if it said that its guest is off.
+    """Return what a statement would lack to be believed if it said that its guest is off.
 
     Args:
         said: Of a guest.
@@ -199,7 +199,7 @@ def words(error: BaseException) -> str:
 
 
 def _check(value: object, types: Mapping[str, Types]) -> None:
-    """Look at exact types alone: a value of another type may run its own code whatever is asked of it."""
+    """Accept only exact types: a value of another type may run its own code on any access."""
     for name, allowed in types.items():
         seen: object = getattr(value, name)
         if not _is_of(seen, allowed):

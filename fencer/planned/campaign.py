@@ -1,4 +1,4 @@
-"""Planned stops and starts of nodes: one after the other, or several at a time as far as all rules allow."""
+"""Planned stops and starts of nodes: one after the other, or several at a time if all rules allow it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 
 UNREPLACED = frozenset({"Job", "DaemonSet", "Node"})
-"""Kinds whose pods come again elsewhere perhaps never, or on their own time."""
+"""Kinds whose pods may never come back elsewhere, or only in their own time."""
 
 
 class Replacements:
-    """Knows how many pods of each controller were Ready before any was evicted, and who is short of that.
+    """Knows how many pods of each controller were Ready before evictions, and which controllers lack some.
 
     Args:
         world: The ports.
@@ -47,12 +47,12 @@ class Replacements:
                 self._before[key] = max(self._before[key], count)
 
     def excuse(self, returned: Iterable[PodView]) -> None:
-        """Expect no controllers any more whose pods came back to a node that goes down: they wait for it."""
+        """Stop expecting controllers whose pods came back to a node that goes down: they wait for it."""
         for key in filter(None, map(_controller, returned)):
             self._before.pop(key, None)
 
     def short(self) -> list[str]:
-        """Return who has fewer Ready pods than before, with how many of how many.
+        """Return the controllers with fewer Ready pods than before, and how many of how many.
 
         Raises:
             ClusterError: the pods could not be listed.
@@ -77,16 +77,16 @@ class Replacements:
 
 
 class Campaign:
-    """Several turns: as many at a time as may be, and the next one only when the pods of the last are back.
+    """Several turns: as many at a time as allowed, and the next one only when the pods of the last are back.
 
     Args:
         world: The ports.
         turns: In order.
         parallel: How many at a time.
-        tell: Shows the way.
-        replacements: Who must be whole before the next turn begins; None: nobody.
+        tell: Shows the steps.
+        replacements: Controllers that must be complete before the next turn begins; None: none.
         drain: How nodes are drained, for `replacements`.
-        patience_s: How long the replacements are waited for, and an API that does not tell of them.
+        patience_s: How long to wait for the replacements, or for an API that does not answer.
         ordered: Control-plane nodes go one at a time, and a failure keeps the next turn from beginning.
     """
 
@@ -120,7 +120,7 @@ class Campaign:
     def prepare(self) -> None:
         """Cordon all nodes before the first is drained, so that no pod is evicted twice.
 
-        Where one cannot be, none is drained.
+        If one cannot be cordoned, none is drained.
 
         Raises:
             ClusterError: one could not be.
@@ -134,7 +134,7 @@ class Campaign:
                 return
 
     def break_off(self) -> None:
-        """Take back what was prepared for turns that did not go beyond that."""
+        """Undo what was prepared for turns that did not begin."""
         for turn in (*self.waiting, *self.under_way):
             turn.withdraw()
 
@@ -175,14 +175,14 @@ class Campaign:
             self.under_way.append(self.waiting.pop(0))
 
     def _next_may_begin(self, turn: Turn) -> bool:
-        """Whether the next turn may begin: who had to be back is, and who has to be back after it is known.
+        """Whether the next turn may begin: replacements are back, and those of the next turn are known.
 
-        An API that was lost with the node before comes back, and is waited for as pods are.
+        An API that was lost with the node before comes back; wait for it as for pods.
         """
         if self._replacements is None:
             return True
         try:
-            # While others are under way, it is not asked who is back.
+            # While others are under way, do not ask for replacements.
             short = self._replacements.short() if self.ended and not self.under_way else []
             if self._drain is not None and not short and len(self.waiting) > 1:
                 self._replacements.expect(turn.node.name, self._drain)
@@ -196,7 +196,7 @@ class Campaign:
         return True
 
     def _wait(self, turn: Turn, what: str, text: str) -> bool:
-        """Say once what the next turn waits for, and for how long at most; return that it may not begin."""
+        """Say once what the next turn waits for, and how long at most; return that it may not begin."""
         now_s = self._world.clock.now_s()
         self._waits_since_s = now_s if self._waits_since_s is None else self._waits_since_s
         if text != self._told:

@@ -32,13 +32,13 @@ from fencer.runtime.world import World
 LOOK_EVERY_S = 1.0
 """As kubectl does."""
 CORDON_EVERY_S = 10.0
-"""Whether the node is still cordoned; and once more before it counts as drained."""
+"""How often to check that the node is still cordoned; also once before it counts as drained."""
 BATCH = 8
-"""Evictions asked for in one go: what a budget answers to these spares asking for the rest."""
+"""Evictions asked for at once: a budget's answer to these can spare asking for the rest."""
 NAMED = 6
-"""So many pods are named in one line."""
+"""How many pods are named in one line."""
 CORDON_TRIES = 5
-"""The kubelet writes the node's status every 10 s, the agent perhaps: a conflict is looked at again."""
+"""The kubelet writes the node's status every 10 s, and perhaps the agent: after a conflict, look again."""
 
 Tell = Callable[[str, str, str], None]
 """Shows a step: the node's name, what it is, and its details."""
@@ -53,7 +53,7 @@ class DrainOptions:
         grace_s: How long each pod may take to end, 1 s at least; None: as long as its own spec says.
         timeout_s: For all of it.
         keep_cordon: Leave the node cordoned if the drain fails.
-        by: Who cordons: `DRAIN`, or `HOOK`.
+        by: Who cordons: `DRAIN` or `HOOK`.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -71,14 +71,14 @@ class NodeDrain:
         agent: Whose observer and executor are used.
         name: The node.
         options: How to drain.
-        tell: Shows the way.
+        tell: Shows the steps.
 
     Attributes:
         over: Nothing is left to do.
         failed: Why it failed; empty: it did not, or goes on.
-        cordoned: The node is cordoned by a drain of fencer's: by this one, or by an earlier one.
-        own: The note of a cordon that this drain set, or tried to, and may take back; None: there is none.
-        pods: Whom it moves, and how far that came.
+        cordoned: The node is cordoned by a fencer drain: this one, or an earlier one.
+        own: The note of a cordon that this drain set, or tried to, and may undo; None: there is none.
+        pods: The pods that it moves, and its progress.
     """
 
     def __init__(self, world: World, agent: Agent, name: str, options: DrainOptions, tell: Tell) -> None:
@@ -129,10 +129,10 @@ class NodeDrain:
         return max(0.0, min(times) - now_s)
 
     def give_back(self) -> bool:
-        """Undo the cordon of this very drain, after a failure here or elsewhere; tell whether it is off.
+        """Undo this drain's own cordon, after a failure here or elsewhere; return whether it is off.
 
-        That of anybody else stays, another drain's too. One that the agent takes off by itself, and that this
-        drain took over, is put back for it.
+        Anybody else's cordon stays, another drain's too. If this drain took over a cordon that the agent
+        takes off by itself, it is put back for the agent.
         """
         done: Done = Happened("", ok=False)
         failures = 0
@@ -156,8 +156,8 @@ class NodeDrain:
         return False
 
     def _gave_up(self, node: NodeView) -> bool:
-        """Take note that somebody else has the cordon, or took it off; tell whether it is off."""
-        # Where no answer to the cordon came, it may still be on its way.
+        """Take note that somebody else has the cordon, or took it off; return whether it is off."""
+        # Without an answer, the cordon may still be on its way.
         self.own = None if self.cordoned else self.own
         self.cordoned = self.cordoned and node.unschedulable
         return not node.unschedulable and self.own is None
@@ -169,17 +169,17 @@ class NodeDrain:
         if done.ok:
             self.cordoned, self.own = False, None
             why = "its drain failed" if self.failed else "its drain did not begin"
-            did = "uncordoned" if before is None else "cordoned as before, for the agent to end"
+            did = "uncordoned" if before is None else "cordoned as before; the agent takes that off"
             self._record(action, f"{did}: {why}", ok=True)
         return done
 
     @property
     def begun(self) -> bool:
-        """Whether more was done than to cordon."""
+        """Whether more was done than cordoning."""
         return self._counted
 
     def progress(self) -> str:
-        """Say how far it came."""
+        """Say its progress."""
         gone, left = len(self.pods.evictions.gone), len(self.pods.evictions.left())
         return f"{gone} of {gone + left} pods are gone"
 
@@ -199,7 +199,7 @@ class NodeDrain:
             if action is None:
                 self._found_cordoned(observation.node)
                 return
-            # Noted before it is done: where the answer is lost, the next look tells whether it was.
+            # Noted before it is done: if the answer is lost, the next look shows whether it was done.
             self._before, self.own = passing_cordon(observation.node), action.cordon
             done = self._agent.executor.carry_out(observation, action)
             if done.ok:
@@ -215,7 +215,7 @@ class NodeDrain:
             self._tell(self.name, "cordoned", "though no answer came")
             return
         self.own = None
-        whose = "by a drain of fencer's" if self.cordoned else "by somebody else"
+        whose = "by a fencer drain" if self.cordoned else "by somebody else"
         self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
 
     def _read_node(self) -> NodeView:
@@ -266,7 +266,7 @@ class NodeDrain:
                 pass
 
     def _how(self, took_s: float) -> str:
-        whose = " of theirs" if self._attachments else ""  # those that stay keep what is theirs
+        whose = " of theirs" if self._attachments else ""  # pods that stay keep their volumes
         returned = self.pods.returned
         back = f"; {_count(returned)} came back" if returned else ""
         return f"in {age(round(took_s))}, no volume{whose} left attached{back}"
@@ -292,7 +292,7 @@ class NodeDrain:
         return True
 
     def _look_at_cordon(self) -> None:
-        """Fail where it was taken off: by the drain that set it, and failed; or by a person."""
+        """Fail if the cordon was taken off: by the drain that set it and failed, or by a person."""
         node = self._read_node()
         self._cordon_look_s = self._world.clock.now_s() + CORDON_EVERY_S
         if not node.unschedulable:
@@ -340,7 +340,7 @@ def _count(pods: Sequence[object]) -> str:
 
 
 def _named(pods: Sequence[PodView]) -> str:
-    """Return how many, and the first of them by name."""
+    """Return how many there are, and the first of them by name."""
     names = ", ".join(str(pod) for pod in pods[:NAMED])
     more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
     return f"{_count(pods)}: {names}{more}" if pods else "no pod"

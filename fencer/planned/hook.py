@@ -1,7 +1,7 @@
-"""A drain that a hookscript asks for, before Proxmox stops a guest: a connection each, bounded on both ends.
+"""A drain that a hookscript asks for before Proxmox stops a guest: one connection each, with limits.
 
-The hook waits for an answer, or for the end of the connection: so an agent that dies holds nobody. What it
-asks for is no proof of anything: a node is cordoned, and pods are evicted within their budgets, no more.
+The hook waits for an answer, or for the end of the connection: so a dead agent blocks nothing. Its request
+proves nothing: a node is cordoned, and pods are evicted within their budgets, nothing more.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from fencer.runtime.world import World
 log = logging.getLogger(__name__)
 
 AT_ONCE = 32
-"""More at a time are sent away at once, as without an agent: so many guests end only with their host."""
+"""More at a time are sent away at once, as without an agent: that many guests end only with their host."""
 LONGEST = 256
 """Bytes of a request."""
 REQUEST_S = 5.0
-"""So long the hook may take to say what it wants."""
+"""How long the hook may take to send its request."""
 AGAIN_S = 1.0
-"""So long after one that could not be taken the next is tried: no descriptor may be free for a while."""
+"""How long to wait after a connection that could not be accepted: no descriptor may be free for a while."""
 
 _CREDENTIALS = struct.Struct("3i")
 _WORDS = 4
@@ -50,7 +50,7 @@ class Request:
 
     Attributes:
         guest: The guest's number.
-        host: The hook's host, on which the guest runs.
+        host: The hook's host, where the guest runs.
         budget_s: For how long the hook waits.
     """
 
@@ -59,7 +59,7 @@ class Request:
     budget_s: float
 
     def means(self, guest: GuestRef) -> bool:
-        """Whether a guest may be the one; in two clusters, numbers and hosts may be called the same."""
+        """Whether this may be the guest; in two clusters, numbers and hosts may have the same names."""
         return (guest.id, guest.host) == (self.guest, self.host)
 
 
@@ -80,7 +80,7 @@ class HookDrains:
 
     Args:
         path: The socket; its folder must exist. One left by a dead agent is replaced.
-        drain: Drains for a request, and says what became of it; called from a thread of its own.
+        drain: Drains for a request, and returns the result as text; called in its own thread.
 
     Raises:
         ConfigError: the socket cannot be made there.
@@ -104,7 +104,7 @@ class HookDrains:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more; drains under way end with the process, and their hooks with them."""
+        """Stop listening; running drains end with the process, and their hooks with them."""
         self._closing.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -112,14 +112,16 @@ class HookDrains:
         self._path.unlink(missing_ok=True)
 
     def _serve(self) -> None:
-        with self._socket:  # however this ends: a hook that finds nobody listening does not wait
+        with self._socket:  # in any case: a hook that finds no listener does not wait
             failed = ""
             while not self._closing.is_set():
                 try:
                     hook, _ = self._socket.accept()
                 except OSError as error:
                     if not self._closing.is_set() and str(error) != failed:
-                        log.warning("hooks wait for a drain in vain: %s; trying again until it ends", error)
+                        log.warning(
+                            "hooks that wait for a drain get none: %s; trying again until that ends", error
+                        )
                     failed = str(error)
                     self._closing.wait(AGAIN_S)
                     continue
@@ -127,7 +129,7 @@ class HookDrains:
                 self._take(hook)
 
     def _take(self, hook: socket.socket) -> None:
-        """Answer a hook in a thread of its own, or send it away."""
+        """Answer a hook in a new thread, or send it away."""
         if not self._free.acquire(blocking=False):
             log.warning("more than %d hooks wait for a drain: one was sent away", AT_ONCE)
             hook.close()
@@ -148,7 +150,7 @@ class HookDrains:
                 )
                 request = read_request(hook.recv(LONGEST).decode(errors="replace"))
                 if uid not in {0, os.getuid()} or request is None:
-                    log.warning("a request of user %s for a drain was ignored", uid)
+                    log.warning("a drain request from user %s was ignored", uid)
                     return
                 said = self._drain(request)
                 log.info("hook=%s", printable(f"pre-stop {request.guest}: {said}"))
@@ -167,7 +169,7 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
     Args:
         world: The ports, with an evictor; for this drain alone.
         agent: On that world.
-        request: Whose node.
+        request: The hook's request.
         limit_s: The configuration's own limit.
     """
     try:
@@ -205,7 +207,7 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
 
 
 def _of_several(scene: Scene, request: Request) -> str:
-    """Say which endpoints have such a guest, where there is more than one."""
+    """Say which endpoints have such a guest, if there is more than one."""
     guests = (reading.guest for reading in scene.evidence.values())
     endpoints = {guest.endpoint for guest in guests if request.means(guest)}
     if len(endpoints) <= 1:

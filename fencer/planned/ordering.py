@@ -17,7 +17,7 @@ def in_order(nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
 def elsewhere(asked: Collection[NodeView], nodes: Iterable[NodeView]) -> bool:
     """Whether pods that leave the asked nodes may go to a node that is not among them.
 
-    Where they may not, as when a whole cluster is shut down, the asked ones have to take in each other's.
+    If not, as when a whole cluster is shut down, the asked nodes have to take each other's pods.
     """
     names = {node.name for node in asked}
     return any(node.name not in names and _takes_pods(node) for node in nodes)
@@ -44,12 +44,12 @@ def may_begin(node: NodeView, under_way: Sequence[NodeView], parallel: int) -> b
 def beyond_quorum(
     asked: Iterable[NodeView], nodes: Collection[NodeView], policy: Policy, down: frozenset[str]
 ) -> tuple[NodeView, ...]:
-    """Return those of the asked control-plane nodes without which etcd would lose its quorum.
+    """Return the asked control-plane nodes without which etcd would lose its quorum.
 
     They stay off, so each one that may go counts against those after it.
 
     Args:
-        asked: To be shut down, in order.
+        asked: The nodes to shut down, in order.
         nodes: All nodes.
         policy: What counts as heard.
         down: Nodes whose guests do not run already.

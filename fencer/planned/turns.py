@@ -1,4 +1,4 @@
-"""What is done with one node on purpose, a step at a time: drained, shut down, started."""
+"""A planned change of one node, a step at a time: drain, shut down, start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fencer.wording.reasons import says
 
 
 class Turn(Protocol):
-    """What is done with one node, a step at a time."""
+    """A change of one node, a step at a time."""
 
     @property
     def node(self) -> NodeView:
@@ -43,11 +43,11 @@ class Turn(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Do what has to be done before the turns of others begin: keep their pods away."""
+        """Prepare before the turns of others begin: keep their pods away."""
         ...
 
     def withdraw(self) -> None:
-        """Take that back, unless it went beyond: this turn will not go on."""
+        """Undo that, unless the turn has begun: it will not go on."""
         ...
 
     def advance(self) -> float:
@@ -101,7 +101,7 @@ class DrainTurn:
         return self.drain.pods.returned
 
     def prepare(self) -> None:
-        """Cordon: a pod that another node's drain evicts shall not come here, to be evicted once more."""
+        """Cordon, so that no pod from another node's drain comes here and is evicted again."""
         self.drain.begin()
 
     def withdraw(self) -> None:
@@ -127,7 +127,7 @@ class ShutdownTurn:
         policy: How often to look.
         node: The node.
         options: How.
-        tell: Shows the way.
+        tell: Shows the steps.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class ShutdownTurn:
         self.over = False
         self.judged: Judged | None = None
         self.began_s: float | None = None
-        """When its guest was first looked at to be asked; None: it was not."""
+        """When its guest was first looked at for the shutdown; None: it was not."""
         self.draining: DrainTurn | None = None
         if options.drain is not None:
             drain = NodeDrain(world, agent, node.name, options.drain, tell)
@@ -241,7 +241,7 @@ class StartTurn:
         return ()
 
     def prepare(self) -> None:
-        """Do nothing: a start is in nobody's way."""
+        """Do nothing: a start needs no preparation."""
 
     def withdraw(self) -> None:
         """Do nothing."""

@@ -1,8 +1,8 @@
-"""The seams between the rules and the world: what fencer needs of hypervisors, a cluster, time and people.
+"""The seams between the rules and the world: what fencer needs from hypervisors, a cluster, time and people.
 
 Adapters implement these against real things, `fencer.simulation` implements them against a world in memory,
-and one suite in ``tests/contract`` runs against both. Every method is synchronous; whoever calls one does so
-through an `Asker`, which holds it to a deadline. A method raises only what it names.
+and one suite in ``tests/contract`` runs against both. Every method is synchronous; callers use an `Asker`,
+which holds each call to a deadline. A method raises only what it names.
 """
 
 from fencer.ports.account import Account, Credential

@@ -10,11 +10,11 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What lets us into the cluster, until it ends.
+    """A credential for the cluster, until it ends.
 
     Attributes:
         what: ``token`` or ``certificate``.
-        ends: When it is good no longer. None: it does not say.
+        ends: When it is no longer valid. None: it does not say.
         renewal: The command that makes a kubeconfig with another token. Empty: there is no kubeconfig.
     """
 
@@ -24,7 +24,7 @@ class Credential:
 
 
 class Account(Protocol):
-    """Who fencer is in the cluster: what people are to be told of it, and no decision needs."""
+    """Who fencer is in the cluster: facts for people, which no decision needs."""
 
     def missing_attachment_rights(self) -> Sequence[str]:
         """Name the rights that `Cluster.delete_attachment` needs and we do not have.
@@ -35,22 +35,22 @@ class Account(Protocol):
         ...
 
     def confined(self, node: str) -> bool:
-        """Tell whether the admission policy holds for us: try a label, as a dry run that writes nothing.
+        """Find out whether the admission policy holds for us: try a label, as a dry run that writes nothing.
 
         Args:
-            node: Any that is there.
+            node: Any existing node.
 
         Returns:
             False: we may set it.
 
         Raises:
-            ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol: that is not known; also
-                where somebody else than the policy refused.
+            ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol: it is not known; also if
+                something else than the policy refused.
         """
         ...
 
     def credentials(self) -> Sequence[Credential]:
-        """Tell what lets us in, and until when, as far as it says so itself. Asks nobody.
+        """Return our credentials, and until when they are valid, as far as they say. Asks nobody.
 
         Raises:
             ConfigError: the kubeconfig cannot be used any more.

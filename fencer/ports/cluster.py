@@ -98,12 +98,12 @@ class Attachments:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What became of one pod that was to be cleared.
+    """The result of clearing one pod.
 
     Attributes:
         pod: The pod.
         gone: The object is gone, or was never there under this UID.
-        note: What is in the way otherwise (finalizers, an error), for people. Empty when gone.
+        note: Otherwise what is in the way (finalizers, an error), for people. Empty when gone.
     """
 
     pod: PodView
@@ -168,13 +168,13 @@ class Cluster(Protocol):
         """List all VolumeAttachments, paged. The API has no selector for the node, so one list is for all.
 
         Raises:
-            ClusterUnreachable, ClusterDenied, ClusterProtocol. One that cannot be read is told by
-                `Attachments.of`, to whom it may concern.
+            ClusterUnreachable, ClusterDenied, ClusterProtocol. `Attachments.of` reports one that cannot be
+            read.
         """
         ...
 
     def volumes(self, pod: PodView) -> frozenset[str]:
-        """Name the PersistentVolumes that the pod's claims are bound to, one request a claim.
+        """Name the PersistentVolumes that the pod's claims are bound to, one request per claim.
 
         A claim that is gone, or not bound yet, has none.
 
@@ -193,7 +193,7 @@ class Cluster(Protocol):
         ...
 
     def record_doubts(self, node: NodeView, doubts: tuple[Doubt, ...]) -> None:
-        """Write whose off readings are not believed, or take that off where there are none, guarded.
+        """Write whose off readings are not believed, or remove that note if there are none, guarded.
 
         Raises:
             As `bind`.
@@ -217,7 +217,7 @@ class Cluster(Protocol):
         ...
 
     def untaint(self, node: NodeView, cordon: Cordon | None) -> None:
-        """Take taint and mark off in one guarded write, and cordon the node where `cordon` is given.
+        """Take taint and mark off in one guarded write, and cordon the node if `cordon` is given.
 
         Raises:
             As `bind`.
@@ -272,8 +272,8 @@ class Cluster(Protocol):
         Only for a node whose object is gone, with the taint that would release the volume at once.
 
         Raises:
-            ClusterConflict: another object bears that name now.
-            ClusterUnreachable, ClusterDenied, ClusterProtocol. That it is gone already is no error.
+            ClusterConflict: another object has that name now.
+            ClusterUnreachable, ClusterDenied, ClusterProtocol. One that is gone already is no error.
         """
         ...
 

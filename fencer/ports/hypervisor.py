@@ -22,9 +22,9 @@ class EndpointInfo:
         kind: ``libvirt``, ``proxmox``, ``virtualbox`` or ``simulation``.
         version: The hypervisor's version, for people.
         detail: One line for people: URI, hosts, quorum.
-        can_power: Our rights suffice for power actions. None: cannot be told beforehand.
+        can_power: Our rights are enough for power actions. None: not known in advance.
         problems: What keeps it from being relied on, one sentence each. Empty: nothing.
-        remarks: What should be mended all the same, one sentence each.
+        remarks: What should still be mended, one sentence each.
         power_only: The ids of the guests that `can_power` is about; None: all.
     """
 
@@ -37,13 +37,13 @@ class EndpointInfo:
     power_only: frozenset[str] | None = None
 
     def may_power(self, guest: str) -> bool:
-        """Whether our rights suffice to power the guest with this id, as far as can be told."""
+        """Whether our rights are enough to power the guest with this id, as far as is known."""
         return self.can_power is not False and (self.power_only is None or guest in self.power_only)
 
 
 @dataclass(frozen=True, slots=True)
 class StopSettings:
-    """What a hypervisor keeps with a guest about its stops.
+    """A guest's settings for stops, in its hypervisor.
 
     Attributes:
         shutdown_s: How long its own shutdown may take when its host goes down, before it is stopped hard.
@@ -61,8 +61,8 @@ class StopSettings:
 class Deadline:
     """Until when something that cannot be undone may begin.
 
-    A call that is late is given up, not interrupted: its thread may go on much later, as may the whole agent
-    after its machine was suspended. So whoever is about to do what cannot be undone asks here once more.
+    A late call is given up, not interrupted: its thread may go on much later, as may the whole agent after
+    its machine was suspended. So code that is about to do something that cannot be undone asks here again.
 
     Args:
         at_s: On the agent's monotonic clock, which has to count suspension.
@@ -75,7 +75,7 @@ class Deadline:
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """Let nothing begin any more: nobody waits for it. From any thread."""
+        """Let nothing begin any more: nobody waits for it. Call it from any thread."""
         self._given_up.set()
 
     @property
@@ -84,10 +84,10 @@ class Deadline:
         return self._given_up.is_set() or self._now_s() > self._at_s
 
     def refuse_if_over(self, what: str) -> None:
-        """Refuse to begin what is too late.
+        """Refuse to begin an action too late.
 
         Args:
-            what: What is not done, for people.
+            what: The action that is refused, for people.
 
         Raises:
             HypervisorUnreachable: it is over.
@@ -104,8 +104,8 @@ class Hypervisor(Protocol):
     has to be read again (libvirt's destroy may raise and yet have killed; ACPI's 0 is no consent).
 
     A power method looks once more, over the connection that it then uses, right before it sends: whether the
-    guest is still in the incarnation that is meant, and whether it is not too late. What can happen in the
-    window that is left, and how long that is, each adapter states.
+    guest is still in the incarnation that is meant, and whether it is not too late. Each adapter states what
+    can happen in the remaining window, and how long that is.
     """
 
     @property
@@ -126,7 +126,7 @@ class Hypervisor(Protocol):
         """Read all guests of the endpoint in one cheap call.
 
         Returns:
-            One Evidence a guest, in any order. A guest whose reply cannot be read is UNKNOWN, not missing.
+            One Evidence per guest, in any order. A guest whose reply cannot be read is UNKNOWN, not missing.
 
         Raises:
             HypervisorUnreachable, HypervisorDenied, HypervisorProtocol: nothing is known of any guest.
@@ -146,7 +146,7 @@ class Hypervisor(Protocol):
         ...
 
     def stop_settings(self, guest: GuestRef) -> StopSettings | None:
-        """Read what is set for stops of a guest. None: nothing of that kind is kept here.
+        """Read a guest's settings for stops. None: this hypervisor has none.
 
         Raises:
             As `read`.
@@ -157,12 +157,12 @@ class Hypervisor(Protocol):
         """Ask the guest to shut down (ACPI or agent). Says nothing about whether it will.
 
         Args:
-            guest: Whom.
-            incarnation: In which run, see `Evidence.incarnation`; None: the hypervisor does not name runs.
+            guest: The guest.
+            incarnation: Its run, see `Evidence.incarnation`; None: the hypervisor does not name runs.
             not_after: Until when.
 
         Raises:
-            GuestChanged: it is in another run by now; nothing was sent.
+            GuestChanged: it is in another run now; nothing was sent.
             GuestNotFound, HypervisorUnreachable, HypervisorDenied, HypervisorProtocol.
         """
         ...
@@ -192,19 +192,19 @@ class Hypervisor(Protocol):
         ...
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called, from any thread, whenever something happened there: a hint, never a proof."""
+        """Call `wake`, from any thread, whenever something happened there: a hint, never a proof."""
         ...
 
     def nudge(self, guest: str) -> None:
         """Take a hook's hint that something happened to a guest: the next sweep has to read that one live.
 
         Args:
-            guest: Its id, as the hook knows it. Whatever else it is does no harm.
+            guest: Its id, as the hook knows it. Any other text does no harm.
         """
         ...
 
     def close(self) -> None:
-        """Give connections and threads back. Never raises, never blocks."""
+        """Close connections and end threads. Never raises, never blocks."""
         ...
 
 

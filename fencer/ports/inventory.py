@@ -1,6 +1,6 @@
 """What a plan looks at: nodes with their room, all pods, budgets, services, volumes. Frozen values.
 
-A kind of object that could not be looked at, or only in part, says so: nothing is concluded from its absence.
+A kind of object that could not be read completely says so: nothing is concluded from its absence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Kind(StrEnum):
-    """What can be looked at, as people call it."""
+    """The kinds of objects, with names for people."""
 
     NODES = "nodes"
     PODS = "pods"
@@ -44,13 +44,13 @@ class Listing(Generic[T_co]):
 
     @property
     def complete(self) -> bool:
-        """Whether what is not among the items is not there."""
+        """Whether the items are complete."""
         return not (self.unread or self.why_not)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A node with what a scheduler asks of it.
+    """A node with what a scheduler needs to know about it.
 
     Attributes:
         node: The node.
@@ -104,7 +104,7 @@ class Container:
         name: Its name.
         ports: Names and numbers of the ports that it declares.
         hook: Its preStop hook. None: it has none.
-        sidecar: It ends when all that are none have ended.
+        sidecar: It ends after all other containers have ended.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A pod, where it is, and how it fares there.
+    """A pod, where it is, and its condition there.
 
     Attributes:
         pod: The pod.
@@ -123,7 +123,7 @@ class Tenant:
         host_paths: Directories of its node that it may write.
         containers: Its containers.
         waiting: Why one of them does not run, like ``CrashLoopBackOff``; empty: none is said to wait.
-        restarts: How often that one was started again; where none waits, the one that was most often.
+        restarts: How often that one was restarted; if none waits, the most restarts of any.
         cpu_m: CPU that it requests, in thousandths of a core.
         memory_b: Memory that it requests, in bytes.
     """
@@ -147,7 +147,7 @@ class Budget:
         allowed: How many of them may be disrupted now.
         desired: How many must stay healthy.
         healthy: How many are.
-        expected: How many there ought to be.
+        expected: How many there should be.
         always_allow: Pods that are not Ready may always go (``unhealthyPodEvictionPolicy: AlwaysAllow``).
         counted: The controller has counted since it was changed; until then nothing is allowed.
         problem: Why its controller cannot count its pods; empty: it can.
@@ -192,7 +192,7 @@ class Service:
     targets: frozenset[str] = frozenset()
 
     def leads_to(self, pod: PodView) -> bool:
-        """Whether traffic may reach this pod by it now."""
+        """Whether traffic may reach this pod through it now."""
         if pod.namespace != self.namespace or not (pod.ready or self.unready_too):
             return False
         return self.selector.matches(dict(pod.labels))

@@ -1,4 +1,4 @@
-"""What planned stops ask of the cluster beside what fencing does."""
+"""What planned stops need from the cluster besides what fencing does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencer.ports.inventory import Budget, Inventory, Listing
 
 
 class Evictor(Protocol):
-    """What only a drain asks of the cluster: beside `Cluster`, so that the agent needs no right for it."""
+    """What only a drain needs: apart from `Cluster`, so that the agent needs no right for it."""
 
     def missing_drain_rights(self) -> Sequence[str]:
         """Name the rights that a drain needs and we do not have, like ``create pods/eviction``.
@@ -49,12 +49,12 @@ class Evictor(Protocol):
 
 
 class Surveyor(Protocol):
-    """What only a plan reads of the cluster: beside `Cluster`, so that the agent needs no right for it."""
+    """What only a plan reads: apart from `Cluster`, so that the agent needs no right for it."""
 
     def survey(self) -> Inventory:
         """List nodes with their room, all pods, budgets, services, claims and volumes, paged.
 
-        What could not be looked at, and every object that could not be read, is said in the inventory.
+        The inventory names all that could not be listed, and every object that could not be read.
 
         Raises:
             ClusterDenied: not even nodes and pods may be listed.

@@ -1,4 +1,4 @@
-"""What the pipeline itself runs on: people to tell, calls under deadlines, time."""
+"""What the pipeline itself needs: people to tell, calls under deadlines, time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Reporter(Protocol):
-    """Tells people. Never asked by a decision; never raises."""
+    """Tells people. No decision asks it; it never raises."""
 
     def decided(self, node: NodeView, decision: Decision) -> None:
         """A node's decision changed (verdict, reason or guest)."""
@@ -39,7 +39,7 @@ class Asker(Protocol):
         """Run one call on the endpoint's worker.
 
         Args:
-            endpoint: Whose worker; a hung endpoint never delays another.
+            endpoint: The worker's endpoint; a hung endpoint never delays another.
             call: What to run. Abandoned, not interrupted, when late.
             deadline_s: Seconds from now.
 
@@ -78,5 +78,5 @@ class Clock(Protocol):
         ...
 
     def wake(self) -> None:
-        """End the present or the next `wait`, from any thread."""
+        """End the current or the next `wait`, from any thread."""
         ...

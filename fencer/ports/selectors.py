@@ -1,4 +1,4 @@
-"""Label selectors: which pods a budget or a service means, and which nodes a volume admits. Pure.
+"""Label selectors: which pods a budget or a service selects, and which nodes a volume admits. Pure.
 
 Source: k8s.io/apimachinery pkg/labels/selector.go, Requirement.Matches: an absent key satisfies NotIn and
 DoesNotExist; Gt and Lt compare whole numbers and hold for nothing else.
@@ -15,7 +15,7 @@ NODE_NAME_FIELD = "metadata.name"
 
 
 class Operator(StrEnum):
-    """How a label is held against values."""
+    """How a label is compared with values."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -32,7 +32,7 @@ class Requirement:
     Attributes:
         key: The label's name.
         operator: How.
-        values: Against what; empty for the operators that ask for presence alone.
+        values: The values; empty for the operators that only ask for presence.
     """
 
     key: str
@@ -64,10 +64,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All conditions must hold. Without any, everything is meant.
+    """All conditions must hold. Without any, everything is selected.
 
-    What an empty selector means differs by object (a Service with one selects nothing), so whoever reads an
-    object decides whether there is a selector at all.
+    The meaning of an empty selector differs by object (a Service with one selects nothing), so the code that
+    reads an object decides whether there is a selector at all.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -83,7 +83,7 @@ class NodeTerm:
 
     Attributes:
         labels: Conditions on the node's labels.
-        fields: Conditions on its fields, of which there is one: its name.
+        fields: Conditions on its only field, its name.
     """
 
     labels: tuple[Requirement, ...] = ()

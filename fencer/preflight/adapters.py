@@ -1,4 +1,4 @@
-"""Judges adapters of others: could "off" be believed of their guests."""
+"""Judges adapters of others: could their "off" be believed?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencer.preflight.finding import Finding, Level
 WORDS = {
     Lack.HOST: "{name} names no host for {whose}, and `one_host` is not set: a guest may run on another host",
     Lack.RUN: "{name} names no run (incarnation) of {whose}: a start in between would not show",
-    Lack.WITNESS: "{name} does not say whose word it tells of {whose} (witness)",
+    Lack.WITNESS: "{name} does not name its witness for {whose}",
 }
 TRIES = {
     Lack.HOST: "`one_host: true` under {name}, if it is one host; else an adapter that names hosts",
@@ -24,11 +24,11 @@ TRIES = {
 
 
 def judge(endpoints: Sequence[Endpoint], nodes: NodeFacts) -> Iterator[Finding]:
-    """Name what is missing in what adapters of others say of guests that run: off, it would be no proof."""
+    """Name what adapters of others do not say about running guests: without it, their "off" is no proof."""
     keys, evidence = {one.guest.key for one in nodes.subjects}, nodes.scene.evidence.values()
     run = [one for one in evidence if one.guest.key in keys and one.power_state is PowerState.RUNNING]
     for endpoint in endpoints:
-        if isinstance(endpoint, AdapterEndpoint):  # fencer's own are held to that by their tests
+        if isinstance(endpoint, AdapterEndpoint):  # tests hold fencer's own to that
             yield from _lacking(endpoint, [one for one in run if one.guest.endpoint == endpoint.name])
 
 

@@ -1,4 +1,4 @@
-"""Judges the admission policy: whether it holds for the account that fencer has."""
+"""Judges the admission policy: does it hold for fencer's account?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencer.preflight.rights import OWN_ACCOUNT, granting
 
 
 def judge(info: ClusterInfo, confined: Answer) -> Finding:
-    """Tell whether the policy confines our account.
+    """Judge whether the policy confines our account.
 
     Args:
         info: Who we are, and in which Kubernetes.
@@ -25,19 +25,19 @@ def judge(info: ClusterInfo, confined: Answer) -> Finding:
     if confined:
         return Finding("admission", "", Level.OK, "the policy holds for this account")
     text = (
-        "the admission policy does not hold for this account: whoever has its credentials may also relabel "
+        "the admission policy does not hold for this account: anyone with its credentials may also relabel "
         "nodes, and lift the taints and cordons of others"
     )
     return Finding("admission", "", Level.WARN, text, _ways(info))
 
 
 def _ways(info: ClusterInfo) -> tuple[str, ...]:
-    """Name what makes it hold: the policy itself, or an account that it names."""
+    """Name what would make it hold: the policy itself, or an account that it names."""
     policy = granting(info.user, "--admission-policy", version=info.version)
     if OWN_ACCOUNT.fullmatch(info.user):
         return (policy,)
     return (
-        # Never onto the kubeconfig that is in use: it may be the administrator's only one.
+        # Never overwrite the kubeconfig in use: it may be the administrator's only one.
         "fencer setup kubernetes --kubeconfig ADMINS --output FILE   (an account of its own, which the "
         "policy names; then `kubeconfig: FILE` in the configuration)",
         f"{policy}   (with '{info.user}' in its matchConditions instead of "

@@ -14,19 +14,19 @@ from fencer.preflight.guests import freeing
 
 
 def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]) -> Iterator[Finding]:
-    """Hold each binding against the live reading of its guest, and name copies; see `NodeFacts`."""
+    """Compare each binding with the live reading of its guest, and name copies; see `NodeFacts`."""
     wrong, silent, unread = _compared(subjects, readings)
     unproven = [subject.node.name for subject in subjects if not subject.proven]
     about = f"{len(subjects) - len(unproven)} of {len(subjects)} proven"
     if wrong or silent:
-        text = "read live, they do not hold" if wrong else "could not be read live"
+        text = "the live reading contradicts them" if wrong else "could not be read live"
         yield Finding("bindings", about, Level.FAIL, text, points=(*wrong, *silent))
     elif unread:
-        yield Finding("bindings", about, Level.WARN, "not all of them can be told", points=tuple(unread))
+        yield Finding("bindings", about, Level.WARN, "not all of them are certain", points=tuple(unread))
     elif unproven:
         text = (
             f"{listing(unproven)}: not yet seen running while the node's lease advanced; an armed "
-            "`fencer watch` sees to that in its first minute"
+            "`fencer watch` does that in its first minute"
         )
         yield Finding("bindings", about, Level.NOTE, text)
     else:
@@ -37,7 +37,7 @@ def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerE
 def _compared(
     subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return what contradicts a binding, what was not answered, and what the answer leaves open."""
+    """Return contradictions of a binding, questions without an answer, and what the answers leave open."""
     wrong, silent, unread = list[str](), list[str](), list[str]()
     for subject in subjects:
         name = subject.node.name
@@ -54,7 +54,7 @@ def _compared(
 
 
 def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
-    """A node that is heard runs; whoever says otherwise of its guest means another one, or is wrong."""
+    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong."""
     if subject.node.ready is True and reading.power_state is not PowerState.RUNNING:
         yield f"{subject.node.name} is Ready, and {subject.guest} reads {reading.raw}"
 
@@ -64,7 +64,7 @@ def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:
     for subject in subjects:
         name, candidates, old = subject.node.name, subject.seen.candidates, still_bound(subject.seen)
         if old is not None:
-            text = f"{name} is bound to {old} (UUID {old.uuid}), and `nodes:` means another machine by now"
+            text = f"{name} is bound to {old} (UUID {old.uuid}), and `nodes:` now means another machine"
             yield Finding("bindings", name, Level.WARN, text, (freeing(name, old),))
         elif candidates[1:]:
             copies.append(f"{name}: {listing(told_apart([copy.guest for copy in candidates])[1:])}")

@@ -15,7 +15,7 @@ from fencer.preflight.finding import Finding, Level
 from fencer.preflight.rights import granting, version_of
 
 CLOCK_S = 3.0
-"""The API server tells whole seconds, and a look takes time: closer cannot be told."""
+"""The API server gives whole seconds, and a look takes time: a closer comparison is impossible."""
 
 TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
@@ -25,9 +25,9 @@ WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may kee
 
 
 def judge_silence(error: FencerError, kubeconfig: Path) -> Finding:
-    """Say why there is no way to the cluster."""
+    """Say why the cluster cannot be reached."""
     command = f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes"
-    # It takes what we refuse, and is refused by whoever refuses us: our own words say what helps.
+    # kubectl accepts what we refuse, and servers that refuse us refuse it too: our own words say what helps.
     tries = () if isinstance(error, ConfigError | ClusterDenied) else (command,)
     return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
 
@@ -37,12 +37,12 @@ def judge(cluster: ClusterFacts, *, hook_drains: bool) -> Iterator[Finding]:
 
     Args:
         cluster: What the API server told.
-        hook_drains: The agent itself drains, where a hook asks for it.
+        hook_drains: The agent itself drains if a hook asks for it.
     """
     info = cluster.info
     yield judge_version(info, cluster.missing)
     grants = granting(info.user, version=info.version)
-    if cluster.missing_for_volumes:  # fences are begun without them
+    if cluster.missing_for_volumes:  # fences begin without them
         text = f"may not {', '.join(cluster.missing_for_volumes)}: {WITHOUT_VOLUME_RIGHTS}"
         yield Finding("volumes", "", Level.WARN, text, (grants,))
     yield from _evictions(info, cluster.missing_for_drains, hook_drains=hook_drains)
@@ -78,26 +78,26 @@ def judge_clock(utc: str, wall: datetime) -> Finding:
     off_s = abs((wall - parse_utc(utc)).total_seconds())
     if off_s <= CLOCK_S:
         return Finding("clock", f"within {CLOCK_S:g} s")
-    text = "against the API server's: times in log and journal will mislead. No decision depends on it"
+    text = "compared with the API server: times in log and journal will mislead. No decision depends on it"
     return Finding("clock", f"{off_s:.0f} s off", Level.WARN, text, ("chronyc tracking",))
 
 
 def _evictions(
     info: ClusterInfo, missing: Sequence[str] | FencerError, *, hook_drains: bool
 ) -> Iterator[Finding]:
-    """Judge whether drains may evict; of an agent only one kind of hook needs that."""
+    """Judge whether drains may evict; an agent needs that only for one kind of hook."""
     if isinstance(missing, FencerError):
         yield Finding("evictions", "", Level.WARN, f"whether drains may evict is not known: {missing}")
     elif missing:
         by_hook = "`fencer drain`, `fencer shutdown` and `hook: {pre_stop: drain}`"
         who = by_hook if hook_drains else "drain and shutdown"
-        text = f"{who} cannot evict: may not {', '.join(missing)}"
+        text = f"{who} cannot evict: it may not {', '.join(missing)}"
         command = granting(info.user, "--drain", version=info.version)
         yield Finding("evictions", "", Level.WARN if hook_drains else Level.NOTE, text, (command,))
 
 
 def _attachments(info: ClusterInfo, missing: Sequence[str] | FencerError) -> Iterator[Finding]:
-    """Judge what becomes of the volumes of a node that is deleted amid its fence."""
+    """Judge what happens to the volumes of a node that is deleted while it is fenced."""
     if isinstance(missing, FencerError):
         text = f"whether attachments may be deleted is not known: {missing}"
         yield Finding("attachments", "", Level.NOTE, text)

@@ -1,4 +1,4 @@
-"""Asks for everything that the configuration names, and goes on where something does not answer.
+"""Asks for everything that the configuration names, and goes on if something does not answer.
 
 The only module here that does I/O.
 """
@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 
 class Builder(Protocol):
-    """Builds what is asked. `fencer.cli.wire.Wiring` is one.
+    """Builds the parts to ask. `fencer.cli.wire.Wiring` is one.
 
-    Whatever builds raises `ConfigError` where that cannot be built.
+    Each method that builds raises `ConfigError` if that cannot be built.
     """
 
     def secrets(self, config: Config) -> tuple[Path, ...]:
@@ -63,7 +63,7 @@ class Builder(Protocol):
         ...
 
     def asker(self, clock: Clock, patience_s: float) -> Asker:
-        """Build what holds calls to their deadlines; a look at all endpoints waits so long for slow ones."""
+        """Build the part that holds calls to deadlines; one look waits this long for slow endpoints."""
         ...
 
     def cluster(self, config: Config) -> Cluster:
@@ -71,11 +71,11 @@ class Builder(Protocol):
         ...
 
     def evictor(self, config: Config) -> Evictor:
-        """Build what evicts pods."""
+        """Build the part that evicts pods."""
         ...
 
     def account(self, config: Config) -> Account:
-        """Build what tells of our own account."""
+        """Build the part that knows our own account."""
         ...
 
     def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
@@ -83,7 +83,7 @@ class Builder(Protocol):
         ...
 
     def witness(self, written: FenceAgentSettings) -> HostPower:
-        """Build what reads a host's power."""
+        """Build the part that reads a host's power."""
         ...
 
 
@@ -93,7 +93,7 @@ def collect(path: Path, config: Config, builder: Builder, reporter: Reporter) ->
     Args:
         path: Of the configuration.
         config: It.
-        builder: Builds what is asked.
+        builder: Builds the parts to ask.
         reporter: Is told what goes wrong while the nodes are looked at.
     """
     clock = builder.clock()
@@ -107,7 +107,7 @@ def collect(path: Path, config: Config, builder: Builder, reporter: Reporter) ->
 
 
 def look_at_secrets(builder: Builder, config: Config) -> dict[Path, Sequence[Trouble]]:
-    """Look at every file with credentials, and leave out those that are not there and need not be.
+    """Look at every file with credentials, except missing ones that need not exist.
 
     Returns:
         What is wrong with each; empty: nothing.
@@ -165,7 +165,7 @@ class _Collector:
         )
 
     def _describe(self) -> dict[str, EndpointInfo | FencerError]:
-        """Ask each endpoint who it is, all at once."""
+        """Ask all endpoints at once who they are."""
         unbuilt: dict[str, FencerError] = {}
         for endpoint in self.config.endpoints:
             try:
@@ -178,14 +178,14 @@ class _Collector:
     def _nodes(
         self, port: Cluster, info: ClusterInfo, endpoints: Mapping[str, EndpointInfo | FencerError]
     ) -> NodeFacts | ClusterError:
-        """Look at all nodes once, and ask for what can only be asked of them."""
+        """Look at all nodes once, and ask what only they can answer."""
         world = World(port, self.hypervisors, self.asker, self.clock, self.reporter)
         try:
             seen = Onlooker(world, self.config.policy, self.config.rules).look()
         except ClusterError as error:
             return error
         sound = {name for name, it in endpoints.items() if isinstance(it, EndpointInfo) and not it.problems}
-        answering = frozenset(sound - seen.scene.errors.keys())  # who tells only who it is counts as silent
+        answering = frozenset(sound - seen.scene.errors.keys())  # others count as silent
         observations = [seen.judged[name].observation for name in sorted(seen.judged)]
         since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)
         facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering)
@@ -198,13 +198,13 @@ class _Collector:
         )
 
     def _confined(self, info: ClusterInfo, node: str | None) -> Answer:
-        """Try on a node, as a dry run that writes nothing, what the admission policy refuses our account."""
+        """Try on a node, as a dry run that writes nothing, what the admission policy refuses."""
         if node is None or not knows_policies(info.version):
             return None
         return _or_why(lambda: self._ask(API, partial(self.builder.account(self.config).confined, node)))
 
     def _read(self, subjects: Sequence[Subject]) -> dict[str, Evidence | FencerError]:
-        """Read guests live; no other one where an endpoint does not answer: each would take as long."""
+        """Read guests live; stop at an endpoint that does not answer: each other guest would take as long."""
         readings: dict[str, Evidence | FencerError] = {}
         silent: set[str] = set()
         for subject in subjects:

@@ -1,4 +1,4 @@
-"""Judges when what lets us into the cluster ends."""
+"""Judges when our credentials for the cluster end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencer.wording.credentials import end_warning
 
 
 def judge(credentials: Sequence[Credential] | FencerError, wall: datetime) -> Iterator[Finding]:
-    """Tell when tokens and certificates end.
+    """Say when tokens and certificates end.
 
     Args:
         credentials: What lets us in.

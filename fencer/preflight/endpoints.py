@@ -1,4 +1,4 @@
-"""Judges the endpoints: do they answer, tell of their guests, and let us do what the configuration wants."""
+"""Judges the endpoints: do they answer, list their guests, and let us do what the configuration wants?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
     Args:
         endpoint: As it is configured.
         answer: How it describes itself.
-        unheard: Why it did not tell how its guests are; empty: it did.
+        unheard: Why it did not list its guests; empty: it did.
     """
     if isinstance(answer, FencerError):
         tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
@@ -29,7 +29,7 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
     if not endpoint.power.nobody and answer.can_power is False:
         way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
         remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
-    problems = (*answer.problems, *([f"Its guests were not told: {unheard}"] if unheard else []))
+    problems = (*answer.problems, *([f"Its guests could not be listed: {unheard}"] if unheard else []))
     points = (*problems, *remarks)
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
@@ -39,16 +39,17 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
 
 
 def _tries(endpoint: Endpoint, error: str) -> tuple[str, ...]:
-    """Name what the endpoint's own words do not: an ssh that asks or does not get in, a daemon that hangs."""
+    """Name problems that the endpoint itself does not: ssh that asks or fails, a daemon that hangs."""
     if not isinstance(endpoint, LibvirtEndpoint):
         return ()
     way, tries = way_of(endpoint.uri), list[str]()
     if way is not None and not is_from_beyond(error):
         tries.append(f"{way.command}   (as fencer's user; it must not ask anything)")
-    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # no unit's, but its user's
+    of_session = endpoint.uri.partition("?")[0].endswith("/session")  # run by its user, not by a unit
     if _SILENCE.search(error) and not of_session:
         place = "on this host" if way is None else "there"
         tries.append(
-            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests run on meanwhile)"
+            f"systemctl restart libvirtd   (or virtqemud; {place}, if it hangs: guests keep running "
+            "meanwhile)"
         )
     return tuple(tries)

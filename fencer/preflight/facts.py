@@ -1,4 +1,4 @@
-"""What `fencer check` knows before it judges: what came back of all that was asked, or why nothing did."""
+"""What `fencer check` knows before it judges: each answer, or why there is none."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Answer: TypeAlias = bool | FencerError | None
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What the API server tells of itself and of our account.
+    """What the API server says about itself and about our account.
 
     Attributes:
         info: Which cluster, and who we are there.
         missing: Rights that we do not have, and that fencing needs.
-        missing_for_volumes: Those that telling a pod's volumes needs.
+        missing_for_volumes: Those that finding a pod's volumes needs.
         missing_for_drains: Those that drains need.
         missing_for_attachments: Those that deleting attachments needs.
         credentials: What lets us in.
@@ -46,15 +46,16 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One look at all nodes, and what was asked of their guests and hosts after it.
+    """One look at all nodes, and what their guests and hosts then answered.
 
     Attributes:
         scene: What the look saw from afar.
         wall: The time of day here when the API server told its own for it.
         observations: Of all nodes, by name.
-        answering: Endpoints that are in order, and told of their guests.
+        answering: Endpoints that are in order and listed their guests.
         confined: Whether the admission policy holds for our account; None: it was not tried.
-        readings: Live readings of guests, by node. No other guest of an endpoint that did not answer is read.
+        readings: Live readings of guests, by node. If an endpoint did not answer, its other guests are not
+            read.
         stop_settings: What is set for stops of guests, by node; None: nothing of that kind is kept there.
         hosts_off: What each power witness says of its host, by ``ENDPOINT/HOST``: off, on, or neither (None).
     """
@@ -81,7 +82,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that is judged.
+    """Everything that is judged.
 
     Attributes:
         path: Of the configuration.

@@ -13,17 +13,17 @@ from fencer.preflight.finding import Finding, Level
 
 
 def refuse_config(path: Path, why: str, *, missing: bool) -> Finding:
-    """Say that the configuration is not right, or not there: there is nothing else to look at."""
+    """Say that the configuration is wrong, or missing: there is nothing else to look at."""
     file = shlex.quote(str(path))
     if missing:
         fix = f"cp config/fencer.yaml {file}   (in fencer's sources; it explains every key)"
     else:
-        fix = f"mend it, then: fencer config check -c {file}"
+        fix = f"correct it, then run: fencer config check -c {file}"
     return Finding("config", str(path), Level.FAIL, why, (fix,))
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:
-    """Name files with credentials that we cannot read, or that others can, with what mends it."""
+    """Name files with credentials that we cannot read, or that others can, with the fix."""
     wrong = [(path, one) for path, found in secrets.items() for one in found]
     for path, one in wrong:
         level = Level.FAIL if one.serious else Level.WARN
@@ -34,7 +34,7 @@ def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> 
 
 
 def judge_journal(file: Path | None, *, writable: bool) -> Iterator[Finding]:
-    """Say whether the journal can be written, where one is wanted."""
+    """Say whether the journal can be written, if one is wanted."""
     if file is not None and writable:
         yield Finding("journal", str(file))
     elif file is not None:
@@ -50,5 +50,5 @@ def _makes(config: Config, path: Path) -> str | None:
     for one in config.endpoints:
         if isinstance(one, ProxmoxEndpoint) and path == one.token_file:
             command = f"fencer setup proxmox --token-id {shlex.quote(one.token_id)} --token-file {file}"
-            return f"{command}   (prints what makes it, for root on a host of {one.name})"
+            return f"{command}   (prints the lines that make it, for root on a host of {one.name})"
     return None

@@ -1,4 +1,4 @@
-"""What a check says of one thing that it looked at."""
+"""What a check says about one thing that it looked at."""
 
 from __future__ import annotations
 

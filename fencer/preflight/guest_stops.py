@@ -1,4 +1,4 @@
-"""Judges how guests are stopped: is a drain inside them cut short, are hooks in place."""
+"""Judges how guests are stopped: would a drain inside be cut short, are hooks in place?"""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fencer.preflight.finding import Finding, Level
 from fencer.setup.copies import NAME as HOOK
 
 DRAIN_INSIDE_S = 150
-"""A drain by `fencer-guest` may take so long. Source: TimeoutStopSec of its unit in systemd/."""
+"""A drain by `fencer-guest` may take this long. Source: TimeoutStopSec of its unit in systemd/."""
 LONG_ENOUGH_S = DRAIN_INSIDE_S + 30
-"""With what the guest's own shutdown takes after that."""
+"""The same with the guest's own shutdown after it."""
 
 
 def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
-    """Name the endpoints where libvirt-guests may stop a guest amid its drain: its file is its host's.
+    """Name the endpoints where libvirt-guests may stop a guest during its drain: its file is on the host.
 
     Args:
         kinds: What each endpoint is, by its name.
@@ -29,8 +29,8 @@ def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
     names = [name for name, kind in kinds.items() if kind == "libvirt"]
     if names:
         note = (
-            f"{listing(names)}: `virsh shutdown` stops nobody hard; when a host goes down, libvirt-guests "
-            "waits SHUTDOWN_TIMEOUT, 300 s as it comes; a drain inside (fencer-guest) may take "
+            f"{listing(names)}: `virsh shutdown` stops no guest hard. When a host goes down, libvirt-guests "
+            "waits SHUTDOWN_TIMEOUT, by default 300 s; a drain inside (fencer-guest) may take "
             f"{DRAIN_INSIDE_S} s"
         )
         tries = (f"SHUTDOWN_TIMEOUT={LONG_ENOUGH_S} or more in libvirt-guests' settings",)
@@ -40,7 +40,7 @@ def judge_unread(kinds: Mapping[str, str]) -> Iterator[Finding]:
 def judge(
     subjects: Sequence[Subject], settings: Mapping[str, StopSettings | FencerError | None]
 ) -> Iterator[Finding]:
-    """Judge what hypervisors keep with their guests about stops; see `NodeFacts`."""
+    """Judge the settings for stops that hypervisors keep with their guests; see `NodeFacts`."""
     kept: dict[str, tuple[GuestRef, StopSettings]] = {}
     unread: list[str] = []
     for subject in subjects:
@@ -66,7 +66,8 @@ def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
     points = tuple(f"{node}: {it.shutdown_s:g} s ({it.set_by})" for node, (_, it) in short.items())
     ids = sorted({guest.id for guest, it in short.values() if it.settable})
     tries = [
-        f"qm set {vmid} --startup down={LONG_ENOUGH_S}   (and what its startup has already)" for vmid in ids
+        f"qm set {vmid} --startup down={LONG_ENOUGH_S}   (and what its startup setting has already)"
+        for vmid in ids
     ]
     if len(ids) < len(short):
         tries.append("fencer shutdown --host HOST   (before the host goes down: it drains first)")
@@ -78,12 +79,12 @@ def _times(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Finding:
 
 
 def _hooks(kept: Mapping[str, tuple[GuestRef, StopSettings]]) -> Iterator[Finding]:
-    """Name the guests that were forgotten where others have the hook; none at all is a choice."""
+    """Name the guests without the hook if others have it; no hook at all is a choice."""
     without = {node: guest.id for node, (guest, it) in kept.items() if not it.hook.endswith(f"/{HOOK}")}
     about = f"{len(kept) - len(without)} of {count(len(kept), 'guest')}"
     if not without:
-        yield Finding("hook", about, Level.OK, "each end is told at once")
+        yield Finding("hook", about, Level.OK, "fencer is told at once when a guest ends")
     elif len(without) < len(kept):
-        note = f"{listing(list(without))}: nobody tells fencer of an end there; its polls find it"
+        note = f"{listing(list(without))}: fencer is not told when these guests end; it finds out by polling"
         tries = (f"fencer setup hook --vmid {','.join(without.values())} --storage NAME",)
         yield Finding("hook", about, Level.NOTE, note, tries)

@@ -1,4 +1,4 @@
-"""Judges who is who: is each node one guest."""
+"""Judges identity: is each node one guest?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def judge(observations: Sequence[Observation], silent: Sequence[str]) -> Finding
 
     Args:
         observations: All nodes.
-        silent: Endpoints that are not in order: the rest may be there.
+        silent: Endpoints that are not in order: the other guests may be there.
     """
     lost = {one.node.name: (one, why) for one in observations if isinstance(why := bound(one), Objection)}
     found = len(observations) - len(lost)
@@ -26,7 +26,7 @@ def judge(observations: Sequence[Observation], silent: Sequence[str]) -> Finding
         return Finding("guests", about, Level.OK, "each node is one guest")
     if silent:
         verb = "is" if len(silent) == 1 else "are"
-        text = f"the rest cannot be told before {listing(silent)} {verb} in order"
+        text = f"the rest cannot be known before {listing(silent)} {verb} in order"
         return Finding("guests", about, Level.WARN, text)
     text = listing([f"{name}: {why.seen}" for name, (_, why) in lost.items()])
     held = {name: old for name, (one, _) in lost.items() if (old := still_bound(one)) is not None}
@@ -37,6 +37,6 @@ def judge(observations: Sequence[Observation], silent: Sequence[str]) -> Finding
 
 
 def freeing(node: str, old: GuestRef) -> str:
-    """Return the command for a mapped node that is bound to a machine that the map does not mean any more."""
+    """Return the command for a mapped node that is bound to a machine that the map no longer means."""
     command = f"kubectl annotate node {shlex.quote(node)} fencer.dev/binding-"
     return f"{command}   (if the machine with UUID {old.uuid} is gone for good)"

@@ -1,4 +1,4 @@
-"""Judges whether the death of a host can be proven: what power witnesses say, and which hosts have none."""
+"""Judges whether a host's death can be proven: what power witnesses say, and which hosts have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencer.preflight.finding import Finding, Level
 
 
 def judge(witnesses: Mapping[str, FenceAgentSettings], nodes: NodeFacts) -> Iterator[Finding]:
-    """Judge what power witnesses say of hosts that run, and name the nodes whose host has none."""
+    """Judge what power witnesses say about running hosts, and name the nodes whose host has none."""
     subjects = nodes.subjects
     if not subjects:  # then nobody was asked
         return
@@ -24,8 +24,9 @@ def judge(witnesses: Mapping[str, FenceAgentSettings], nodes: NodeFacts) -> Iter
         yield Finding("host death", about)
         return
     text = (
-        f"{listing(names)}: if the host itself dies, nobody is left to prove it (but an HA stack that "
-        "recovers the guest), and fencer refuses; `fencer fence NODE --confirm-guest-off WHY` takes your word"
+        f"{listing(names)}: if the host itself dies, nothing is left to prove it (except an HA stack that "
+        "recovers the guest), and fencer refuses; `fencer fence NODE --confirm-guest-off WHY` takes your "
+        "word"
     )
     tries = ("a power witness of that host: `host_power:` under its hypervisor",)
     yield Finding("host death", about, Level.NOTE, text, tries)
@@ -36,7 +37,7 @@ def _judged(off: Answer, agent: str) -> tuple[Level, str, tuple[str, ...]]:
     if isinstance(off, FencerError):
         return Level.FAIL, str(off), tries
     if off is None:
-        return Level.FAIL, "neither on nor off of all of it: it would prove nothing", tries
+        return Level.FAIL, "neither on nor off for all of it: it would prove nothing", tries
     if off:
-        return Level.FAIL, "says off: unless that host is really off, it reads another one", tries
+        return Level.FAIL, "says off: unless that host is really off, it reads a different one", tries
     return Level.OK, "says on", ()

@@ -1,4 +1,4 @@
-"""Judges what keeps fencer from acting: what cannot be read, notes, a pause, exclusions, the brake."""
+"""Judges what keeps fencer from acting: unreadable objects, notes, a pause, exclusions, the brake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fencer.preflight.finding import Finding, Level
 def judge_silence(error: ClusterError) -> Finding:
     """Say why the nodes could not be looked at."""
     unreachable = isinstance(error, ClusterUnreachable)
-    tries = ("the same again: it answered a moment ago",) if unreachable else ()
+    tries = ("run this again: it answered a moment ago",) if unreachable else ()
     return Finding("nodes", "", Level.FAIL, str(error), tries)
 
 
@@ -38,7 +38,9 @@ def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:
     about = count(sum(map(bool, points.values())), "node")
     texts = tuple(f"{name}: {text}" for name, found in points.items() for text in found)
     if texts:
-        yield Finding("notes", about, Level.WARN, "what is written on them is in fencer's way", points=texts)
+        yield Finding(
+            "notes", about, Level.WARN, "what is written on them keeps fencer from acting", points=texts
+        )
 
 
 def _written(observation: Observation) -> Iterator[str]:
@@ -46,7 +48,7 @@ def _written(observation: Observation) -> Iterator[str]:
     if isinstance(node.mark, Unreadable):
         yield (
             f"its mark cannot be read ({node.mark.text}), so it is left alone: "
-            f"`kubectl annotate node {node.name} fencer.dev/mark-` throws the mark away"
+            f"`kubectl annotate node {node.name} fencer.dev/mark-` deletes the mark"
         )
     elif isinstance(node.mark, FenceMark) and node.fenced and not node.mark.signed:
         yield (
@@ -55,8 +57,9 @@ def _written(observation: Observation) -> Iterator[str]:
         )
     if isinstance(node.doubts, Unreadable):
         yield (
-            f"whom not to believe of it cannot be read ({node.doubts.text}), so it is left alone: "
-            f"`kubectl annotate node {node.name} fencer.dev/doubts-` throws that away; all are believed then"
+            f"the note about whom not to believe cannot be read ({node.doubts.text}), so it is left alone: "
+            f"`kubectl annotate node {node.name} fencer.dev/doubts-` deletes the note; then every "
+            "hypervisor is believed"
         )
     elif evidence is not None:
         for doubt in node.doubts:

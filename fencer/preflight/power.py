@@ -1,4 +1,4 @@
-"""Judges power: on which guests the configuration admits it, and by which words."""
+"""Judges power: which guests the configuration admits it on, and by which words."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fencer.preflight.finding import Finding, Level
 
 
 def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -> Iterator[Finding]:
-    """Name the guests that may be stopped and by what, those that may not be, and groups that nobody is in.
+    """Name the guests that may be stopped and why, those that may not, and groups without a guest.
 
     Args:
         config: What is admitted.
         nodes: What was seen of the nodes.
-        infos: What the endpoints that answer say of our rights there.
+        infos: What the endpoints that answer say about our rights there.
     """
     subjects, scene = nodes.subjects, nodes.scene
     if subjects:
@@ -43,7 +43,7 @@ def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, En
     points = [by] if by else []
     if powerless:
         points.append(
-            f"our rights there do not suffice to power {listing([one.node.name for one in powerless])}"
+            f"our rights there are not enough to power {listing([one.node.name for one in powerless])}"
         )
     tries = (*_ways(config, held), *_lines(powerless, infos))
     return Finding("power", about, Level.WARN, text, tries, tuple(points))
@@ -55,14 +55,14 @@ def _may_power(subject: Subject, infos: Mapping[str, EndpointInfo]) -> bool:
 
 
 def _lines(powerless: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Iterator[str]:
-    """Say what gives our token the right to power guests, where that can be told."""
+    """Say what gives our token the right to power guests, if that is known."""
     for endpoint in dict.fromkeys(one.guest.endpoint for one in powerless):
         if infos[endpoint].kind == "proxmox":
-            yield f"for {endpoint}: `fencer setup proxmox --power`, which prints lines that are run there"
+            yield f"for {endpoint}: `fencer setup proxmox --power`, which prints the lines to run there"
 
 
 def _ways(config: Config, held: Sequence[Subject]) -> Iterator[str]:
-    """Say under each hypervisor what would admit the guests that are not."""
+    """Say for each hypervisor what would admit the other guests."""
     for endpoint in config.endpoints:
         mine = [one for one in held if one.guest.endpoint == endpoint.name]
         uuids = [one.guest.uuid for one in mine if not one.candidate.power_admitted]
@@ -73,7 +73,7 @@ def _ways(config: Config, held: Sequence[Subject]) -> Iterator[str]:
 
 
 def _by_word(subjects: Sequence[Subject]) -> Iterator[str]:
-    """Say which nodes' guests are admitted by each word of the configuration."""
+    """Say which nodes' guests each word of the configuration admits."""
     words = dict.fromkeys(word for one in subjects for word in one.candidate.admitted_by)
     for word in words:
         names = [one.node.name for one in subjects if word in one.candidate.admitted_by]
@@ -91,12 +91,12 @@ def _wanted(policy: Policy) -> list[str]:
 
 
 def _nobody_in(endpoint: str, admitted: frozenset[str], evidence: Iterable[Evidence]) -> Iterator[Finding]:
-    """Name the groups that no guest is in, with those that are written alike."""
+    """Name the groups without a guest, with similar names."""
     there = {group for one in evidence if one.guest.endpoint == endpoint for group in one.groups}
     for group in sorted(admitted - there):
         kind, _, name = group.partition(":")
         alike = sorted(other for other in there if other.lower() == group.lower())
         hint = f"; there is {listing(alike)}, and case counts" if alike else ""
-        text = f"no guest of {endpoint} that the token sees is in it: it admits nobody{hint}"
+        text = f"no guest of {endpoint} that the token sees is in it: it admits no guest{hint}"
         tries = (f"the {kind} {name} given to the guests in Proxmox, or another one written here",)
         yield Finding("power", f"{endpoint}: {group}", Level.WARN, text, tries)

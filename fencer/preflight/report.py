@@ -1,4 +1,4 @@
-"""What a check comes to, in words and as data. How it looks is the command's matter."""
+"""The result of a check, in words and as data. The command decides how it looks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencer.preflight.finding import Finding, Level
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check comes to.
+    """The result of a check.
 
     Attributes:
         path: Of the configuration.
@@ -32,7 +32,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """What all of it means, in a line."""
+        """The conclusion, in a line."""
         levels = [one.level for one in self.findings]
         failures, warnings = levels.count(Level.FAIL), levels.count(Level.WARN)
         if self.failed:

@@ -1,4 +1,4 @@
-"""The command that grants fencer's rights, for the account and the Kubernetes that are in use."""
+"""The command that grants fencer's rights, for the account and the Kubernetes in use."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ POLICIES_KNOWN = (1, 30)
 """ValidatingAdmissionPolicy, as admissionregistration.k8s.io/v1. Source: KEP-3488."""
 
 OWN_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
-"""Whom `fencer setup kubernetes` makes, binds its roles to, and names in the admission policy."""
+"""The account that `fencer setup kubernetes` makes, binds its roles to, and names in the admission policy."""
 
 
 def granting(user: str, *options: str, version: str = "") -> str:
-    """Return the command that grants fencer's rights to a user, and takes them from no other account.
+    """Return the command that grants fencer's rights to a user, and takes none from another account.
 
     The manifest binds one account: applied for another namespace, it would leave this one without any right.
 
     Args:
         user: Who we are.
-        options: What to print: ``--drain`` grants more, ``--admission-policy`` is that alone.
+        options: What to print: ``--drain`` grants more, ``--admission-policy`` is only that.
         version: Of Kubernetes, like ``v1.36.2``; empty: not known.
     """
     account = OWN_ACCOUNT.fullmatch(user)
@@ -28,7 +28,7 @@ def granting(user: str, *options: str, version: str = "") -> str:
 
 
 def knows_policies(version: str) -> bool:
-    """Tell whether a Kubernetes knows admission policies; a version that cannot be read counts as new."""
+    """Whether a Kubernetes knows admission policies; a version that cannot be read counts as new."""
     known = version_of(version)
     return known is None or known >= POLICIES_KNOWN
 

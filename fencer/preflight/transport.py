@@ -1,4 +1,4 @@
-"""Judges the ways to the servers: is it known who answers there."""
+"""Judges the ways to the servers: is it known who answers there?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencer.config.ssh_words import is_ssh
 from fencer.config.transport import KEY
 from fencer.preflight.finding import Finding, Level
 
-ANYBODY = "whoever is in between may answer in its place, and a fence by their word makes two writers"
+ANYBODY = "anybody in between may answer in its place, and a fence on that answer makes two writers"
 
 
 def without_key(name: str) -> str:
@@ -19,25 +19,25 @@ def without_key(name: str) -> str:
     Args:
         name: ``kubernetes``, or the endpoint's.
     """
-    command = "fencer check" if name == "kubernetes" else "fencer config check"  # that reads no kubeconfig
-    return f"take `{KEY}: true` out of {name}, and do what `{command}` says then"
+    command = "fencer check" if name == "kubernetes" else "fencer config check"  # reads no kubeconfig
+    return f"remove `{KEY}: true` from {name}, then do what `{command}` says"
 
 
 def judge(config: Config) -> Iterator[Finding]:
-    """Name what is taken although nobody can know who answers, and what is not looked into."""
+    """Name ways accepted although nobody can know who answers, and what is not examined."""
     for name, why in config.unauthenticated.items():
         yield Finding("transport", name, Level.FAIL, f"{why}: {ANYBODY}", (without_key(name),))
     for one in config.endpoints:
         if isinstance(one, VirtualBoxEndpoint) and one.unseen is not None:
-            note = f"what {one.unseen} makes of the host's key is not looked into"
+            note = f"how {one.unseen} checks the host's key is not examined"
             yield Finding("transport", one.name, Level.NOTE, note, (_asking_ssh(one.command),))
         if isinstance(one, AdapterEndpoint):
-            note = f"who may answer there is its adapter's matter, which another package brings ({one.type})"
+            note = f"who may answer there is up to its adapter, which another package brings ({one.type})"
             yield Finding("transport", one.name, Level.NOTE, note)
 
 
 def _asking_ssh(command: Sequence[str]) -> str:
-    """Return what shows how ssh would verify the host; it connects to nothing."""
+    """Return a command that shows how ssh would verify the host; it connects to nothing."""
     first = next(index for index, word in enumerate(command) if is_ssh(word))
     asking = shlex.join([*command[: first + 1], "-G", *command[first + 1 :]])
     return f"{asking} | grep -iE 'stricthost|knownhosts'   (as fencer's user; it must print ask or true)"

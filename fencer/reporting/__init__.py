@@ -1,1 +1,1 @@
-"""All that fencer tells people: log, journal, Node Events. No decision ever asks this room."""
+"""Everything that fencer tells people: log, journal, Node Events. No decision ever asks this room."""

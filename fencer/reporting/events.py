@@ -1,4 +1,4 @@
-"""Node Events: what ``kubectl describe node`` shows of fencer's doings."""
+"""Node Events: what ``kubectl describe node`` shows of fencer's actions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 class EventReporter:
     """`Reporter` that leaves an Event per changed decision and per action. Not for observe mode: it writes.
 
-    An Event that cannot be written is lost; the first of a row of losses is logged.
+    An Event that cannot be written is lost; the first loss in a row is logged.
 
     Args:
         cluster: Takes the Events.
-        asker: Runs the calls, on a worker of their own, so that a lost Event costs no other call its worker.
+        asker: Runs the calls, on their own worker, so that a lost Event costs no other call its worker.
         deadline_s: How long one Event may take, in seconds; the pass waits that long at most.
     """
 
@@ -43,7 +43,7 @@ class EventReporter:
         self._record(node, action_word(action, ok=done.ok), str(done), warning=warning)
 
     def said(self, text: str, *, warning: bool) -> None:
-        """Nothing: what concerns no node has no Event."""
+        """Do nothing: without a node there is no Event."""
 
     def _record(self, node: NodeView, reason: str, text: str, *, warning: bool) -> None:
         try:

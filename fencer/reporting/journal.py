@@ -1,4 +1,4 @@
-"""The journal: every changed decision and every action as one JSON object a line, for people to look back.
+"""The journal: every changed decision and every action as one JSON object per line, for people to look back.
 
 No decision reads it. The file is opened again for each line, so that it may be moved away at any time.
 """
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 SCHEMA = 1
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-"""Not to wait for a reader, should the path be a pipe."""
+"""So as not to wait for a reader, in case the path is a pipe."""
 
 
 def utc_now() -> str:
@@ -31,10 +31,10 @@ def utc_now() -> str:
 
 
 class JournalReporter:
-    """`Reporter` that appends to a file. What cannot be written is lost; the first of a row is logged.
+    """`Reporter` that appends to a file. What cannot be written is lost; the first loss in a row is logged.
 
     Args:
-        path: The file; made when it is not there, its directory is not.
+        path: The file; it is made if missing, its directory is not.
         utc: Tells the time of day as text.
     """
 
@@ -94,7 +94,7 @@ class JournalReporter:
         """Append one line, in one write, so that several agents may share a file.
 
         Raises:
-            OSError: it was not written, or not as a whole.
+            OSError: it was not written, or not completely.
         """
         descriptor = os.open(self._path, _OPEN, 0o640)
         try:

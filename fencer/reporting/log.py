@@ -1,4 +1,4 @@
-"""The log: ``key=value`` lines for people, JSON for machines, one line whatever a name may hold."""
+"""The log: ``key=value`` lines for people, JSON for machines, one line, no matter what a name contains."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def set_up(
     """Send the log to a stream. Of other libraries only warnings pass.
 
     Args:
-        stream: Where to: stderr.
+        stream: The stream: stderr.
         as_json: None: JSON when the stream leads to systemd's journal, else ``key=value``.
-        level: Of fencer's own loggers.
-        environ: Where systemd says which stream is the journal's.
+        level: The level of fencer's own loggers.
+        environ: The environment, in which systemd names the journal's stream.
     """
     journal = leads_to_journal(stream, environ)
     handler = _Handler(stream)
@@ -50,7 +50,7 @@ def set_up(
 def leads_to_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
     """Whether a stream is the one that systemd connected with its journal.
 
-    The variable alone does not tell: whatever such a service starts in a terminal inherits it.
+    The variable alone is not enough: a program that such a service starts in a terminal inherits it.
 
     Source: systemd.exec(5), $JOURNAL_STREAM.
     """
@@ -71,7 +71,7 @@ class KeyValueFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """``fencer: …``, for commands: what other libraries log has words of servers in it."""
+    """``fencer: …``, for commands: other libraries' log lines contain words from servers."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, with the error in a word instead of its traceback."""
@@ -80,7 +80,7 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, in ASCII.
+    """One JSON object per line, in ASCII.
 
     Args:
         priority: Put systemd's priority, like ``<4>``, in front; the journal takes it off again.
@@ -103,7 +103,7 @@ class LogReporter:
     """`Reporter` that logs a line per changed decision and per action.
 
     Args:
-        logger: Where to.
+        logger: The logger.
     """
 
     def __init__(self, logger: logging.Logger) -> None:

@@ -8,10 +8,10 @@ from fencer.ports import Reporter
 
 
 class SeveralReporters:
-    """`Reporter` that tells all it hears to others, in order.
+    """`Reporter` that passes everything on to others, in order.
 
     Args:
-        reporters: Whom to tell; put the slow ones last.
+        reporters: The others; put the slow ones last.
     """
 
     def __init__(self, *reporters: Reporter) -> None:

@@ -1,4 +1,4 @@
-"""The clock of the living: monotonic time, and a wait that events cut short."""
+"""The real clock: monotonic time, and a wait that events cut short."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import threading
 import time
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Linux' goes on while the machine is suspended: what was seen before is old then, and orders are too late.
-Of a pause by the machine's own hypervisor no clock in it knows; only the incarnation keeps an order from
-another run of a guest then (see `fencer.ports.Hypervisor`)."""
+"""Linux' clock goes on while the machine is suspended: what was seen before is then old, and orders are too
+late. No clock in a machine knows of a pause by its own hypervisor; then only the incarnation keeps an order
+from another run of a guest (see `fencer.ports.Hypervisor`)."""
 
 
 class SystemClock:
@@ -28,5 +28,5 @@ class SystemClock:
         return woken
 
     def wake(self) -> None:
-        """End the present or the next `wait`."""
+        """End the current or the next `wait`."""
         self._woken.set()

@@ -1,4 +1,4 @@
-"""Calls to the cluster, each held to a deadline; and whether this agent itself stood still between them."""
+"""Calls to the cluster, each under a deadline; and whether this agent itself stood still between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class ClusterCalls:
-    """Asks the cluster: for the observer, the executor and the drains of one agent.
+    """Asks the cluster for the observer, the executor and the drains of one agent.
 
     Args:
         world: The ports.
@@ -41,10 +41,10 @@ class ClusterCalls:
             raise ClusterUnreachable(str(error)) from error
 
     def show_life(self) -> None:
-        """Notice where this agent itself stood still for longer than readings may lie apart.
+        """Notice if this agent itself stood still for longer than readings may be apart.
 
-        No pass is that long by itself between two calls: its machine was suspended, and whatever may have
-        happened meanwhile, happened unseen.
+        No pass takes that long between two calls: the machine was suspended, and nobody saw what happened
+        meanwhile.
         """
         now_s = self._world.clock.now_s()
         if now_s - self._alive_s > self._policy.apart_s:
@@ -52,7 +52,7 @@ class ClusterCalls:
         self._alive_s = now_s
 
     def worked(self, longest_s: float) -> None:
-        """Take note that an action has just ended, which may take so long: that was no standing still."""
+        """Take note that an action has just ended, which may take that long without standing still."""
         now_s = self._world.clock.now_s()
         if now_s - self._alive_s <= longest_s:
             self._alive_s = now_s

@@ -1,4 +1,4 @@
-"""Execute: carry out one action, and say what happened. Whether it was right to is not asked here.
+"""Execute: carry out one action, and say what happened. This code does not ask whether it is right.
 
 Every write is guarded by the version or UID that was observed, so that an action on outdated facts fails
 instead of harming. An error after sending means "outcome unknown": the caller observes again.
@@ -58,19 +58,19 @@ from fencer.runtime.world import API, World
 T = TypeVar("T")
 
 TRIES = 5
-"""Of a note that others' writes may get in the way of."""
+"""For a note that others' writes may conflict with."""
 
-IN_MIND = ", in mind only (mode: observe)"
-"""Told of a note that was not written."""
+IN_MIND = ", in memory only (mode: observe)"
+"""Added to the text of a note that was not written."""
 
 EVICTION_DEADLINE_S = 25.0
-"""For one eviction: the API server itself may try for 10 s, and is given twice that."""
+"""For one eviction: the API server itself may try for 10 s, and gets twice that."""
 
 START_TRIES, START_PAUSE_S = 3, 60.0
-"""Of a guest that is to be started again: a lock is over soon, a broken configuration never."""
+"""For a guest that has to be started again: a lock is over soon, a broken configuration never."""
 
 LONGEST_ACTION_S = 70.0
-"""No action takes longer: a batch of pods, four calls a lane; or a claim, two readings and an order."""
+"""No action takes longer: a batch of pods, four calls per lane; or a claim, two readings and an order."""
 
 
 class Executor:
@@ -79,7 +79,7 @@ class Executor:
     Args:
         world: The ports.
         policy: Deadlines and parallelism.
-        shared: With who observes.
+        shared: What it shares with the observer.
     """
 
     def __init__(self, world: World, policy: Policy, shared: Shared) -> None:
@@ -89,7 +89,7 @@ class Executor:
         self._notes, self._finder = shared.notes, shared.finder
 
     def carry_out(self, observation: Observation, action: Action) -> Done:
-        """Carry out one action on what was observed. Never raises: a failure is told by what is returned."""
+        """Carry out one action on what was observed. Never raises: the result tells of a failure."""
         try:
             return self._do(observation, action)
         except ClusterConflict as error:
@@ -145,7 +145,7 @@ class Executor:
     def _note(
         self, observation: Observation, action: BindNode | RecordDoubts, write: Callable[[], None]
     ) -> bool:
-        """Write a note on the Node; where an agent only observes, it keeps it to itself instead.
+        """Write a note on the Node; an agent that only observes keeps it in memory instead.
 
         Returns:
             It was written.
@@ -177,7 +177,7 @@ class Executor:
                 assert_never(action)
 
     def evict(self, action: EvictPods) -> list[tuple[PodView, Answer | FencerError]]:
-        """Ask for the eviction of pods, and return what each was answered: a no is no failure."""
+        """Ask for the eviction of pods, and return each answer: a no is no failure."""
         evictor = self._world.evictor
         assert evictor is not None  # noqa: S101 - whoever drains has one
         return self._in_lanes(
@@ -195,7 +195,7 @@ class Executor:
     def _in_lanes(
         self, pods: Sequence[PodView], call: Callable[[PodView], T], deadline_s: float
     ) -> list[tuple[PodView, T | FencerError]]:
-        """Make one call a pod in bounded parallel: several lanes, each on a worker of its own.
+        """Make one call per pod in bounded parallel: several lanes, each on its own worker.
 
         Args:
             pods: The pods.
@@ -221,7 +221,7 @@ class Executor:
         return results
 
     def _stop(self, observation: Observation, action: StopGuest) -> Done:
-        """Claim the incident, read the guest once more, cut its power, and read what became of it."""
+        """Claim the incident, read the guest again, cut its power, and read the result."""
         node, cluster, incident = observation.node, self._world.cluster, observation.incident
         guest, incarnation = action.guest, action.incarnation
         self._api(lambda: cluster.claim(node, incident, observation.by))
@@ -241,7 +241,9 @@ class Executor:
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
             said, sent = str(error), not isinstance(error, GuestChanged)
-            denied = isinstance(error, HypervisorDenied)  # all else may have been carried out, or still be
+            denied = isinstance(
+                error, HypervisorDenied
+            )  # any other order may have been carried out, or may still be
         took_s = self._world.clock.now_s() - began_s
         memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= SEEMS_KILLED_S
         if sent:
@@ -257,7 +259,7 @@ class Executor:
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 
     def _start(self, observation: Observation, action: StartGuest) -> Done:
-        """Power a guest on. One that our own stop left off, and whose start fails, is tried again later."""
+        """Power a guest on. If our own stop left it off and its start fails, try again later."""
         guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
         ours = self._memory.stopped.pop(guest.key, None)
         try:
@@ -272,7 +274,7 @@ class Executor:
         return Happened(f"started {guest}")
 
     def _try_again(self, guest: GuestRef, ours: Left) -> None:
-        """Remember a guest whose start has failed: a start on record may give its being off another name."""
+        """Remember a guest whose start has failed: a start on record may change its incarnation."""
         port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
         incarnation = ours.incarnation
         with suppress(HypervisorError):
@@ -284,7 +286,7 @@ class Executor:
         self._memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
-        """Take note that this guest's saved memory is gone by our own hand: it may be believed to be off."""
+        """Take note that we discarded this guest's saved memory: its off may be believed."""
         node, evidence, cluster = observation.node, observation.evidence, self._world.cluster
         for _ in range(TRIES):  # nobody else knows that it is gone: this has to be written
             if evidence is None or (left := without_saved(node, evidence)) == node.doubts:
@@ -297,7 +299,7 @@ class Executor:
         return Happened(f"threw the saved memory of {guest} away")
 
     def _order(self, guest: GuestRef, order: Callable[[Deadline], None]) -> None:
-        """Give a power order, which may not begin any more once it was given up here."""
+        """Give a power order that cannot begin any more after it was given up here."""
         patience_s = self._policy.stop_deadline_s
         until = self._deadline(patience_s)
         try:
@@ -363,4 +365,4 @@ def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
     if not doubts:
         return "its guest was seen running again: its hypervisor is believed again"
     newest = doubts[-1]
-    return f"{noted}: what {newest.guest.endpoint} calls off is not believed: {WORDS[newest.kind]}"
+    return f"{noted}: {newest.guest.endpoint} is not believed when it says off: {WORDS[newest.kind]}"

@@ -1,4 +1,4 @@
-"""What an agent costs its host: what it gives back once everything that lasts has been built."""
+"""What an agent costs its host, and what it gives back once all lasting parts are built."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import suppress
 
 
 def trim() -> None:
-    """Give back what only starting needed, and stop looking through what stays.
+    """Give back memory that only the start needed, and stop garbage collection of the rest.
 
-    To be called once in the life of a process, after its parts are built.
+    Call it once in the life of a process, after its parts are built.
 
     Building the Kubernetes client leaves 60 MiB of freed memory with the C library, which gives nothing back
     by itself. And its several hundred modules would be looked through again at every full garbage collection:

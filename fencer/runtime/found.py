@@ -1,7 +1,6 @@
 """What is on a node: its pods and volumes, as a close look finds them, and for how long that counts.
 
-A node for which nothing is to be done need not be looked at closely in every pass: it would keep those
-waiting for whom something is.
+A node with nothing to do need not be looked at closely in every pass: it would keep the others waiting.
 """
 
 from __future__ import annotations
@@ -22,16 +21,17 @@ from fencer.runtime.memory import Scene
 T = TypeVar("T")
 
 LOOK_AGAIN_S = 30.0
-"""So long it counts what was found. Nothing is scheduled to a node that is not Ready, and its guest is read
-in every pass all the same: only who binds a pod there by hand waits for it."""
+"""What was found counts this long. Nothing is scheduled to a node that is not Ready, and its guest is still
+read in every pass: only a pod that a person binds there by hand waits for this."""
 
 
 CLAIMS_A_LOOK = 4
-"""Of so many pods the claims are read in one look: each is a call, and meanwhile the guest's reading ages."""
+"""The claims of at most this many pods are read in one look: each is a call, and meanwhile the guest's
+reading ages."""
 
 
 class NotYet(ClusterUnreachable):
-    """A node is not looked at in this pass: its last look took long and failed, which was told then."""
+    """A node is not looked at in this pass: its last look took long and failed, and was reported then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Found:
 
 
 class Ask(Protocol):
-    """Calls the cluster, under the deadline of an ordinary call."""
+    """Calls the cluster, with the deadline of an ordinary call."""
 
     def __call__(self, call: Callable[[], T]) -> T:
         """Return what the call returns, or raise what it raises: a `ClusterError`."""
@@ -101,7 +101,7 @@ class Finder:
         """Look at a node's pods and attachments.
 
         Raises:
-            ClusterError: either cannot be read; or could not be lately, and is not tried again yet.
+            ClusterError: one of them cannot be read; or failed lately, and is not tried again yet.
         """
         self._rest(scene, node)
         began_s = self._clock.now_s()
@@ -117,9 +117,9 @@ class Finder:
         return found
 
     def known(self, scene: Scene, node: NodeView) -> Found | None:
-        """Return what is known to be on a node, while that counts; None: it is to be looked at.
+        """Return what is known to be on a node, while that counts; None: look at it.
 
-        One node a pass is looked at once more, each in its turn.
+        One node per pass is looked at again, each in its turn.
         """
         found = self._found.get(node.uid)
         if found is None:
@@ -135,7 +135,7 @@ class Finder:
             self._volumes.clear()
 
     def attachments_changed(self) -> None:
-        """Have attachments listed again when they are asked for next."""
+        """List attachments again when they are needed next."""
         self._listed_s = float("-inf")
 
     def rest_s(self, scene: Scene, node: NodeView) -> float:
@@ -149,9 +149,9 @@ class Finder:
         return Found(self._clock.now_s(), pods, attachments, kept, unread)
 
     def _rest(self, scene: Scene, node: NodeView) -> None:
-        """Leave a node whose pods take too long to be told: one a pass, or all others wait for it.
+        """Leave a node whose pods take too long to list: only one per pass, or all others wait for it.
 
-        Whoever may make pods can make a node's list as long as they like.
+        Anyone who may make pods can make a node's list very long.
         """
         failed = self._failed.get(node.uid)
         if failed is None:
@@ -168,18 +168,18 @@ class Finder:
             self._failed[node.uid] = Failed(error, self._clock.now_s() + rest_s)
 
     def _allow_others(self, node: NodeView) -> None:
-        """Let each of the others be tried at once when one is told again: it may have been the API server."""
+        """Try each of the others at once when one works again: it may have been the API server."""
         if self._failed.pop(node.uid, None) is not None:
             self._failed = {
                 uid: Failed(failed.error, self._clock.now_s()) for uid, failed in self._failed.items()
             }
 
     def _due(self, scene: Scene, found: Found) -> bool:
-        """Whether it is a node's turn to be looked at once more."""
+        """Whether it is a node's turn to be looked at again."""
         return scene.now_s - found.at_s >= self._turn_s(scene)
 
     def _turn_s(self, scene: Scene) -> float:
-        """Return after how long that is: of many, each waits the longer."""
+        """Return how long that takes: with many nodes each waits longer."""
         return max(LOOK_AGAIN_S, 2 * len(self._found) * scene.since_last_s)
 
     def _attached_to(self, node: str) -> tuple[AttachmentView, ...]:
@@ -192,7 +192,7 @@ class Finder:
     def _kept(
         self, pods: Sequence[PodView], attachments: Sequence[AttachmentView]
     ) -> tuple[frozenset[str], str]:
-        """Return the volumes of pods that a fence leaves where they are, or why those cannot be told."""
+        """Return the volumes of pods that a fence leaves where they are, or why they are not known."""
         if not attachments or not all(map(bound_to_node, clearable(pods))):
             return frozenset(), ""  # there is something to clear: nobody asks for volumes yet
         kept: set[str] = set()

@@ -1,4 +1,4 @@
-"""Nudges from hooks: a datagram ``PHASE GUEST`` on a Unix socket wakes the loop. Nothing in it is believed.
+"""Nudges from hooks: a datagram ``PHASE GUEST`` on a Unix socket wakes the loop. It proves nothing.
 
 Datagrams, because a hook must never wait: one that finds the queue full is dropped, and the loop is awake.
 """
@@ -23,7 +23,7 @@ from fencer.errors import ConfigError
 log = logging.getLogger(__name__)
 
 LONGEST = 256
-"""Bytes of a nudge that are looked at."""
+"""How many bytes of a nudge are read."""
 
 AGAIN_S = (1.0, 4.0)
 """A hook runs inside the task that ends its guest, and that task holds the guest for a moment longer: so each
@@ -38,7 +38,7 @@ class HookServer:
     Args:
         path: The socket; its folder must exist. A socket left by a dead agent is replaced.
         heard: Called with the guest of each nudge, as the hook named it, from this server's thread.
-        again_s: So long after a nudge `heard` is called once more, and once more.
+        again_s: How long after a nudge `heard` is called again, each time.
 
     Raises:
         ConfigError: the socket cannot be made there.
@@ -93,7 +93,7 @@ class HookServer:
                 continue
             try:
                 nudge, ancillary, _, _ = self._socket.recvmsg(LONGEST, room, socket.MSG_DONTWAIT)
-            except OSError:  # woken, and nothing is there: it is `close` that ended the wait
+            except OSError:  # woken without a message: `close` ended the wait
                 return
             if not ancillary:  # likewise: the kernel adds the sender to every nudge
                 return
@@ -102,7 +102,7 @@ class HookServer:
     def _take(self, nudge: str, uid: int | None) -> None:
         """Pass a nudge on, now and later, if its sender is trusted."""
         if uid not in {0, os.getuid()}:
-            log.warning("a nudge of user %s was ignored", uid)
+            log.warning("a nudge from user %s was ignored", uid)
             return
         log.debug("hook=%s", printable(nudge))
         guest, now_s = nudge.rpartition(" ")[2], time.monotonic()
@@ -111,7 +111,7 @@ class HookServer:
         self._heard(guest)
 
     def _pass_on_again(self) -> float | None:
-        """Pass on what is due once more; return the milliseconds until the next is. None: there is none."""
+        """Pass on what is due again; return the milliseconds until the next. None: there is none."""
         while self._due:
             wait_s = self._due[0][0] - time.monotonic()
             if wait_s > 0:

@@ -1,4 +1,4 @@
-"""What an agent keeps in its head: from pass to pass (memory), and within one pass (the scene)."""
+"""What an agent keeps in memory: from pass to pass (memory), and within one pass (the scene)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How an agent's own stop has left a guest.
+    """The state in which an agent's own stop has left a guest.
 
     Attributes:
-        incarnation: In which it is off.
+        incarnation: The one in which it is off.
         failed: How often a start of it has failed.
         again_s: When it may be tried again, by the agent's clock.
     """
@@ -26,23 +26,23 @@ class Left:
 
 @dataclass(slots=True)
 class Memory:
-    """What this process remembers. Losing it only delays.
+    """What this process remembers. Losing it only causes delays.
 
     Attributes:
         leases: By the UID of the node.
         guests: By the UID of the node.
         last_stop_s: When this agent last cut a guest's power.
-        killed: Guests, by key, that it stopped: whether their process must have been killed for that.
-        stops_failed: Guests, by key, that it could not stop: when it last tried, how often, what it was told.
+        killed: Guests, by key, that it stopped: whether that must have taken a kill of their process.
+        stops_failed: Guests, by key, that it could not stop: when it last tried, how often, and the answer.
         stopped: Guests, by key, that it stopped and may start again: how each was left.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
-        fenced: Nodes, by UID, as they were last seen with our taint and mark: should one be deleted.
+        fenced: Nodes, by UID, as they were last seen with our taint and mark, in case one is deleted.
         looked: When a node (by UID) was last looked at closely.
         live: Nodes, by UID, as they were last read live, and when: a list may lag behind that.
-        running: Guests, by key, that were last read running: should their endpoint fail.
+        running: Guests, by key, that were last read running, in case their endpoint fails.
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
-            them, and has not named since, while it answers. That one is missing from a sweep says less.
+            them, and has not named since, while it answers. A guest that is missing from a sweep says less.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
@@ -62,24 +62,23 @@ class Memory:
 
 @dataclass(slots=True)
 class Scene:
-    """One pass as seen from afar: every node, every guest.
+    """One pass seen from afar: every node, every guest.
 
     Attributes:
         nodes: By name, with lease data.
         evidence: The newest reading of each guest, by its key.
         errors: Endpoint → why it did not answer.
         malformed: Nodes that could not be read, each with why.
-        directory: Who may be who.
+        directory: Which guest may be which node.
         utc: The API server's clock.
         now_s: The agent's clock when the cluster had answered.
         paused_why: Set when fencing is paused for the whole cluster.
-        fleet: The summary; None: to be made again.
+        fleet: The summary; None: it has to be made again.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
         since_last_s: How long after the look before this one began.
-        looked_again: A node was looked at once more in this pass of which enough had been known: once is
-            enough.
-        tried_again: A node was looked at once more in this pass whose looks fail slowly, in vain: the same.
+        looked_again: A node that was known well enough was looked at again in this pass: once is enough.
+        tried_again: A node whose looks fail slowly was looked at again in this pass, in vain: the same.
     """
 
     nodes: dict[str, NodeView]

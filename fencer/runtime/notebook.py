@@ -1,9 +1,9 @@
 """Notes of an agent that only observes: what an armed one would have written on the Nodes.
 
-Such an agent writes nothing, and yet has to know at its next look what an armed one would know: which guest
-each node is, where that runs, and whose word about it is not believed. So it keeps that to itself, and reads
-every Node as if it stood there. A note lasts no longer than the process, and no longer than the Node says
-what it said when the note was taken: what somebody has written since is what an armed agent would read.
+Such an agent writes nothing. But at its next look it must know what an armed one would know: which guest each
+node is, where that runs, and whose word about it is not believed. So it keeps that in memory, and reads every
+Node as if it were written there. A note lasts no longer than the process, and only while the Node says the
+same as when the note was taken: an armed agent would read what somebody has written since.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Doubts: TypeAlias = tuple[Doubt, ...] | Unreadable
 
 @dataclass(frozen=True, slots=True)
 class _Note(Generic[T]):
-    """What the Node said of something when the note was taken, and what is to be read there instead."""
+    """What the Node said when the note was taken, and what to read there instead."""
 
     stood: T
     noted: T
@@ -50,7 +50,7 @@ class Notebook:
                 _note(self._doubts, node.uid, node.doubts, doubts)
 
     def read(self, node: NodeView) -> NodeView:
-        """Return a node that was just read, with what is noted of it laid over; drop what is out of date."""
+        """Return a node that was just read, with its notes laid over; drop outdated notes."""
         if node.uid not in self._bound and node.uid not in self._doubts:
             return node
         bound = _read(self._bound, node.uid, node.binding)

@@ -1,7 +1,7 @@
 """Observe: gather what one decision may know, from afar for all nodes, and closely for one.
 
 The order is part of the proof: hypervisors are read first and the cluster afterwards, so that a lease renewal
-which shows up in a later look than a reading really happened after it.
+that shows up in a later look than a reading really happened after it.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
 
 LONGEST_PASSES_S = 600.0
-"""Readings of two successive passes add up, as long as those may take where much is to be done, and so do
-those of two looks at a node that is left alone between them; but not over an hour in which the whole agent
-stood still."""
+"""Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
+a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
 
 
 class Observer:
@@ -61,7 +60,7 @@ class Observer:
         world: The ports.
         rules: What the configuration says of identity.
         policy: Deadlines, and what counts as silent.
-        shared: With who acts.
+        shared: What it shares with the executor.
     """
 
     def __init__(self, world: World, rules: Rules, policy: Policy, shared: Shared) -> None:
@@ -118,7 +117,7 @@ class Observer:
 
     @property
     def _seen_since_s(self) -> float:
-        """Since when it has looked without standing still; since the look before the newest at most."""
+        """Since when it has looked without standing still; at most since the look before the newest."""
         return max(self._looks_s[0], self._api.awake_since_s)
 
     def _directory(
@@ -131,7 +130,7 @@ class Observer:
         return Directory(guests, nodes.values(), self._rules, self._world.hypervisors, readings.values())
 
     def _roster(self) -> Roster:
-        """List the nodes; the time until an answer that was none is one in which nobody could be heard."""
+        """List the nodes; if the list fails, nobody could be heard until then."""
         try:
             return self._api(self._world.cluster.roster)
         except ClusterError:
@@ -144,15 +143,15 @@ class Observer:
     def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
         """Return the nodes with what this agent knows of them, by name.
 
-        Once anybody is heard again, the time in which nobody was is not counted: since the last voice, where
-        a list has shown nobody meanwhile, or nobody looked; else that of the lists which were not answered.
-        What is new after those may be as old as they are, and is no sign that anybody is heard now.
+        Once any node is heard again, the time in which none was is not counted: since the last sign of life,
+        if a list showed none meanwhile or nobody looked; otherwise the time of the lists without an answer.
+        What is new after those may be as old as they are, and is no sign that a node is heard now.
         """
         self._listed_s = now_s
         nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
         self._unseen_s = 0.0
         voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
-        # Not each time of one that stands still again and again: the dead have to become silent.
+        # Not every time for an agent that stands still again and again: dead nodes have to become silent.
         stood, self._listed_awake_s = self._api.awake_since_s > self._listed_awake_s, self._api.awake_since_s
         self._mute = self._mute or not voices or (stood and not self._stood_before)
         self._stood_before = stood
@@ -250,9 +249,9 @@ class Observer:
         )
 
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
-        """Return the guests that their endpoints did not know lately, and whose end is on no record.
+        """Return the guests that their endpoints did not know lately, and whose end is not on record.
 
-        Else each of them would be asked for in every pass, for ever, and always in vain.
+        Otherwise each of them would be asked for in every pass, for ever, and always in vain.
         """
         return {
             key: replace(reading, observed_at_s=now_s)
@@ -261,7 +260,7 @@ class Observer:
         }
 
     def _read_first(self, scene: Scene, before: Observation) -> tuple[GuestRef | None, Evidence | None, str]:
-        """Read the first candidate live; and where that shows that the node is another one now, that one."""
+        """Read the first candidate live; if that shows that the node is another one now, read that one."""
         first = before.candidates[0].guest if before.candidates else None
         if first is None:
             return None, None, before.evidence_error
@@ -303,11 +302,11 @@ class Observer:
         return scene.fleet
 
     def recount(self, scene: Scene, observation: Observation) -> Observation:
-        """List the nodes once more: others may have fenced, and may have fallen, since the pass began.
+        """List the nodes again: others may have fenced, or died, since the pass began.
 
         Args:
             scene: Of this pass.
-            observation: A close one, right before something is done that others are counted for.
+            observation: A close one, right before an action that the other nodes are counted for.
 
         Returns:
             The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
@@ -343,10 +342,9 @@ class Observer:
         return frozenset(name for name, state in states.items() if state not in up)
 
     def _believed(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
-        """Return what a reading becomes before it is judged, here and nowhere else.
+        """Return a reading as it is judged; only here is it changed.
 
-        Where its host is silent, witnesses of that host's power add to it; an off that there is reason not to
-        believe says nothing.
+        If its host is silent, witnesses of that host's power add to it; an off that is doubted says nothing.
         """
         history = self._memory.guests.get(node.uid, GuestHistory())
         return believe(self._reader.by_host_power(node, evidence, history), node, history)
@@ -361,8 +359,8 @@ class Observer:
     def _candidates(self, scene: Scene, node: NodeView) -> tuple[Candidate, ...]:
         """Return every guest that may be this node, the bound one first; before it one that it has moved to.
 
-        A binding follows its guest: where the bound one is at rest, exactly one other runs, and the node is
-        heard, that is who has to be read from now on. Core binds it again once it was seen alive with the
+        A binding follows its guest: if the bound one is at rest, exactly one other runs, and the node is
+        heard, that other one has to be read from now on. Core binds it again once it was seen alive with the
         node.
         """
         candidates = scene.directory.candidates(node)
@@ -387,7 +385,7 @@ class Observer:
     def _bound_reading(
         self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]
     ) -> Evidence | None:
-        """Return what was read of the guest that the node is bound to, where that is not the first one."""
+        """Return the reading of the guest that the node is bound to, if that is not the first one."""
         if not isinstance(node.binding, Binding):
             return None
         key = node.binding.guest.key
@@ -396,7 +394,7 @@ class Observer:
     def _guests(
         self, readings: Mapping[tuple[str, str, str], Evidence], failed: Collection[str]
     ) -> list[GuestRef]:
-        """Return all guests that are named now, and those last seen running on an endpoint that fails."""
+        """Return all guests that are listed now, and those last seen running on an endpoint that fails."""
         running = self._memory.running
         for key in [key for key in running if key[0] not in failed]:
             del running[key]
@@ -413,7 +411,7 @@ class Observer:
         self._memory.guests[node.uid] = listen(before, node, evidence)
 
     def forget(self, node: NodeView) -> None:
-        """Forget a deleted node for which nothing is left to do."""
+        """Forget a deleted node with nothing left to do."""
         self._memory.fenced.pop(node.uid, None)
 
     def _fact(self, node: NodeView) -> Fact:
@@ -440,9 +438,9 @@ class Observer:
         }
 
     def _listed(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
-        """Return a node as a list shows it; or as it was read live a moment ago, where the list lags behind.
+        """Return a node as a list shows it; or as it was read live a moment ago, if the list lags behind.
 
-        Else a fence of a moment ago would not count for the brake.
+        Otherwise a fence of a moment ago would not count for the brake.
         """
         live, at_s = self._memory.live.get(fact.node.uid, (fact.node, now_s))
         if now_s - at_s < LAGS_S and live.newer_than(fact.node):
@@ -477,7 +475,7 @@ class Observer:
         return None if at_s is None else now_s - at_s
 
     def _remember(self, scene: Scene, node: NodeView, evidence: Evidence | None, now_s: float) -> None:
-        """Take in a reading as it is to be believed."""
+        """Take in a reading as far as it is believed."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self._memory.killed.pop(evidence.guest.key, None)
             self._memory.stopped.pop(evidence.guest.key, None)

@@ -1,8 +1,8 @@
-"""Look without a past: what a command can say that has not watched before. It never acts.
+"""Look without a past: what a command that has not watched can say. It never acts.
 
 An agent believes only those renewals of a lease that it saw itself. A command that looks once has seen none,
 and would call every lease fresh. So the onlooker takes the API's word for what went before: good enough to
-tell people, never to act upon. Of what is written nowhere it says that it cannot tell, and what would follow.
+tell people, never to act upon. Where nothing is written, it says that it cannot tell, and what would follow.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Onlooker:
         self._untold = untold(policy, first_look=True)
 
     def look(self, name: str | None = None) -> Pass:
-        """Judge every node (or one) as an agent would that had watched all along.
+        """Judge every node (or one) like an agent that had watched all along.
 
         From the second look on, leases are judged by what was seen in between, as an agent's are.
 
@@ -64,7 +64,7 @@ class Onlooker:
         return seen
 
     def _foretold(self, scene: Scene, judged: Judged) -> Judged:
-        """Add what one look cannot tell of a node, and what would follow, which takes a live look."""
+        """Add what one look cannot tell about a node, and what would follow; that takes a live look."""
         if not judged.observation.close:
             with suppress(ClusterError):  # then what would follow is not said
                 observation = self._agent.observer.closer(scene, judged.observation)
@@ -75,13 +75,13 @@ class Onlooker:
 
 
 def _told(fact: Fact, now_s: float) -> LeaseTrack:
-    """Return what the API tells of a lease: its age by the node's clock against the API server's."""
+    """Return the API's view of a lease: its age by the node's clock compared with the API server's."""
     lease_age_s = _age_s(fact.renew_time, fact.utc)
     silence_s = max((_age_s(since, fact.utc) for since in _not_ready_since(fact.node)), default=0.0)
     return LeaseTrack(
         renew_time=fact.renew_time,
         changed_at_s=now_s - lease_age_s,
-        renewals=int(fact.renew_time is not None),  # it was renewed once: so a known boot is seen to be heard
+        renewals=int(fact.renew_time is not None),  # it was renewed once: so a known boot counts as heard
         not_ready_since_s=None if fact.node.ready else now_s - silence_s,
     )
 

@@ -1,4 +1,4 @@
-"""Readings of guests: by sweep for all, live for one; and what power witnesses add where a host is silent."""
+"""Readings of guests: by sweep for all, live for one; and what power witnesses add if a host is silent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Late:
     """A guest whose last reading hung.
 
     Attributes:
-        words: What was said of it.
+        words: The error.
         tried_s: When that was given up.
     """
 
@@ -42,10 +42,10 @@ class Reader:
     for a host that hangs): an answer that comes later than `Policy.evidence_max_age_s` after it was asked for
     is too old to act upon, so waiting for it would only hold up the other nodes of the pass.
 
-    Nor may it hold them up again and again: readings of a guest that lie too far apart do not add up, so that
-    a guest that hangs in every pass would keep every other from being proven off. Only its first reading gets
-    the whole deadline. After that it is asked again with the patience of one poll, one such guest in a pass,
-    each in its turn.
+    It must not hold them up again and again either: readings of a guest that are too far apart do not add up,
+    so a guest that hangs in every pass would keep every other from being proven off. Only its first reading
+    gets the whole deadline. After that it is asked again with the patience of one poll, one such guest per
+    pass, each in its turn.
 
     Args:
         world: The ports.
@@ -78,7 +78,7 @@ class Reader:
         return {name: answer for name, answer in found.items() if not isinstance(answer, HostReading)}
 
     def lost(self, sweeps: Mapping[str, object]) -> frozenset[str]:
-        """Return the endpoint of one host that does not answer; none where others do not answer either.
+        """Return the endpoint of one host that does not answer; none if others do not answer either.
 
         A guest may have left for another endpoint since it was last seen: that one would have to tell.
         """
@@ -89,21 +89,21 @@ class Reader:
     def by_host_power(
         self, node: NodeView, evidence: Evidence | None, history: GuestHistory
     ) -> Evidence | None:
-        """Hold a reading against what was said of the power of a host that is silent."""
+        """Combine a reading with what witnesses said about the power of a silent host."""
         if evidence is None or not evidence.host_silent:
             return evidence
         self._witnesses.notice((evidence,))
         return by_host_power(evidence, self._witnesses.reading(evidence), node, history)
 
     def _on_lost_host(self, scene: Scene, guest: GuestRef, at_s: float) -> Evidence | None:
-        """Return what is known of a guest whose endpoint is one host that is silent, and is watched."""
+        """Return what is known of a guest whose endpoint is one silent host with a witness."""
         if guest.endpoint not in scene.lost or not self._witnesses.watch(guest.endpoint, guest.host):
             return None
         silent = Evidence.unknown(guest, scene.errors[guest.endpoint], "no answer", at_s)
         return replace(silent, settled=True, host_silent=True)
 
     def read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
-        """Read one guest; "not found" is a reading too, of which core makes what it may."""
+        """Read one guest; "not found" is a reading too, for core to judge."""
         port = self._world.hypervisors.get(guest.endpoint)
         if port is None:
             return None, f"{guest.endpoint}: no such endpoint in the configuration"
@@ -128,14 +128,14 @@ class Reader:
         return answer, ""
 
     def _turn(self, scene: Scene, late: Late, now_s: float) -> bool:
-        """Whether a guest whose last reading hung is to be asked again in this pass."""
+        """Whether to ask a guest again in this pass whose last reading hung."""
         if scene.waited or now_s - late.tried_s < 2 * self._policy.poll_s * len(self._late):
             return False
         scene.waited = True
         return True
 
     def from_afar(self, scene: Scene, candidates: tuple[Candidate, ...]) -> tuple[Evidence | None, str]:
-        """Return what the sweep told of the first candidate; or None, and why."""
+        """Return the sweep's reading of the first candidate; or None, and why."""
         if not candidates:
             return None, "no guest"
         guest = candidates[0].guest
@@ -151,7 +151,7 @@ class Reader:
     def fenced_from_afar(
         self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]
     ) -> Evidence | None:
-        """Tell from afar of the guest that was fenced, where another one is the node now."""
+        """Return the reading from afar of the fenced guest, if another one is the node now."""
         guest = _replaced(node, candidates)
         if guest is None or guest.endpoint in scene.errors:
             return None
@@ -159,13 +159,13 @@ class Reader:
         return found or _not_listed(scene, guest)
 
     def read_fenced(self, scene: Scene, node: NodeView, candidates: tuple[Candidate, ...]) -> Evidence | None:
-        """Read the guest that was fenced, where another one is the node now."""
+        """Read the fenced guest live, if another one is the node now."""
         guest = _replaced(node, candidates)
         return None if guest is None else self.read(scene, guest)[0]
 
 
 def _replaced(node: NodeView, candidates: tuple[Candidate, ...]) -> GuestRef | None:
-    """Return the guest that was fenced, where another one is the node now, or none that is known."""
+    """Return the fenced guest, if another one is the node now, or no known one."""
     if not isinstance(node.mark, FenceMark):
         return None
     same = bool(candidates) and candidates[0].guest.key == node.mark.guest.key
@@ -173,6 +173,6 @@ def _replaced(node: NodeView, candidates: tuple[Candidate, ...]) -> GuestRef | N
 
 
 def _not_listed(scene: Scene, guest: GuestRef) -> Evidence:
-    """Return what it means that a sweep does not tell of a guest: no more than that."""
+    """Return the reading of a guest that a sweep does not list: it says no more than that."""
     absent = Evidence.absent(guest, f"{guest.endpoint} does not list it", "not found", scene.now_s)
     return replace(absent, conclusive=False)

@@ -43,13 +43,13 @@ STEPS = 64
 """Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""
 
 FROM_AFAR = (Alarm, BindNode, RecordDoubts, ForgetMark, Uncordon)
-"""Words, and actions on a healthy node, guarded by its version: they need no closer look."""
+"""Notes, and actions on a healthy node, guarded by its version: they need no closer look."""
 
 NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
-"""Words, for people and for other agents: whoever carries out nothing else has done nothing."""
+"""Notes for people and for other agents: an agent that does only these has done nothing."""
 
 COUNTED = (TaintNode, StopGuest)
-"""Before these the other nodes are counted again: other agents act, too, and a pass may take long."""
+"""Before these the other nodes are counted again: other agents act too, and a pass may take long."""
 
 WORTH_WAITING = frozenset(
     {
@@ -109,7 +109,7 @@ class Agent:
         """Judge every node once, and do what follows.
 
         Args:
-            progress: Called with every step that was made, for a watchdog: a pass over many takes its time.
+            progress: Called after every step, for a watchdog: a pass over many nodes takes long.
 
         Raises:
             ClusterError: the cluster could not be read at all.
@@ -213,7 +213,7 @@ class Agent:
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)
-            decision = replace(decision, recheck_s=None)  # at once it would be in vain again
+            decision = replace(decision, recheck_s=None)  # at once it would fail again
             if not isinstance(error, NotYet):
                 self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
         self._tell(observation.node, decision)
@@ -223,7 +223,7 @@ class Agent:
         return Judged(observation, decision, failed)
 
     def _as_rehearsed(self, observation: Observation, decision: Decision) -> Decision:
-        """Return what would be done as it was found lately, where only a close look would find it again.
+        """Return the action that a close look found lately, if only another close look would find it again.
 
         For an agent that only observes: a node that it does nothing about must not cost one in every pass.
         """
@@ -235,7 +235,7 @@ class Agent:
         return replace(said, actions=decision.actions, look=decision.look)
 
     def _rehearse(self, node: NodeView, decision: Decision) -> None:
-        """Remember what would be done to a node, for as long as something would."""
+        """Remember what would be done to a node, while anything would."""
         if decision.reason is Reason.OBSERVE_MODE:
             self._rehearsed[node.uid] = decision
         else:
@@ -250,7 +250,7 @@ class Agent:
         ]
 
     def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:
-        """Never act from afar; and take the second of two readings at once where no wait is asked for."""
+        """Never act from afar; and take the second of two readings at once if no wait is needed."""
         if decision.look and not observation.close:
             return True
         if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
@@ -277,7 +277,7 @@ class Agent:
             self._world.reporter.decided(node, decision)
 
     def _signed(self, observation: Observation) -> Observation:
-        """Add under which incident an action would be recorded, and by whom."""
+        """Add the incident under which an action would be recorded, and its author."""
         mark = observation.node.mark
         if isinstance(mark, FenceMark) and observation.node.fenced:
             incident = mark.incident
@@ -300,7 +300,7 @@ class Agent:
 
 
 def _news(decision: Decision) -> tuple[Verdict, Reason, str]:
-    """Return what makes a decision worth telling; of what would be done, that too, but not to how much."""
+    """Return what makes a decision news; what would be done is part of it, but not to how many objects."""
     deed = says(decision).partition(":")[0] if decision.reason is Reason.OBSERVE_MODE else ""
     return decision.verdict, decision.reason, deed
 

@@ -1,4 +1,4 @@
-"""Reminds people, while the agent runs, that what lets it into the cluster ends."""
+"""Reminds people, while the agent runs, that its credentials for the cluster end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from fencer.wording.credentials import DAY_S, end_warning
 
 
 class CredentialReminder:
-    """Says once a day that the token or the certificate ends soon, or cannot be had any more.
+    """Says once a day that the token or the certificate ends soon, or cannot be read any more.
 
     Args:
-        credentials: Tells what lets us in, within a deadline: a plugin that hangs keeps nobody from fencing.
+        credentials: Returns our credentials, within a deadline: a plugin that hangs keeps nobody from
+            fencing.
         now_s: A monotonic clock, in seconds.
         wall: The time of day.
         say: Tells people.
@@ -31,13 +32,13 @@ class CredentialReminder:
         self._next_s = now_s()
 
     def look(self) -> None:
-        """Look, if a day has passed; that nobody answers is told by whoever asks the cluster."""
+        """Look, if a day has passed; callers of the cluster report that nobody answers."""
         if self._now_s() < self._next_s:
             return
         self._next_s = self._now_s() + DAY_S
         try:
             held = self._credentials()
-        except ConfigError as error:  # the old ones still lead in; a restart would end with this
+        except ConfigError as error:  # the old ones still work; a restart would fail with this
             self._say(f"the credentials for Kubernetes cannot be read again: {error}")
             return
         except FencerError:

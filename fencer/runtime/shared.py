@@ -19,7 +19,7 @@ class Shared:
     Attributes:
         api: Calls to the cluster.
         memory: What is remembered from pass to pass.
-        notes: What an agent that only observes notes in mind only.
+        notes: Notes that an agent that only observes keeps in memory.
         finder: Finds pods and volumes.
     """
 

@@ -1,4 +1,4 @@
-"""Watch: pass after pass, until told to stop. A pass that fails is said once, and tried again."""
+"""Watch: pass after pass, until told to stop. A pass that fails is reported once, and tried again."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def watch(
     Args:
         agent: Whose passes.
         world: For clock, reporter and wake-ups.
-        poll_s: Seconds between passes that nothing asks to come sooner.
+        poll_s: Seconds between passes, unless something asks for one sooner.
         stopped: Asked after every pass.
-        beside: Called before every pass: for what has nothing to do with nodes.
+        beside: Called before every pass: for work that does not concern nodes.
     """
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
@@ -38,7 +38,7 @@ def watch(
 
 
 def _one_pass(agent: Agent, world: World, poll_s: float, troubles: dict[str, str]) -> float:
-    """Run one pass and say what is new; return when to come again. What was seen is forgotten with it."""
+    """Run one pass and say what is new; return when to come again. What it saw is then forgotten."""
     try:
         done = agent.tick(_still_alive)
     except ClusterError as error:
@@ -49,7 +49,7 @@ def _one_pass(agent: Agent, world: World, poll_s: float, troubles: dict[str, str
 
 
 def _still_alive() -> None:
-    """Tell systemd: with every step, because a pass over many nodes may take longer than its patience."""
+    """Tell systemd at every step: a pass over many nodes may take longer than its patience."""
     notify("WATCHDOG=1")
 
 

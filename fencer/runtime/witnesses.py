@@ -1,8 +1,8 @@
 """Asks power witnesses of hosts that are silent, and keeps what they last said.
 
 A witness is asked only while its host is silent, together with the sweeps and on a worker of its own: a board
-that hangs costs a pass no more than an endpoint that does, and its answer, when late, is taken up by a later
-pass. What was said is kept with the time at which it was asked for; core judges whether that is fresh.
+that hangs costs a pass no more than an endpoint that hangs, and a later pass takes its late answer. Each
+answer is kept with the time of its question; core judges whether it is fresh.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencer.ports import Clock, HostPower
 Host: TypeAlias = tuple[str, str]
 """Endpoint and host, as the endpoint names it."""
 
-WORDS = {True: "off", False: "on", None: "neither on nor off of all of it"}
+WORDS = {True: "off", False: "on", None: "neither on nor off for all of it"}
 
 
 class Witnesses:
@@ -27,7 +27,7 @@ class Witnesses:
     Args:
         ports: Which host each one watches.
         clock: To date what they say.
-        max_age_s: So long what was said stands against an error.
+        max_age_s: How long an answer outlives an error.
     """
 
     def __init__(self, ports: Mapping[Host, HostPower], clock: Clock, max_age_s: float) -> None:
@@ -75,7 +75,7 @@ class Witnesses:
     def end(self, answers: Mapping[str, object]) -> None:
         """Keep the answers of a look, and forget hosts that were not found silent in it any more.
 
-        An error is no reading: what was said before stands against it while it is fresh.
+        An error is no reading: the answer before it counts while it is fresh.
         """
         now_s = self._clock.now_s()
         for host in self._ports:

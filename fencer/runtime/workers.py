@@ -1,7 +1,7 @@
 """Calls under deadlines: one worker thread per endpoint, abandoned and replaced when it hangs.
 
 A call cannot be interrupted (libvirt's ``open()`` may block for ever), so a late one is left behind with its
-thread, and its answer, should it ever come, is thrown away. At most `WORKERS_LOST` threads are given up per
+thread, and its answer, if it ever comes, is thrown away. At most `WORKERS_LOST` threads are given up per
 endpoint; then the endpoint is not asked any more until one of them returns.
 """
 
@@ -38,7 +38,7 @@ class _Worker:
         return answer
 
     def dismiss(self) -> None:
-        """Let the thread end once its present call returns."""
+        """Let the thread end once its current call returns."""
         self._calls.put(None)
 
     @property
@@ -62,7 +62,7 @@ class ThreadAsker:
 
     Args:
         clock: For deadlines, in its monotonic seconds.
-        patience_s: How long `ask_all` waits for slow endpoints; their answer is taken up by a later call.
+        patience_s: How long `ask_all` waits for slow endpoints; a later call takes their answer.
     """
 
     def __init__(self, clock: Clock, patience_s: float) -> None:
@@ -138,7 +138,7 @@ class ThreadAsker:
         return self._workers[endpoint]
 
     def _forget_pending(self, endpoint: str) -> None:
-        """Give up a sweep that is in the way of a call that matters more."""
+        """Give up a sweep that blocks a more important call."""
         pending = self._pending.pop(endpoint, None)
         if pending is not None and not pending[0].done():
             self._abandon(endpoint)

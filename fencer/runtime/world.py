@@ -1,4 +1,4 @@
-"""Everything outside of an agent: the ports that it works through."""
+"""Everything outside an agent: the ports that it works through."""
 
 from __future__ import annotations
 

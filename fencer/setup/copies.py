@@ -1,6 +1,6 @@
 """The script's copies on the hosts: lines of shell that look at one, and that put one in place. Pure.
 
-The same line does it here and by ssh, so that what is printed for a person is what is done.
+The same line is used here and over ssh, so that people see exactly what is done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NAME = "fencer-hook"
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The hookscript, and where it is to lie on every host.
+    """The hookscript, and its place on every host.
 
     Attributes:
         source: The file that came with this fencer.
@@ -32,10 +32,10 @@ class Script:
         return self.folder / "snippets" / NAME
 
     def look(self) -> str:
-        """Return what fails, and says why, unless the same script lies there and runs.
+        """Return shell that fails, and says why, unless the same script is there and runs.
 
-        Without arguments it does nothing and succeeds, if it may be executed and finds its Python. What is
-        another one is not run.
+        Without arguments it does nothing and succeeds, if it may be executed and finds its Python. A
+        different script is not run.
         """
         return (
             f"file={shlex.quote(str(self.file))}; "
@@ -45,10 +45,10 @@ class Script:
         )
 
     def put(self) -> str:
-        """Return what puts the script that it reads in place, as a whole, if it arrived whole and runs there.
+        """Return shell that puts the script from its stdin in place, if it arrived complete and runs there.
 
-        A guest may be starting at this moment: the name never stands for half a script, nor for one that
-        cannot be executed (on a file system mounted noexec, or without its Python).
+        A guest may be starting at this moment: the name never leads to half a script, or to one that cannot
+        be executed (on a file system mounted noexec, or without its Python).
         """
         return (
             f"set -e; cd {shlex.quote(str(self.folder))}; mkdir -p snippets; cd snippets; "
@@ -60,11 +60,11 @@ class Script:
         )
 
     def look_exposed(self) -> str:
-        """Return what fails, and names the places, where others than root can put another script there.
+        """Return shell that fails, and names the places, if users other than root can replace the script.
 
-        Whoever may write a folder may rename what is in it, unless it is sticky. A link's own mode means
-        nothing: its owner counts, the folder that holds it, and all on the way to what it leads to. Of
-        exports of a network storage, and of access lists, modes tell nothing.
+        Anyone who may write a folder may rename what is in it, unless it is sticky. A link's own mode means
+        nothing: its owner counts, its folder, and everything on the way to its target. Modes say nothing
+        about exports of a network storage, or about access lists.
         """
         return (
             r'see() { find "$1" -maxdepth 0 \( ! -type l -perm /022 ! \( -type d -perm -1000 \) '
@@ -77,5 +77,5 @@ class Script:
         )
 
     def reach(self) -> str:
-        """Return what fails where the storage's folder is not there."""
+        """Return shell that fails if the storage's folder is missing."""
         return f"cd {shlex.quote(str(self.folder))}"

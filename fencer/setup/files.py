@@ -1,4 +1,4 @@
-"""Files that an installation needs: taken from the package, and written for their owner alone."""
+"""Files that an installation needs: taken from the package, and written for their owner only."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def packaged(name: str) -> bytes:
     """Return one of the files that come with fencer: named above.
 
     Raises:
-        ConfigError: the installation is not whole.
+        ConfigError: the installation is not complete.
     """
     return place_of(name).read_bytes()
 
 
 def place_of(name: str) -> Path:
-    """Return where one of them lies; `packaged` says what it takes and raises."""
+    """Return the path of one of them; arguments and errors as `packaged`."""
     for folder in _FOLDERS:
         if (folder / name).is_file():
             return folder / name
@@ -40,7 +40,7 @@ def place_of(name: str) -> Path:
 
 
 def refuse_existing(path: Path) -> None:
-    """Make sure, before anything is asked of anybody, that a file is new.
+    """Make sure, before anything is asked, that a file is new.
 
     Raises:
         ConfigError: it is there already.
@@ -52,12 +52,12 @@ def refuse_existing(path: Path) -> None:
 
 
 def refuse_same(path: Path, admin: Path) -> None:
-    """Make sure that an administrator keeps what got them in, whatever path leads there.
+    """Make sure that an administrator's own kubeconfig is not overwritten by any path.
 
     Raises:
         ConfigError: both are one file.
     """
-    with suppress(OSError):  # of one that is not there
+    with suppress(OSError):  # one does not exist
         if path.samefile(admin):
             raise ConfigError(
                 f"{printable(str(path))}: is the administrator's kubeconfig itself: name another file"
@@ -65,7 +65,7 @@ def refuse_same(path: Path, admin: Path) -> None:
 
 
 def require_folder_of(path: Path) -> None:
-    """Make sure, before anything is asked of anybody, that a file has a folder to go to.
+    """Make sure, before anything is asked, that a file's folder exists.
 
     Raises:
         ConfigError: it is not there.
@@ -78,10 +78,10 @@ def require_folder_of(path: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file with a secret: whole or not at all, and never readable by anybody but its owner.
+    """Write a file with a secret: completely or not at all, and readable only by its owner.
 
-    A file that it replaces keeps its owner and group, and its group's right to read: whoever read the old
-    one, such as an agent that is not root, has to be able to read the new one.
+    A file that it replaces keeps its owner and group, and its group's right to read: an agent that is not
+    root, for example, must be able to read the new file like the old one.
 
     Raises:
         ConfigError: it cannot be written, or would be somebody else's than before.
@@ -105,7 +105,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _keep_readers(path: Path, descriptor: int) -> None:
-    """Let a draft be read by whoever may read the file that it is to replace; by everybody never."""
+    """Let the readers of the old file read its replacement too; never everybody."""
     try:
         before = path.stat()
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def _keep_readers(path: Path, descriptor: int) -> None:
         except OSError as error:
             raise ConfigError(
                 f"{printable(str(path))}: belongs to user {before.st_uid} and group {before.st_gid}, and a "
-                f"new one could not ({error.strerror}): they could not read it. The same again as root"
+                f"new file could not ({error.strerror}): they could not read it. Run the same as root"
             ) from error
-    if not before.st_mode & stat.S_IROTH:  # else nobody meant its group
+    if not before.st_mode & stat.S_IROTH:  # otherwise its group was not meant
         os.fchmod(descriptor, stat.S_IRUSR | stat.S_IWUSR | before.st_mode & stat.S_IRGRP)

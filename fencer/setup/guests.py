@@ -1,4 +1,4 @@
-"""The guests that are to have the hookscript, as Proxmox has them now."""
+"""The guests that should get the hookscript, as Proxmox has them now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Guest:
         vmid: Its number.
         host: Where it is.
         hookscript: The volume of the one that it has; empty: none.
-        lock: What Proxmox does to it at the moment; empty: nothing.
+        lock: What Proxmox is doing to it now; empty: nothing.
     """
 
     vmid: int
@@ -29,7 +29,7 @@ class Guest:
 
     @property
     def path(self) -> str:
-        """Where the API has its configuration."""
+        """The API path of its configuration."""
         return _path(self.vmid, self.host)
 
 
@@ -44,14 +44,14 @@ def find_guests(vmids: Sequence[int], hosts: Mapping[str, Host]) -> Mapping[int,
     online = {name for name, host in hosts.items() if host.online}
     if away := [f"{vmid} is on {printable(host)}" for vmid, host in places.items() if host not in online]:
         raise ConfigError(
-            f"{', '.join(away)}, which is offline. Nothing was changed. Once it is back, again; or now "
-            "without what is there"
+            f"{', '.join(away)}, which is offline. Nothing was changed. Run this again once it is back, or "
+            "leave out what is there"
         )
     return places
 
 
 def read_guest(vmid: int, host: str) -> Guest:
-    """Read one guest on its host, as it is, not as it would be after its next start.
+    """Read one guest on its host as it is now, not as it would be after its next start.
 
     Raises:
         HypervisorError: it cannot be read, or is not there any more.
@@ -61,14 +61,14 @@ def read_guest(vmid: int, host: str) -> Guest:
 
 
 def refuse_locked(guests: Iterable[Guest]) -> None:
-    """Make sure that Proxmox would take a change.
+    """Make sure that Proxmox would accept a change.
 
     Raises:
         ConfigError: some guest is locked.
     """
     if locked := [f"{guest.vmid} is locked ({printable(guest.lock)})" for guest in guests if guest.lock]:
         raise ConfigError(
-            f"{', '.join(locked)}: Proxmox takes no change until that is over. Nothing was changed"
+            f"{', '.join(locked)}: Proxmox accepts no change until that is over. Nothing was changed"
         )
 
 
@@ -79,9 +79,7 @@ def refuse_others(guests: Iterable[Guest]) -> None:
         ConfigError: one would.
     """
     if others := [f"{guest.vmid} has {printable(guest.hookscript)}" for guest in guests if guest.hookscript]:
-        raise ConfigError(
-            f"another hookscript is in the way: {', '.join(others)}. --replace takes it away from them"
-        )
+        raise ConfigError(f"another hookscript is in the way: {', '.join(others)}. --replace replaces it")
 
 
 def _places(vmids: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -92,7 +90,7 @@ def _places(vmids: Sequence[int]) -> Iterator[tuple[int, str]]:
         if not kind:
             raise ConfigError(f"{vmid}: no such guest. `qm list` lists those of a host")
         if kind != "qemu":
-            raise ConfigError(f"{vmid}: is a container: fencer looks after virtual machines")
+            raise ConfigError(f"{vmid}: is a container: fencer handles only virtual machines")
         yield vmid, host
 
 

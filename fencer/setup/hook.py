@@ -1,11 +1,11 @@
 """Installs the hookscript on a Proxmox cluster, so that no guest is ever left without it.
 
-A guest whose hookscript is missing, or not executable, on the host where it is to run cannot be started
-there, nor migrate there, nor be recovered there. So everything is looked at before anything is changed, and
-no guest is given the script before it runs on every host.
+If a guest's hookscript is missing or not executable on a host, the guest cannot start there, migrate there,
+or be recovered there. So everything is checked before anything is changed, and no guest gets the script
+before it runs on every host.
 
-A running guest has it at once: Proxmox applies a hookscript without a restart, and reads the configuration
-again whenever it runs one.
+It works at once for a running guest: Proxmox applies a hookscript without a restart, and reads the
+configuration again whenever it runs one.
 
 Source: pve-guest-common, GuestHelpers::check_hookscript; qemu-server, QemuServer.pm, `$fast_plug_option` and
 phase pre-start; pve-manager, PVE/CLI/pvesh.pm, proxy_handler: pvesh asks another host by Proxmox' own ssh.
@@ -29,20 +29,20 @@ from fencer.setup.guests import Guest, find_guests, read_guest, refuse_locked, r
 from fencer.setup.hosts import ETC_PVE, Host, read_hosts
 from fencer.setup.tools import NOTHING
 
-_AGAIN = "The same command again goes on from there"
+_AGAIN = "Run the same command again to go on from there"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, after everything was looked at. In this order, and nothing after a failure.
+    """The changes to make, after everything was checked. In this order, and none after a failure.
 
     Attributes:
         volume: What guests call the script: ``STORAGE:snippets/fencer-hook``.
-        script: What is to lie where.
+        script: The script and its place.
         puts: Hosts where it is put in place.
-        sharers: The others, where they share what was put here. It has to be seen running there, too.
+        sharers: The other hosts that share the storage. The script has to be seen running there, too.
         guests: Those that do not have it yet.
-        exposed: Where others than root may put another script: host and places.
+        exposed: Places where users other than root could replace the script, by host.
     """
 
     volume: str
@@ -59,16 +59,16 @@ class Plan:
 
     @property
     def unseen(self) -> tuple[Host, ...]:
-        """Return the sharers that cannot: they see the script by the storage's word only."""
+        """Return the sharers that cannot be asked: only the storage says that they see the script."""
         return tuple(host for host in self.sharers if not host.online)
 
     def giving(self, guest: Guest) -> tuple[str, ...]:
-        """Return what gives a guest the script; root's alone, no token may."""
+        """Return the command that gives a guest the script; only root may, no token."""
         return ("pvesh", "set", guest.path, "--hookscript", self.volume)
 
     def lines(self) -> Iterator[str]:
         """Return the plan as a person would type it."""
-        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure."
+        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which stops at a failure."
         for host in self.puts:
             yield _typed(host.command(self.script.put()), self.script.source)
         for host in self.looks:
@@ -95,7 +95,7 @@ def make_plan(
         etc_pve: The cluster's file system.
 
     Raises:
-        ConfigError: it would not be safe, or not what was meant; with what would make it so.
+        ConfigError: it would not be safe, or not what was meant; the text says what would help.
         HypervisorError: something could not be read, or a host does not let root in.
     """
     config = tools.read_object(f"/storage/{storage}")
@@ -123,14 +123,14 @@ def make_plan(
 
 
 def carry_out(plan: Plan) -> Iterator[str]:
-    """Put the script in place everywhere, then give it to the guests, and read back that they have it.
+    """Put the script in place everywhere, then give it to the guests, and check that they have it.
 
     Yields:
         What was done, when it was done.
 
     Raises:
         ConfigError: the script is not in place somewhere; no guest was given it.
-        HypervisorError: a host does not let root in; or a guest did not take it, and it says which have it.
+        HypervisorError: a host does not let root in; or a guest did not get it; the text says which have it.
     """
     for host in plan.puts:
         _insist(plan, host, plan.script.put(), plan.script.source)
@@ -146,7 +146,7 @@ def carry_out(plan: Plan) -> Iterator[str]:
 
 
 def _folder(storage: str, config: Mapping[str, Any]) -> Path:
-    """Return the storage's folder, if hookscripts can lie there."""
+    """Return the storage's folder, if it can hold hookscripts."""
     content = str(config.get("content", "")).split(",")
     if "snippets" not in content:
         wanted = ",".join([*filter(None, content), "snippets"])
@@ -185,15 +185,15 @@ def _lacking(storage: str, script: Script, hosts: Sequence[Host], *, copy: bool)
     """Return where the script has to be put first, if that is wanted."""
     if offline := [host.name for host in hosts if not host.online]:
         raise ConfigError(
-            f"{storage} is not shared, and {', '.join(offline)} cannot be looked at, being offline: without "
-            "the script no guest could start there. Once it is back, again; or name a shared storage"
+            f"{storage} is not shared, and {', '.join(offline)} cannot be checked while offline: without "
+            "the script no guest could start there. Run this again once it is back, or name a shared storage"
         )
     lacking = _ask(hosts, script.look())
     if lacking and not copy:
         found = "\n".join(f"{host}: {script.file} {why}" for host, why in lacking.items())
         raise ConfigError(
             f"{storage} is not shared, and this fencer's script does not run on every host: guests could not "
-            f"start there any more. Nothing was changed\n{found}\n--copy puts it there, by ssh as root; or "
+            f"start there any more. Nothing was changed\n{found}\n--copy puts it there, over ssh as root; or "
             "name a shared storage"
         )
     return list(lacking)
@@ -214,15 +214,15 @@ def _ask(hosts: Iterable[Host], question: str) -> dict[Host, str]:
 
 
 def _insist(plan: Plan, host: Host, script: str, stdin: Path) -> None:
-    """Run it there, and go no further where it fails."""
+    """Run it there, and stop if it fails."""
     try:
         why = host.run(script, stdin=stdin)
     except HypervisorUnreachable as error:
-        raise HypervisorUnreachable(f"{error}\nNo guest was given the script now. {_AGAIN}") from error
+        raise HypervisorUnreachable(f"{error}\nNo guest was given the script. {_AGAIN}") from error
     if why:
         raise ConfigError(
-            f"{host}: {plan.script.file} {why}. With it no guest could start there, so none was given it "
-            f"now. {_AGAIN}"
+            f"{host}: {plan.script.file} {why}. With it no guest could start there, so no guest was given "
+            f"it. {_AGAIN}"
         )
 
 
@@ -234,7 +234,7 @@ def _give(plan: Plan, guest: Guest) -> None:
 
 
 def _standing(plan: Plan) -> str:
-    """Read every guest once more, and say which has the script: an order that failed may have been heard."""
+    """Read every guest again, and say which has the script: a failed order may have been carried out."""
     said = []
     for guest in plan.guests:
         try:

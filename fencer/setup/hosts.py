@@ -1,7 +1,7 @@
 """The hosts of a Proxmox cluster, and Proxmox' own way from one to another.
 
-Since 2024 Proxmox keeps each host's key in a file of its own and merges none into ssh's: whoever types plain
-``ssh root@pve2`` is refused, or asked. So root goes as `pvesh` and migrations do.
+Since 2024 Proxmox keeps each host's key in a file of its own and merges none into ssh's: a plain ``ssh
+root@pve2`` is refused, or asks. So fencer connects as `pvesh` and migrations do.
 
 Source: pve-cluster, PVE/SSHInfo.pm, ssh_info_to_ssh_opts and ssh_info_to_command (since 8.0.6).
 """
@@ -22,10 +22,10 @@ ETC_PVE = Path("/etc/pve")
 """Where the cluster's file system is."""
 
 _SSH_FAILED = 255
-"""ssh's own exit code for what is no end of the command. Source: ssh(1), exit status."""
+"""ssh's own exit code if the command did not run to its end. Source: ssh(1), exit status."""
 
 _SSH = ("ssh", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
-"""Never a question; and no waiting for a dead host, which is the one thing that Proxmox leaves out."""
+"""Never ask; and never wait for a dead host, which is the only thing that Proxmox leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Host:
         name: Its name.
         here: It is this one.
         online: The cluster sees it.
-        ip: Its address in the cluster, of either family; its name, where the cluster does not know any.
+        ip: Its address in the cluster, of either family; its name, if the cluster knows none.
         keys: The file with its ssh key; None: a host from before 2024, whose key ssh itself has to know.
     """
 
@@ -78,7 +78,7 @@ class Host:
             ended = tools.attempt(*self.command(script), stdin=stdin, patience_s=patience_s)
         except HypervisorUnreachable as error:
             raise HypervisorUnreachable(
-                f"{self}: no end within {patience_s:g} s. Does a storage hang there? {self._trial}"
+                f"{self}: did not end within {patience_s:g} s. Does a storage hang there? {self._trial}"
             ) from error
         if ended.code == _SSH_FAILED and not self.here:
             raise HypervisorUnreachable(f"{self}: root's ssh fails: {self._advice(ended.complaint)}")
@@ -94,7 +94,7 @@ class Host:
         return f"Try: {shlex.join(self.command('true'))}"
 
     def _advice(self, complaint: str) -> str:
-        said = complaint.rstrip(".") or "without a word"
+        said = complaint.rstrip(".") or "it said nothing"
         if "verification failed" in complaint or "Permission denied" in complaint:
             return f"{said}. `pvecm updatecerts` on {self.name} and here renews the keys. {self._trial}"
         return f"{said}. {self._trial}"

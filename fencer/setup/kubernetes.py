@@ -1,4 +1,4 @@
-"""The manifests of what fencer may do in a cluster, and a kubeconfig for that account alone."""
+"""The manifests with fencer's rights in a cluster, and a kubeconfig for that account only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_NAMESPACE = re.compile(rf"(?m)^( +namespace: ){NAMESPACE}$")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of the manifests is wanted.
+    """Which parts of the manifests are wanted.
 
     Attributes:
         account: The account, its rights and what it reads.
@@ -74,13 +74,13 @@ def _moved(text: str, namespace: str) -> str:
 
 
 def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
-    """Return, for ``kubectl delete``, what names every object that `manifest` makes, and the key.
+    """Return, for ``kubectl delete``, the names of all objects that `manifest` makes, and the key.
 
-    Another namespace than fencer's own is left: whoever named it may have more in it.
+    A namespace other than fencer's own is left: it may hold more.
 
     Args:
         namespace: The account's.
-        looked: Where was looked before, and that nothing stands there.
+        looked: A sentence on where was looked before, and that nothing is left there.
         policy: The admission policy goes as well: Kubernetes 1.30 or newer.
 
     Raises:
@@ -92,14 +92,14 @@ def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
     head = [
         "# Takes back what `fencer setup kubernetes` made: kubectl delete --ignore-not-found -f -",
         f"# {looked}",
-        "# Stop every fencer of this cluster first: what one fences from now on, nobody can lift any more.",
-        "# What fencer noted on Nodes goes by: kubectl annotate nodes --all "
+        "# Stop every fencer of this cluster first: nobody could lift a fence that one sets from now on.",
+        "# To remove what fencer noted on Nodes: kubectl annotate nodes --all "
         + " ".join(f"{note}-" for note in NOTES),
     ]
     if namespace != NAMESPACE:
         goes = f"kubectl delete namespace {namespace}"
         head.append(f"# The namespace {namespace} stays; if nothing else is in it: {goes}")
-        head.append(f"# Or the Secrets alone that tokens were bound to: {revoking(namespace)}")
+        head.append(f"# Or only the Secrets that tokens were bound to: {revoking(namespace)}")
     return "\n".join([*head, *map(_document, [*named, last]), ""])
 
 
@@ -109,7 +109,7 @@ def revoking(namespace: str, secret: str = "") -> str:
 
 
 def policy_removal(namespace: str) -> str:
-    """Return, for ``kubectl delete``, what names every object of the admission policy.
+    """Return, for ``kubectl delete``, the names of all objects of the admission policy.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
@@ -141,13 +141,13 @@ def refuse_no_name(namespace: str) -> None:
 
 
 def kubeconfig(server: str, token: str, ca_pem: str | None, tls_server_name: str | None) -> str:
-    """Write a kubeconfig with one context, in YAML that anything reads.
+    """Write a kubeconfig with one context, in simple YAML.
 
     Args:
         server: URL of the API server.
         token: The account's token.
         ca_pem: The CA that signed the server's certificate. None: the system's own CAs.
-        tls_server_name: The name in that certificate, where it is not the URL's.
+        tls_server_name: The name in that certificate, if it is not the URL's.
     """
     cluster = {"server": server}
     if ca_pem is not None:

@@ -1,8 +1,8 @@
 """The `pveum` lines for fencer's own user and token on Proxmox VE, with no right too many. Pure.
 
-A token with privilege separation has the rights that its user *and* itself have, so each grant is made twice.
-A grant on a deeper path *replaces* what is inherited there, so the role for power never stands alone. Run
-again, the lines bring about what is asked for now; a secret is kept, as Proxmox shows it only once.
+A token with privilege separation has only the rights that its user *and* itself have, so each grant is made
+twice. A grant on a deeper path *replaces* inherited ones, so the role for power is never granted alone. The
+lines can be run again to change the rights; a secret is kept, because Proxmox shows it only once.
 
 Source: Proxmox VE 8 and 9, pve-access-control: pveum.adoc (inheritance, separated tokens); what is
 refused the second time: PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go with it, a token's
@@ -24,9 +24,9 @@ AUDIT = "FencerAudit"
 POWER = "FencerPower"
 
 PRIVILEGES = {AUDIT: ("Sys.Audit", "VM.Audit", "Pool.Audit"), POWER: ("VM.PowerMgmt",)}
-"""Role → privileges. The same on 8 and 9: what was renamed in between is nothing that fencer uses.
+"""Role → privileges. The same on 8 and 9: fencer uses none of the renamed ones.
 
-Pool.Audit is for `power: {pool: NAME}`: without it no guest is told to be in a pool.
+Pool.Audit is for `power: {pool: NAME}`: without it the pools of guests are not shown.
 """
 
 NOT_NEEDED = {
@@ -40,7 +40,7 @@ _POOL = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whom to make, and what for.
+    """The account to make, and its purpose.
 
     Attributes:
         token_id: ``USER@REALM!ID``, as the configuration has it.
@@ -58,7 +58,7 @@ class Account:
 
 
 def pveum_lines(account: Account) -> tuple[str, ...]:
-    """Return what root pastes once on any host of the cluster, or pipes into ``sh -e``.
+    """Return the lines for root to paste on any host of the cluster, or to pipe into ``sh -e``.
 
     Raises:
         ConfigError: the token's id or the pool's name cannot be one.
@@ -68,7 +68,8 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         raise ConfigError(f"--pool: {account.pool!r} cannot be the name of a pool")
     roles = (AUDIT, POWER) if account.power else (AUDIT,)
     return (
-        f"# Proxmox VE {account.version}: as root, on any host; pasted, or piped into `sh -e`, also again.",
+        f"# Proxmox VE {account.version}: as root, on any host; pasted, or piped into `sh -e`. It may be "
+        "run again.",
         f"# {NOT_NEEDED[account.version]}",
         *(_made("role", f"{role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}") for role in roles),
         _made("user", f"{shlex.quote(user)} --comment 'fencer, no password'"),
@@ -77,7 +78,7 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         "# A token has only rights that its user has as well: every grant is made to both.",
         *_grants("/", (AUDIT,), user, account.token_id),
         *_power_lines(account, user),
-        "# What it may do in the end:",
+        "# To see what it may do now:",
         f"pveum user token permissions {shlex.quote(user)} {shlex.quote(token)}",
         f"# To take all of it back: fencer setup proxmox --remove --token-id {shlex.quote(account.token_id)} "
         f"--token-file {shlex.quote(str(account.token_file))} | sh -e",
@@ -87,12 +88,12 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
 def removal_lines(account: Account, looked: str) -> tuple[str, ...]:
     """Return what takes back all that `pveum_lines` ever made, also when it is run again.
 
-    A user that has another token keeps its grants, which that token may need; a role that somebody else was
-    given stays, too. Deleting a user takes its grants along, and those of a token that is gone are nobody's.
+    A user with another token keeps its grants, which that token may need; a role that is granted to somebody
+    else stays, too. Deleting a user removes its grants, and the grants of a deleted token have no effect.
 
     Args:
-        account: Whose; with power or without.
-        looked: Where was looked before, and that nothing stands there.
+        account: The account, with power or without.
+        looked: A sentence on where was looked before, and that nothing is left there.
 
     Raises:
         ConfigError: the token's id cannot be one.
@@ -100,9 +101,9 @@ def removal_lines(account: Account, looked: str) -> tuple[str, ...]:
     user, token = parts_of(account.token_id)
     whose, kept = shlex.quote(user), shlex.quote(f"{user} is kept: it has other tokens")
     return (
-        "# Proxmox VE: as root, on any host; pasted, or piped into `sh -e`, also again.",
+        "# Proxmox VE: as root, on any host; pasted, or piped into `sh -e`. It may be run again.",
         f"# {looked}",
-        "# Stop every fencer that has this token first. Without it, one is blind.",
+        "# Stop every fencer that has this token first. Without it they are blind.",
         "users=$(pveum user list --output-format json)",
         f"if {_told('users', 'userid', user)}; then",
         f"    tokens=$(pveum user token list {whose} --output-format json)",
@@ -152,7 +153,7 @@ def parts_of(token_id: str) -> tuple[str, str]:
 
 
 def _made(kind: str, words: str) -> str:
-    """Set what is there, or make it: `add` refuses what is there."""
+    """Change an existing object, or make it: `add` refuses existing ones."""
     return f"pveum {kind} modify {words} 2>/dev/null || pveum {kind} add {words}"
 
 
@@ -171,8 +172,8 @@ def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
     yield f"    ( umask 077; pveum user token add {whom} --privsep 1 --output-format json \\"
     yield f"        | grep -o '{uuid}' > {draft} && mv {draft} {target} ) || {{"
     hint = (
-        "if the token exists: its secret was shown once. Copy the file from where that was, or "
-        f"`pveum user token delete {whom}` and all of this again"
+        "if the token exists: its secret was shown once. Copy the file from there, or run "
+        f"`pveum user token delete {whom}` and then all of this again"
     )
     yield f"        rm -f {draft}; echo {shlex.quote(hint)} >&2; false; }}"
     yield "fi"
@@ -182,12 +183,12 @@ def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
 
 def _power_lines(account: Account, user: str) -> Iterator[str]:
     if not account.power or account.pool is not None:
-        yield "# Nothing stays of an earlier run that gave power over all guests:"
+        yield "# Take back power over all guests that an earlier run may have given:"
         yield (
             f"pveum acl delete /vms --users {shlex.quote(user)} --tokens {shlex.quote(account.token_id)} "
             f"--roles {AUDIT},{POWER} 2>/dev/null || true"
         )
-        yield "# (Power over a pool that is not meant any more: the same, with /pool/NAME instead of /vms.)"
+        yield "# (Power over a pool that is no longer meant: the same, with /pool/NAME instead of /vms.)"
     if not account.power:
         return
     path = "/vms" if account.pool is None else f"/pool/{account.pool}"

@@ -14,19 +14,19 @@ from fencer.core.text import printable
 from fencer.errors import ConfigError, HypervisorDenied, HypervisorProtocol, HypervisorUnreachable
 
 PATIENCE_S = 60.0
-"""For one tool. Source: measured, pvesh takes 1 to 3 s, and longer where it asks a host that is busy; for
+"""For one tool. Source: measured, pvesh takes 1 to 3 s, and longer if it asks a busy host; for
 another host it starts an ssh that would wait for minutes."""
 
 NOTHING = Path(os.devnull)
-"""To read: a tool that may ask must not wait for an answer, nor eat the input of whoever runs this."""
+"""Its stdin: a tool that may ask must not wait for an answer, or read the caller's input."""
 
 _NOISE = ("@", "pvesh ")
-"""How lines begin that say nothing: ssh's frame around a changed key, and pvesh's usage after a refusal."""
+"""Beginnings of useless lines: ssh's frame around a changed key, and pvesh's usage after a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A tool that came to its end.
+    """A tool that ended.
 
     Attributes:
         code: Its exit code; negative: killed by that signal.
@@ -40,7 +40,7 @@ class Ended:
 
 
 def read_object(path: str, *options: str) -> dict[str, Any]:
-    """Read an object from the host's API, as root; `read_rows` says what it takes and raises."""
+    """Read an object from the host's API, as root; arguments and errors as `read_rows`."""
     return _object(_read(path, *options), path)
 
 
@@ -65,7 +65,7 @@ def run(*words: str) -> str:
     """Run a tool to its end; return what it printed.
 
     Raises:
-        HypervisorProtocol: it failed; and what `attempt` raises.
+        HypervisorProtocol: it failed; other errors as `attempt`.
     """
     ended = attempt(*words)
     if ended.code:
@@ -75,16 +75,16 @@ def run(*words: str) -> str:
 
 
 def attempt(*words: str, stdin: Path = NOTHING, patience_s: float = PATIENCE_S) -> Ended:
-    """Run a tool to its end, whichever that is.
+    """Run a tool to its end, failed or not.
 
     Args:
         words: The tool and its arguments.
         stdin: What it reads.
-        patience_s: After so many seconds it is killed.
+        patience_s: After this many seconds it is killed.
 
     Raises:
         ConfigError: there is no such tool here.
-        HypervisorUnreachable: it does not end; what it was to do may be done or not.
+        HypervisorUnreachable: it does not end; its work may be done or not.
         HypervisorDenied: it may not be run.
     """
     try:

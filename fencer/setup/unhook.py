@@ -1,9 +1,9 @@
 """Takes the hookscript off guests of a Proxmox cluster, and says what still names it.
 
-A guest that names a script which is not there cannot start. So the script itself stays where it lies, and
-what still names it is told, snapshots too.
+A guest cannot start if its script is missing. So the script file itself stays, and everything that still
+names it is reported, snapshots too.
 
-A running guest loses it at once, as it got it.
+A running guest loses it at once.
 
 Source: qemu-server 9.2.6, QemuServer.pm, vmconfig_hotplug_pending: what is in `$fast_plug_option` is deleted
 while the guest runs; pve-cluster, pmxcfs: every host has the configurations of all, also of those offline.
@@ -30,11 +30,11 @@ _VOLUME = f":snippets/{NAME}"
 
 @dataclass(frozen=True, slots=True)
 class Unhooking:
-    """What is to be done, after everything was looked at.
+    """The changes to make, after everything was checked.
 
     Attributes:
         guests: Those that lose it.
-        left: What goes on naming it: other guests, and snapshots, which bring it back.
+        left: What still names it: other guests, and snapshots, which bring it back.
     """
 
     guests: tuple[Guest, ...]
@@ -42,12 +42,12 @@ class Unhooking:
 
     @property
     def volumes(self) -> tuple[str, ...]:
-        """Return what these guests call the script."""
+        """Return these guests' names for the script."""
         return tuple(sorted({guest.hookscript for guest in self.guests}))
 
     def lines(self) -> Iterator[str]:
         """Return the plan as a person would type it."""
-        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure."
+        yield "# As root on this host; pasted line by line, or piped into `sh -e`, which stops at a failure."
         for guest in self.guests:
             yield shlex.join(_taking(guest))
 
@@ -72,8 +72,8 @@ def plan_unhooking(vmids: Sequence[int], etc_pve: Path = ETC_PVE) -> Unhooking:
     ]
     if away:
         raise ConfigError(
-            f"{', '.join(away)}, which is offline. Nothing was changed. Once it is back, again; or now "
-            "without what is there: --vmid names the others"
+            f"{', '.join(away)}, which is offline. Nothing was changed. Run this again once it is back, or "
+            "leave out what is there: --vmid names the others"
         )
     guests = tuple(read_guest(vmid, host) for vmid, host in sorted(wanted.items()))
     having = tuple(guest for guest in guests if guest.hookscript.endswith(_VOLUME))
@@ -82,7 +82,7 @@ def plan_unhooking(vmids: Sequence[int], etc_pve: Path = ETC_PVE) -> Unhooking:
 
 
 def carry_out(plan: Unhooking) -> Iterator[str]:
-    """Take the script off the guests, and read back that they have none.
+    """Take the script off the guests, and check that they have none.
 
     Yields:
         What was done, when it was done.
@@ -95,7 +95,9 @@ def carry_out(plan: Unhooking) -> Iterator[str]:
             tools.run(*_taking(guest))
             seen = read_guest(guest.vmid, guest.host).hookscript
         except HypervisorError as error:
-            raise HypervisorProtocol(f"{guest.vmid}: {error}\nThe same again goes on from there") from error
+            raise HypervisorProtocol(
+                f"{guest.vmid}: {error}\nRun the same command again to go on from there"
+            ) from error
         if seen:
             raise HypervisorProtocol(
                 f"{guest.vmid}: its {_KEY} reads {printable(seen)!r} after it was deleted"
@@ -116,7 +118,7 @@ def _left(named: Mapping[tuple[int, str], str], wanted: Mapping[int, str]) -> It
 
 
 def _named(etc_pve: Path) -> Iterator[tuple[tuple[int, str], str]]:
-    """Return where fencer's script is named: guest and section of its configuration, and its host.
+    """Return the places that name fencer's script: guest, section of its configuration, and host.
 
     Raises:
         ConfigError: the configurations cannot be read.

@@ -30,7 +30,7 @@ class VagrantMachine:
     """A machine that Vagrant made.
 
     Attributes:
-        name: What its Vagrantfile calls it.
+        name: Its name in the Vagrantfile.
         uuid: Its UUID in VirtualBox's registry, lower case.
         project: The project's folder.
     """
@@ -66,7 +66,7 @@ def machines_of(project: Path) -> tuple[VagrantMachine, ...]:
     if not records:
         others = sorted({entry.name for entry in providers if (entry / "id").exists()} - {PROVIDER})
         seen = f"its machines are of {printable(', '.join(others))}" if others else "it has none that exist"
-        raise ConfigError(f"{shown}: no machine of VirtualBox's: {seen}. `vagrant up` makes them")
+        raise ConfigError(f"{shown}: no VirtualBox machine: {seen}. `vagrant up` makes them")
     return tuple(VagrantMachine(record.parts[-3], _uuid(record), project) for record in records)
 
 
@@ -75,7 +75,7 @@ def machines_of_all(projects: Iterable[Path], skipped: Callable[[str], None]) ->
 
     Args:
         projects: Their folders.
-        skipped: Told why a project is left out.
+        skipped: Called with the reason if a project is left out.
 
     Raises:
         ConfigError: none is left.
@@ -87,7 +87,7 @@ def machines_of_all(projects: Iterable[Path], skipped: Callable[[str], None]) ->
         except ConfigError as error:
             skipped(str(error))
     if not found:
-        raise ConfigError("none of the projects has machines of VirtualBox's")
+        raise ConfigError("none of the projects has VirtualBox machines")
     return tuple(found)
 
 
@@ -114,7 +114,7 @@ def projects_in(global_status: str) -> tuple[Path, ...]:
         elif kind == "machine-home" and provider == PROVIDER:
             homes[Path(value)] = None
     if not homes:
-        raise ConfigError("Vagrant's global status names no machine of VirtualBox's. Is it this user's?")
+        raise ConfigError("Vagrant's global status names no VirtualBox machine. Is it from this user?")
     return tuple(homes)
 
 
@@ -152,7 +152,7 @@ def nodes_section(machines: Iterable[VagrantMachine], endpoint: str) -> str:
 
 
 def _key(name: str) -> str:
-    """Write a node's name so that YAML takes it for text: not `on`, not `12`."""
+    """Write a node's name so that YAML reads it as text: not `on`, not `12`."""
     return name if _TEXT.fullmatch(name) else f'"{name}"'
 
 
@@ -171,7 +171,7 @@ def _uuid(record: Path) -> str:
 
 
 def _facts(global_status: str) -> Iterator[tuple[str, str]]:
-    """Take the lines ``TIMESTAMP,TARGET,TYPE,DATA`` apart. Commas in data are escaped."""
+    """Split the lines ``TIMESTAMP,TARGET,TYPE,DATA``. Commas in data are escaped."""
     for line in global_status.splitlines():
         parts = line.split(",", 3)
         if len(parts) == 4 and parts[0].isdigit():  # noqa: PLR2004 - as many as there are

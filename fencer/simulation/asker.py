@@ -14,7 +14,7 @@ from fencer.simulation.clock import VirtualClock
 T = TypeVar("T")
 
 CALLS_LOST = 3
-"""So many calls may hang at an endpoint; then it is not asked until one of them returns."""
+"""How many calls may hang at an endpoint; then it is not asked until one of them returns."""
 
 HANGS_S = 60.0
 """A call that is given up ends at last, with an error: adapters have timeouts of their own."""
@@ -78,7 +78,7 @@ class InlineAsker:
     Args:
         clock: Whose time passes.
         delay_of: How many seconds an endpoint takes for an answer now; infinity: it hangs.
-        process: Of whoever calls; None: nothing ever happens to it.
+        process: The caller's; None: nothing ever happens to it.
         chance: Decides when within its delay a call takes effect; None: at its beginning.
     """
 

@@ -196,7 +196,7 @@ class Simulation:
         self.timeline.began_s = self.clock.now_s()
 
     def replace(self, node: str) -> Guest:
-        """Let a new guest join under a node's name, beside the one that is that node."""
+        """Let a new guest join under a node's name, in addition to the one that is that node."""
         old = self.nodes[node].guest
         new = self.world.add_guest(f"{old.name}-new", endpoint=old.endpoint, host=old.host, node=node)
         self._add_machine(new).stir()

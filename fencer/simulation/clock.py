@@ -3,11 +3,11 @@
 Nothing here reads a real clock: an hour of a cluster's life passes as fast as its events can be worked off,
 and the same events in the same order give the same hour again.
 
-A *strand* is whoever waits: the stage, and each agent. Only one of them runs at a time. Whoever waits works
-off the events that are due meanwhile, and where the next thing due is that another strand goes on, it hands
-its turn over and stands still. So whatever an agent waits for, all others may do anything meanwhile, in the
-middle of whatever they do. Strands are threads, because only a thread can stand still anywhere in code that
-knows nothing of it.
+A *strand* is anything that waits: the stage, and each agent. Only one of them runs at a time. Whoever waits
+works off the events that are due meanwhile, and where the next thing due is that another strand goes on, it
+hands its turn over and stands still. So whatever an agent waits for, all others may do anything meanwhile, in
+the middle of whatever they do. Strands are threads, because only a thread can stand still anywhere in code
+that knows nothing of it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Wait:
 
 
 class _Strand:
-    """One line of execution. The first is whoever made the clock, and needs no thread of its own."""
+    """One line of execution. The first is the clock's creator, and needs no thread of its own."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()  # held until somebody gives the turn to this strand

@@ -90,7 +90,7 @@ class SimulatedCluster:
             self._api.changed(node)
 
     def uncordon_by_hand(self, name: str) -> None:
-        """Uncordon as ``kubectl uncordon`` does, whoever had cordoned it."""
+        """Uncordon as ``kubectl uncordon`` does, no matter who cordoned it."""
         node = self._api.nodes.get(name)
         if node is not None and node.unschedulable:
             node.unschedulable, node.cordoner = False, ""

@@ -1,6 +1,6 @@
 """The agents of a story: each a strand of its own, that may be suspended or killed in the middle of anything.
 
-This room knows no agent: whoever plays a scenario gives a function that builds one from `StagePorts`.
+This room knows no agent: the caller passes a function that builds one from `StagePorts`.
 """
 
 from __future__ import annotations

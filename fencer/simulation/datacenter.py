@@ -92,7 +92,7 @@ class Datacenter:
         """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard.
 
         Args:
-            guest: Of whom.
+            guest: The guest.
             endpoint: Where; empty: at its own.
         """
         name = f"{guest.name}-copy"
@@ -296,7 +296,7 @@ class Datacenter:
                 raise DoubleWriter(f"{self.clock.now_s():.1f} s: {text}")
 
     def become(self, guest: Guest, power: PowerState, why: str, passage: Passage | None = None) -> bool:
-        """Change a guest's power, and tell whoever wants to know. Always true. For this room's own use."""
+        """Change a guest's power, and tell the listeners. Always true. For this room's own use."""
         guest.power, guest.why, guest.passage = power, why, passage
         self._touch()
         for call in self.on_power:

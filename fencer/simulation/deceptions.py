@@ -13,10 +13,10 @@ GIVES_AWAY_S = 35.0
 """A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
 
 CALLS_A_LOOK = 6
-"""So many answers a close look waits for, and so does the pass, of each node that has to be looked at."""
+"""How many answers a close look, and the pass, wait for, for each node that has to be looked at."""
 
 FORGETS_S = (20.0, 90.0)
-"""So long after memory left, or was saved, a daemon forgets it: every agent has had time to see it before."""
+"""How long after memory left, or was saved, a daemon forgets it: every agent had time to see it before."""
 
 MOVED_S = 45.0
 """A migration to another endpoint has ended by then."""

@@ -135,7 +135,7 @@ class Fault:
     Attributes:
         at_s: When, in seconds since the story began; of a fault with a cue, since that.
         what: What happens.
-        target: To whom: a guest, a host, an endpoint, or nobody in particular.
+        target: A guest, a host, an endpoint, or nothing in particular.
         text: How it is told; empty: in plain words.
         death: An incident begins here: what follows is measured from this moment.
         cue: What it waits for; None: only the clock.

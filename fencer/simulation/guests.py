@@ -36,7 +36,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A copy of a guest's memory, kept beside its disk: with the boot and the mounts of that moment."""
+    """A copy of a guest's memory, kept with its disk: with the boot and the mounts of that moment."""
 
     boot_id: str
     mounts: frozenset[str]

@@ -40,7 +40,7 @@ class Trouble:
         hearsay: Its sweeps prove of no guest that it is off, as a cluster's cache does not.
         stale: Sweeps repeat this old answer, not conclusive; None: they do not.
         quorate: Its hosts are a majority; what a minority says is not believed.
-        freeze_s: How long whoever calls stands still in front of the next power order.
+        freeze_s: How long the caller stands still before the next power order.
     """
 
     delay_s: float = 0.01

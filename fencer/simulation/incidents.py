@@ -22,7 +22,7 @@ TROUBLES = (
 )
 ABOUT_GUEST = (What.MISSING, What.UNSETTLED)
 HA_S = (125.0, 150.0)
-"""So long after a host was lost, HA has its lock: by then its watchdog has reset it. Source: recorded."""
+"""This long after a host was lost, HA has its lock: by then its watchdog has reset it. Source: recorded."""
 BLIP_S = (0.3, 4.5)
 """A wrong answer for so long is shorter than any confirmation of more than two readings at once."""
 
@@ -35,7 +35,7 @@ def incident_by_seed(seed: int, shape: Shape) -> tuple[Fault, ...]:
 
     Args:
         seed: Same seed, same incident.
-        shape: Whom it may happen to.
+        shape: The nodes that it may happen to.
     """
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     victim = chance.choice(shape.nodes)

@@ -1,6 +1,6 @@
 """The API objects in memory: nodes with leases, pods, attachments; with versions and UIDs as in the real API.
 
-Whoever changes an object calls `Api.changed`, which gives it a new resourceVersion and tells the watchers.
+Code that changes an object calls `Api.changed`, which gives it a new resourceVersion and tells the watchers.
 Nothing is copied per read.
 """
 

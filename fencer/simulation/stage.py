@@ -1,6 +1,6 @@
 """Plays a scenario in virtual time, with an agent or without, and tells what happens.
 
-This room knows no agent: whoever plays a scenario gives a function that builds one from `StagePorts`.
+This room knows no agent: the caller passes a function that builds one from `StagePorts`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fencer.simulation.truth import Truth
 __all__ = ["AgentFactory", "IncidentSummary", "Stage", "StagePorts", "Summary", "Ticker", "play"]
 
 TOLD_AT_ONCE_S = 10.0
-"""So much of a story is played before it is told."""
+"""How much of a story is played before it is shown."""
 
 
 class Stage:

@@ -26,10 +26,10 @@ from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 
 ON_ITS_WAY_S = 10.0
-"""So old an answer may be that is acted upon: the deadline of a call, which is how old a reading may be."""
+"""How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
 
 HEARD_LATE_S = 60.0
-"""So late a renewal may still be heard of, through lists that lag."""
+"""How late a renewal may still be heard of, through lists that lag."""
 
 LEASE_DURATION_S = 40.0
 """Whose lease is younger lives. Source: the kubelet's nodeLeaseDurationSeconds."""

@@ -30,7 +30,7 @@ ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
 """Left out of some worlds: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
-"""So long after the last fault nothing more is to happen, at least."""
+"""At least this long after the last fault nothing more happens."""
 STEPS = 120
 """An agent meets its fate after at most so many steps: several passes."""
 

@@ -1,1 +1,1 @@
-"""What fencer says to people of a decision, in words: one table for each closed list."""
+"""What fencer tells people about a decision: one table for each closed list."""

@@ -1,4 +1,4 @@
-"""When what lets fencer into the cluster ends, in words."""
+"""Warnings, in words, before fencer's way into the cluster ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fencer.core.text import count
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 SOON_S = 14 * DAY_S
-"""Time for people: a token is good for 90 days, and somebody may be on holiday for two weeks."""
+"""Time for people: a token is valid for 90 days, and somebody may be on holiday for two weeks."""
 
 
 def end_warning(left_s: float) -> str:
@@ -18,7 +18,7 @@ def end_warning(left_s: float) -> str:
     if left_s > SOON_S:
         return ""
     if left_s <= 0:
-        return f"it ended {_long(-left_s)} ago: the API server lets nobody in with it"
+        return f"it ended {_long(-left_s)} ago: the API server no longer accepts it"
     return f"it ends in {_long(left_s)}: then this fencer can neither fence nor lift a fence"
 
 

@@ -1,6 +1,6 @@
-"""What would follow: for a command that looks once, where an answer hangs on what only a watcher knows.
+"""What would follow: for a command that looks once, if the answer depends on what only a watcher knows.
 
-It is told to people, in one sentence with what it hangs on, and never carried out.
+People are told in one sentence with its condition; it is never carried out.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ NEEDS_MEMORY: Mapping[Reason, str] = {
     Reason.FALL_UNSEEN: "whether its guest ran before",
     Reason.AWAITING_RENEWALS: "how often its kubelet has been heard since the boot",
 }
-"""What one look cannot tell; an agent that watches, or a fence by hand, counts it from its own first look."""
+"""What one look cannot tell. An agent that watches, or a fence by hand, counts it from its own first look."""
 
 NEVER_WRITTEN: Mapping[Reason, str] = {Reason.BINDING_UNPROVEN: "whether its guest was seen alive with it"}
-"""What no other process can tell while fencer only observes: it writes nothing on the Nodes."""
+"""What no other process can know while fencer only observes: it writes nothing on the Nodes."""
 
 UNTOLD: Mapping[Reason, str] = {**NEEDS_MEMORY, **NEVER_WRITTEN}
 
 
 def untold(policy: Policy, *, first_look: bool) -> Mapping[Reason, str]:
-    """Return the reasons for which a command may object that has not watched, and what it cannot tell then.
+    """Return the reasons that a command without a history may object with, and what it then cannot tell.
 
     Args:
         policy: For the mode.
@@ -43,11 +43,11 @@ def untold(policy: Policy, *, first_look: bool) -> Mapping[Reason, str]:
 
 
 def foretold(observation: Observation, decision: Decision, policy: Policy) -> str:
-    """Return what would follow if the watcher's answer were yes, and what it is that one look cannot tell.
+    """Return what would follow if the watcher's answer were yes, and what one look cannot tell.
 
     Args:
         observation: Of one look.
-        decision: What came of it; its reason is among those of `untold`.
+        decision: Its decision; its reason is one of `untold`.
         policy: How careful to be.
     """
     end, conditions = _follows(observation, policy)
@@ -56,14 +56,14 @@ def foretold(observation: Observation, decision: Decision, policy: Policy) -> st
         verb = "will" if policy.mode is Mode.ARMED else "would"
         return f"{verb} {would}; one look cannot tell whether that is so"
     if end is not None and end.objection is not None and end.reason is not Reason.CLOSER_LOOK:
-        # Whatever the answer were, this is in the way.
+        # This is in the way, whatever the answer would be.
         return f"{says(end)}; and one look cannot tell {UNTOLD[decision.reason]}"
     seen = observation.evidence.raw if observation.evidence else "no reading"
     return f"{seen}; one look cannot tell {UNTOLD[decision.reason]}"
 
 
 def _follows(observation: Observation, policy: Policy) -> tuple[Decision | None, list[str]]:
-    """Climb the ladder past all that one look cannot tell; return how that ends, and what it hangs on."""
+    """Climb the ladder past all that one look cannot tell; return how it ends, and its conditions."""
     conditions: list[str] = []
     observation = spoken_for(observation, policy)
     begun = begin(observation)
@@ -93,4 +93,4 @@ CONDITIONS: Mapping[Reason, Callable[[Subject, Policy], str]] = {
     ),
     Reason.BINDING_UNPROVEN: lambda *_: "if the agent has seen its guest alive with it",
 }
-"""What an answer hangs on, as a condition, for each of the reasons above."""
+"""The condition of an answer, for each of the reasons above."""

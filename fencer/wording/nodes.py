@@ -1,4 +1,4 @@
-"""A node in words: is it Ready, which guest is it, how is that, is it fenced, and why or why not."""
+"""A node in words: is it Ready, which guest is it, its state, is it fenced, and why or why not."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ FENCE_WORDS: dict[Verdict, str] = {
     Verdict.UNFENCE: "due to be lifted",
     Verdict.OFF: NOBODY,
 }
-"""What stands in the column FENCE of a node without a fence of ours."""
+"""The text in the column FENCE for a node without our fence."""
 
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
-"""Refusals that say: this node could not be fenced if it died."""
+"""Refusals that mean: this node could not be fenced if it died."""
 
 SPECIAL = {
     Reason.OBSERVE_MODE: "only observed",
@@ -70,7 +70,7 @@ def state_of(observation: Observation) -> str:
 
 
 def last_said(reading: Evidence | None, error: str = "", last_state: PowerState | None = None) -> str:
-    """Return what a hypervisor last said of a guest, as a sentence: what a person's word stands beside.
+    """Return what a hypervisor last said of a guest, as a sentence to show with a person's word.
 
     Args:
         reading: The newest; None: there is none.
@@ -78,10 +78,10 @@ def last_said(reading: Evidence | None, error: str = "", last_state: PowerState 
         last_state: What was read a moment ago, from afar; None: nothing.
     """
     if reading is not None and reading.read:
-        return f"Last, {reading.guest.endpoint} said of it: {reading.raw.rstrip('.')}."
-    earlier = f"; a moment ago, from afar, it was read {last_state}" if last_state else ""
+        return f"Last reading from {reading.guest.endpoint}: {reading.raw.rstrip('.')}."
+    earlier = f"; a moment ago, from afar, it read {last_state}" if last_state else ""
     why = error or (reading.raw if reading is not None else "there is no reading of the guest")
-    return f"Its hypervisor says nothing of it now: {why.rstrip('.')}{earlier}."
+    return f"Its hypervisor now says nothing about it: {why.rstrip('.')}{earlier}."
 
 
 def fenced_age(observation: Observation) -> str | None:
@@ -105,7 +105,7 @@ def fence_word(judged: Judged) -> str:
 
 
 def disbelieved(judged: Judged) -> str | None:
-    """Return what is said of a healthy node's guest, and not believed; None: nothing of the kind."""
+    """Return what is said of a healthy node's guest but not believed; None: nothing."""
     evidence = judged.observation.evidence
     if judged.decision.verdict is not Verdict.HEALTHY or evidence is None or evidence.doubt is None:
         return None
@@ -121,7 +121,7 @@ def left_on(observation: Observation) -> str:
 
 
 def why(judged: Judged) -> str:
-    """Return why the decision is what it is; where one look cannot tell, what would follow."""
+    """Return the reason for the decision; if one look cannot tell, what would follow."""
     decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
     if unbelieved is not None:
         return f"{printable(says(decision))}, but {unbelieved}"

@@ -13,7 +13,7 @@ class Text:
 
     Attributes:
         says: Completes "NODE: …", without a full stop.
-        change: What would change it, generally; the failed check says it for the case at hand.
+        change: What would change it in general; the failed check says it for this case.
     """
 
     says: str
@@ -21,37 +21,41 @@ class Text:
 
 
 TEXTS: dict[Reason, Text] = {
-    Reason.NODE_HEALTHY: Text("healthy", "nothing needs to"),
+    Reason.NODE_HEALTHY: Text("healthy", "nothing needs to change"),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
-    Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to"),
+    Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to change"),
     Reason.NO_GUEST: Text("no guest matches this node", "a guest with its UUID, or an entry in `nodes:`"),
     Reason.GUEST_AMBIGUOUS: Text(
         "more than one guest may be this node", "unique UUIDs, or an entry in `nodes:`"
     ),
-    Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "one look at the node alive"),
+    Reason.BINDING_UNPROVEN: Text("its guest was never seen alive with it", "the node seen alive once"),
     Reason.GUEST_REPLACED: Text(
         "another guest is the node now",
         "proof that the fenced guest is off as well, or `fencer unfence --confirm-guest-off WHY`",
     ),
-    Reason.GUEST_TAKEN: Text("the guest that it could be is another node's", "the node's own UUID reported"),
+    Reason.GUEST_TAKEN: Text(
+        "the guest that matches it belongs to another node", "the node reporting its own UUID"
+    ),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet has not been silent for long enough", "more silence"),
     Reason.LEASE_UNSEEN: Text(
         "it has no lease that can be read",
         "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY",
     ),
     Reason.LEASE_RENEWED: Text("its kubelet was heard after the guest read off", "60 s of silence while off"),
-    Reason.EVIDENCE_MISSING: Text("its hypervisor does not answer for its guest", "an answer"),
+    Reason.EVIDENCE_MISSING: Text("its hypervisor does not answer for its guest", "an answer from it"),
     Reason.EVIDENCE_STALE: Text("the last reading of its guest is too old", "a fresh reading"),
     Reason.CLOSER_LOOK: Text("seen from afar only", "a live reading, which comes next"),
-    Reason.GUEST_UNKNOWN: Text("its guest's state is not understood", "a state that is"),
+    Reason.GUEST_UNKNOWN: Text("its guest's state is not understood", "a state that fencer understands"),
     Reason.HOST_SILENT: Text(
-        "the host of its guest is not there, which proves nothing",
+        "its guest's host is silent, which proves nothing",
         "the host back, a power witness (`host_power:`), or --confirm-guest-off WHY",
     ),
     Reason.GUEST_RUNNING: Text("its guest runs", "the guest stopped, or permission to stop it"),
-    Reason.GUEST_UNRESPONSIVE: Text("its guest runs and is not heard", "the guest stopped"),
+    Reason.GUEST_UNRESPONSIVE: Text("its guest runs, but is not heard", "the guest stopped"),
     Reason.GUEST_PAUSED: Text("its guest is paused", "the guest stopped, or resumed"),
-    Reason.PAUSE_TOO_SHORT: Text("its guest is paused, not for long", "the pause to last, or to end"),
+    Reason.PAUSE_TOO_SHORT: Text(
+        "its guest is paused, but not for long enough", "a longer pause, or its end"
+    ),
     Reason.GUEST_SAVED: Text(
         "its guest's memory is on disk", "the guest started or restored, or `saved_guest: discard`"
     ),
@@ -59,72 +63,76 @@ TEXTS: dict[Reason, Text] = {
         "its guest has moved away, with its memory",
         "the guest found where it went, or --confirm-guest-off WHY",
     ),
-    Reason.GUEST_STOPPING: Text("its guest is on the way from one state to another", "the state it comes to"),
+    Reason.GUEST_STOPPING: Text("its guest is changing from one state to another", "the end of that change"),
     Reason.GUEST_UNSETTLED: Text("a lock or task holds its guest", "the end of that task"),
     Reason.ABSENCE_UNPROVEN: Text(
-        "its guest is not found, and nothing tells how it ended", "--confirm-guest-off WHY"
+        "its guest is not found, and nothing shows how it ended", "--confirm-guest-off WHY"
     ),
     Reason.FALL_UNSEEN: Text(
         "its guest was off when first seen", "40 s of silence and Ready to be Unknown or False"
     ),
-    Reason.NOT_HELD: Text("its guest reads off, not yet for long enough", "more readings"),
+    Reason.NOT_HELD: Text("its guest reads off, but not yet for long enough", "more readings"),
     Reason.HOST_CHANGED: Text(
-        "its guest reads off on another host than it ran on",
+        "its guest reads off on a different host than it ran on",
         "the guest seen running again, or --confirm-guest-off WHY",
     ),
     Reason.WITNESS_CONTRADICTED: Text(
-        "its hypervisor called it off while its kubelet lived, and is not believed",
+        "its hypervisor reported it off while its kubelet lived, so it is not believed",
         "the guest seen running there again, or --confirm-guest-off WHY",
     ),
     Reason.DOUBTS_UNREADABLE: Text(
-        "what is written of its hypervisor cannot be read", "the fencer that wrote it"
+        "the note about its hypervisor cannot be read", "the fencer version that wrote it"
     ),
     Reason.STORAGE_STALL: Text("storage errors pause several guests", "storage that works"),
     Reason.FENCING_PAUSED: Text("fencing is paused", "the pause annotation taken off kube-system"),
     Reason.NODE_EXCLUDED: Text("the node is excluded from fencing", "the exclude annotation taken off"),
     Reason.OBSERVE_MODE: Text(
-        "would be acted upon, but fencer only observes",
-        "the same by hand; or `mode: armed`, before a node dies",
+        "fencer would act, but it only observes",
+        "the same done by hand, or `mode: armed` before a node dies",
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),
     Reason.STOP_FAILED: Text(
-        "its guest could not be stopped", "whatever is in the way mended, or somebody who stops it by hand"
+        "its guest could not be stopped", "the cause mended, or the guest stopped by hand"
     ),
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
     Reason.BRAKE: Text("too many nodes are fenced already", "an older fence lifted, or --over-brake WHY"),
     Reason.ALL_NODES_SILENT: Text(
-        "every node is silent: the path to them is the suspect", "one node that is heard"
+        "every node is silent, so the path to them is suspect", "one node that is heard"
     ),
-    Reason.FOREIGN_TAINT: Text("somebody else set the out-of-service taint", "whoever set it to take it off"),
+    Reason.FOREIGN_TAINT: Text(
+        "somebody else set the out-of-service taint", "that taint taken off by its owner"
+    ),
     Reason.TAINT_TAKEN_OFF: Text("somebody took fencer's taint off", "the node to boot again"),
-    Reason.MARK_UNREADABLE: Text("its mark cannot be read", "the fencer that wrote it"),
+    Reason.MARK_UNREADABLE: Text("its mark cannot be read", "the fencer version that wrote it"),
     Reason.MARK_UNSIGNED: Text(
-        "its mark is of an older fencer, and anybody could have written it", "fencer unfence --adopt WHY"
+        "its mark is from an older fencer, and anybody could have written it", "fencer unfence --adopt WHY"
     ),
-    Reason.NOT_FENCED: Text("it is not fenced by fencer", "nothing needs to"),
-    Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to"),
-    Reason.CLEARING_PODS: Text("its pods are being cleared", "their end"),
-    Reason.RELEASING_VOLUMES: Text("its pods are cleared, its volumes are being released", "their release"),
+    Reason.NOT_FENCED: Text("it is not fenced by fencer", "nothing needs to change"),
+    Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to change"),
+    Reason.CLEARING_PODS: Text("its pods are being cleared", "the pods gone"),
+    Reason.RELEASING_VOLUMES: Text(
+        "its pods are cleared, its volumes are being released", "the volumes released"
+    ),
     Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot again"),
     Reason.AWAITING_BOOT: Text("its guest has not booted again yet", "a cold start"),
     Reason.AWAITING_RENEWALS: Text(
-        "booted again, its kubelet is not yet heard often enough", "more renewals"
+        "booted again, but its kubelet has not been heard often enough yet", "more renewals"
     ),
     Reason.OLD_MEMORY: Text("its guest came back with its old memory", "a cold restart, or --same-boot WHY"),
-    Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", "nothing needs to"),
-    Reason.PODS_REMAIN: Text("pods from before the fence are left", "their end"),
-    Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "their release"),
-    Reason.BOOTED_ANEW: Text("booted again and clean", "nothing needs to"),
-    Reason.SETTLING: Text("back, and cordoned until caches have settled", "a moment"),
-    Reason.SETTLED: Text("back and settled", "nothing needs to"),
-    Reason.SHUTDOWN_DUE: Text("its guest is to shut down", "nothing needs to"),
-    Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "its end, or --stop-after SECONDS"),
+    Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", "nothing needs to change"),
+    Reason.PODS_REMAIN: Text("pods from before the fence are left", "those pods gone"),
+    Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "those volumes released"),
+    Reason.BOOTED_ANEW: Text("booted again and clean", "nothing needs to change"),
+    Reason.SETTLING: Text("back, and cordoned until caches have settled", "a short wait"),
+    Reason.SETTLED: Text("back and settled", "nothing needs to change"),
+    Reason.SHUTDOWN_DUE: Text("its guest is due to shut down", "nothing needs to change"),
+    Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "the guest off, or --stop-after SECONDS"),
     Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
     Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
-    Reason.START_DUE: Text("its guest is to start", "nothing needs to"),
-    Reason.AWAITING_READY: Text("its guest runs, its kubelet is not Ready yet", "the node to be Ready"),
-    Reason.STARTED: Text("it runs and is Ready", "nothing needs to"),
+    Reason.START_DUE: Text("its guest is due to start", "nothing needs to change"),
+    Reason.AWAITING_READY: Text("its guest runs, but its kubelet is not Ready yet", "the node to be Ready"),
+    Reason.STARTED: Text("it runs and is Ready", "nothing needs to change"),
 }
 
 
@@ -140,10 +148,10 @@ def says(decision: Decision) -> str:
 
 
 def change(decision: Decision) -> str:
-    """Return what would change the decision: for the case at hand where the ladder says so."""
+    """Return what would change the decision: for this case if the ladder says so."""
     general = TEXTS[decision.reason].change
     needs = decision.objection.needs if decision.objection else ""
-    if needs.startswith("limit"):  # what it was held against, and no way out by itself
+    if needs.startswith("limit"):  # the limit that it was compared with is no way out by itself
         return f"{general} ({needs})"
     return needs or general
 

@@ -1,6 +1,6 @@
-"""One wording for log, journal and Events: what is told of a decision and of an action, and how loudly.
+"""One wording for log, journal and Events: what to say about a decision or an action, and how loudly.
 
-Names in it come from outside: whoever writes it anywhere escapes it for that place.
+Names in it come from outside: the code that writes it escapes it for its place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PLANNED = frozenset({Reason.SHUTDOWN_DUE, Reason.START_DUE})
 
 
 def decision_text(decision: Decision) -> str:
-    """Return what is told of a decision: why, what was seen and, for a refusal, what would change it."""
+    """Return the text of a decision: why, what was seen and, for a refusal, what would change it."""
     text = says(decision)
     if decision.verdict is Verdict.REFUSE:
         text += f"; what would change this: {change(decision)}"
@@ -24,12 +24,12 @@ def decision_text(decision: Decision) -> str:
 
 
 def is_loud(decision: Decision) -> bool:
-    """Whether a decision is told as a warning."""
+    """Whether a decision is a warning."""
     return decision.verdict in LOUD and decision.reason not in PLANNED
 
 
 def is_alarming(action: Deed, *, ok: bool) -> bool:
-    """Whether an action is told as a warning: it failed, or it is an alarm itself."""
+    """Whether an action is a warning: it failed, or it is an alarm itself."""
     return not ok or isinstance(action, Alarm)
 
 

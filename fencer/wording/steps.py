@@ -1,4 +1,4 @@
-"""What a step on the way is called: a decision under way, and an action that was carried out."""
+"""The names of steps on the way: of a decision under way, and of an action that was carried out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
     Reason.STARTED: ("ready", ("reported",)),
     Reason.BOOTED_ANEW: ("clean", ("renewed", "pods gone", "volumes gone")),
 }
-"""What a decision on the way is called, and either what it means or the checks that say so."""
+"""The name of a decision on the way, and either what it means or the checks that say so."""
 
 ACTIONS: dict[type[Deed], tuple[str, str]] = {
     Alarm: ("ALARM", ""),
@@ -73,4 +73,4 @@ ACTIONS: dict[type[Deed], tuple[str, str]] = {
     DiscardSaved: ("discarded", ""),
     RecordDoubts: ("noted", "noted on the Node: "),
 }
-"""What an action is called, and which words of its text that makes needless."""
+"""The name of an action, and the words of its text that the name makes needless."""

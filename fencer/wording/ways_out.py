@@ -1,4 +1,4 @@
-"""What to type when the answer was no: for each reason that somebody can do something about, a command.
+"""What to type when the answer was no: a command for each reason that somebody can do something about.
 
 Facts of the case come from the decision itself; here are only the words around them.
 """
@@ -51,7 +51,7 @@ WAYS: dict[Reason, str] = {
     Reason.NODE_READY: (
         "`fencer fence {node}` does not wait for that; nor does `require_not_ready: false` in {path}"
     ),
-    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits for its next sign of life to be overdue only",
+    Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits only until its next sign of life is overdue",
     Reason.FALL_UNSEEN: "`fencer fence {node}`, or a `lease_silent_s` of more than 0 in {path}",
     Reason.FENCING_PAUSED: "`kubectl annotate namespace kube-system fencer.dev/pause-`",
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
@@ -68,15 +68,15 @@ WAYS: dict[Reason, str] = {
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",
     Reason.TAINT_TAKEN_OFF: "`fencer fence {node}`",
     Reason.MARK_UNREADABLE: (
-        "`kubectl annotate node {node} fencer.dev/mark-` throws it away; its taint has to be taken off by "
-        "hand then, once its guest has booted again: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
+        "`kubectl annotate node {node} fencer.dev/mark-` deletes it; then take its taint off by hand, once "
+        "its guest has booted again: `kubectl taint node {node} " + OUT_OF_SERVICE + "-`"
     ),
     Reason.DOUBTS_UNREADABLE: (
-        "`kubectl annotate node {node} fencer.dev/doubts-` throws them away; whoever was proven wrong is "
-        "believed again then"
+        "`kubectl annotate node {node} fencer.dev/doubts-` deletes them; a hypervisor that was proven wrong "
+        "is believed again then"
     ),
     Reason.AWAITING_BOOT: (
-        "start the guest, or wait for its kubelet; one that was resumed or restored has to be stopped first"
+        "start the guest, or wait for its kubelet; stop it first if it was resumed or restored"
     ),
     Reason.SETTLING: _UNCORDON,
     Reason.SETTLED: _UNCORDON,
@@ -102,7 +102,7 @@ TO_A_FENCE: dict[Reason, str] = {
         "",
     ),
 }
-"""Other words, or none, where it was `fencer fence` that was refused: to type that again does not help."""
+"""Other words, or none, if `fencer fence` was refused: typing it again does not help."""
 
 
 OF_A_FENCE: dict[Reason, str] = {
@@ -111,23 +111,23 @@ OF_A_FENCE: dict[Reason, str] = {
         "{node}`, once it is back"
     ),
 }
-"""Other words where the node is fenced already."""
+"""Other words if the node is fenced already."""
 
 OF_NOBODY: dict[Reason, str] = {Reason.EVIDENCE_MISSING: _CHECK}
-"""Other words where nobody knows which guest the node is: there is nobody to give one's word for."""
+"""Other words if it is not known which guest the node is: then no word can be given for it."""
 
 OF_A_DOUBT: dict[Reason, str] = {
     Reason.GUEST_SAVED: (
         f"if its saved memory is gone for good, `kubectl annotate node {{node}} fencer.dev/doubts-`; {_WORD}"
     ),
 }
-"""Other words where a reading is not believed."""
+"""Other words if a reading is not believed."""
 
 OF_A_FILE = (
     "`virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will restore "
     "it: `fencer fence {node} --confirm-guest-off WHY`. Be sure: two writers destroy a volume"
 )
-"""Other words where memory may lie in a file, of which no hypervisor knows: there is nothing to discard."""
+"""Other words if memory may be in a file that no hypervisor knows of: there is nothing to discard."""
 
 OF_ONE_STILL_BOUND = dict.fromkeys(
     (Reason.GUEST_AMBIGUOUS, Reason.ABSENCE_UNPROVEN),
@@ -135,14 +135,14 @@ OF_ONE_STILL_BOUND = dict.fromkeys(
     "{node} fencer.dev/binding-`; the guest that `nodes:` names is the node then. Be sure: two writers "
     "destroy a volume",
 )
-"""Other words where a machine was made again under the name that the map knows."""
+"""Other words if a machine was made again under the name in `nodes:`."""
 
 
 def ways_out(judged: Judged, path: str) -> Iterator[str]:
-    """Write what would change a decision, and how to bring that about, a sentence each.
+    """Write what would change a decision, and how to do that, a sentence each.
 
     Args:
-        judged: What went against somebody's wish.
+        judged: The decision that somebody did not want.
         path: Where the configuration is.
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
@@ -150,8 +150,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     yield f"What would change this: {printable(change(decision))}."
     if word_over(judged.observation):
         yield (
-            f"Your word that the guest is off was taken for {age(WORD_LASTS_S)}, and no longer: it has to be "
-            "given again."
+            f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "
+            "again."
         )
     way = WAYS.get(decision.reason, "")
     if node.fenced:

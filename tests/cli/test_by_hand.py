@@ -73,7 +73,7 @@ def test_a_node_that_lives_is_not_waited_for_until_patience_ends():
     before_s = lab.simulation.clock.now_s()
     result = lab.run("fence", "k8s-2", "--yes")
     assert result.exit_code == 1
-    assert "it lives" in result.output
+    assert "it is alive" in result.output
     assert "fencer drain k8s-2" in result.output
     assert lab.simulation.clock.now_s() - before_s < 40
     assert not node(lab).out_of_service
@@ -168,9 +168,9 @@ def test_what_rests_on_a_persons_word_alone_is_said_first(gone, said):
 @pytest.mark.parametrize(
     ("happens", "said"),
     [
-        (What.SAVE_TO_FILE, "Last, lab said of it: shut off (saved), to a file."),
-        (What.POWER_OFF, "Last, lab said of it: stopped (destroyed)."),
-        (What.UNREACHABLE, "Its hypervisor says nothing of it now: lab: "),
+        (What.SAVE_TO_FILE, "Last reading from lab: shut off (saved), to a file."),
+        (What.POWER_OFF, "Last reading from lab: stopped (destroyed)."),
+        (What.UNREACHABLE, "Its hypervisor now says nothing about it: lab: "),
     ],
 )
 def test_what_the_hypervisor_last_said_stands_beside_a_persons_word(happens, said):
@@ -192,7 +192,7 @@ def test_what_is_known_of_a_fenced_guest_stands_beside_the_word_that_lifts_its_f
     lab.passes(60)
     words = ("unfence", "k8s-2", "--yes", "--confirm-guest-off", "it is scrap", "--timeout", "5")
     told = " ".join(lab.run(*words).output.split())
-    assert "You say that lab/k8s-2 on lab1 is off. Last, lab said of it: stopped (destroyed)." in told
+    assert "You say that lab/k8s-2 on lab1 is off. Last reading from lab: stopped (destroyed)." in told
 
 
 def test_that_a_persons_word_is_not_taken_any_more_is_said():
@@ -201,7 +201,7 @@ def test_that_a_persons_word_is_not_taken_any_more_is_said():
     lab.breaks(What.UNREACHABLE)
     words = ("fence", "k8s-2", "--yes", "--confirm-guest-off", "I pulled its plug", "--timeout")
     said = {seconds: " ".join(lab.run(*words, seconds).output.split()) for seconds in ("60", "700")}
-    over = "Your word that the guest is off was taken for 10m00s, and no longer: it has to be given again."
+    over = "Your word that the guest is off counts for 10m00s. That time is over: give it again."
     assert {seconds: over in text for seconds, text in said.items()} == {"60": False, "700": True}
 
 

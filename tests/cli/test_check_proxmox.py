@@ -109,7 +109,7 @@ def test_a_token_that_sees_nothing_is_not_said_to_be_ready(lab):
     lab.grant("Sys.Audit")
     done = lab.run("check")
     assert (done.exit_code, "Not ready to be armed: home." in done.output) == (1, True)
-    assert lab.row("guests")["note"] == "the rest cannot be told before home is in order"
+    assert lab.row("guests")["note"] == "the rest cannot be known before home is in order"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,10 @@ NOWHERE = Path("/nowhere/file")
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ({"ca_file": NOWHERE}, "home: ca_file /nowhere/file: is not there, or cannot be read. It is a copy"),
+        (
+            {"ca_file": NOWHERE},
+            "home: ca_file /nowhere/file: is not there, or cannot be read. It has to be a copy",
+        ),
         ({"token_file": NOWHERE}, "home: token_file /nowhere/file: cannot be read: No such file"),
         ({"token_id": "fencer@pve!agnet"}, "the token fencer@pve!agnet was refused (Authentication failed!)"),
         ({"servers": ("https://127.0.0.1:1",)}, "no answer: Failed to establish a new connection: "),
@@ -190,7 +193,9 @@ def test_a_guest_that_its_host_gives_too_little_time_is_named(lab):
     row = lab.row("shutdown")
     assert (row["level"], row["points"]) == ("note", [f"{first.name}: 60 s (set at the guest)"])
     assert row["about"] == f"{1 + len(rest)} of {2 + len(rest)} guests have 180 s"
-    assert row["try"] == [f"qm set {first.vmid} --startup down=180   (and what its startup has already)"]
+    assert row["try"] == [
+        f"qm set {first.vmid} --startup down=180   (and what its startup setting has already)"
+    ]
 
     first.startup = "down=300"
     lab.pve.ha.add(second.vmid)
@@ -207,7 +212,7 @@ def test_a_guest_whose_hook_was_forgotten_is_named_and_none_at_all_is_a_choice(l
         conf.hookscript = "local:snippets/fencer-hook"
     second.hookscript = "local:snippets/another"
     row = lab.row("hook")
-    assert (row["level"], row["note"].startswith(f"{second.name}: nobody tells")) == ("note", True)
+    assert (row["level"], row["note"].startswith(f"{second.name}: fencer is not told")) == ("note", True)
     assert row["try"] == [f"fencer setup hook --vmid {second.vmid} --storage NAME"]
     second.hookscript = "local:snippets/fencer-hook"
     assert lab.row("hook")["level"] == "ok"
@@ -241,7 +246,7 @@ def test_a_tag_that_no_guest_has_is_told_with_the_one_that_is_written_alike(lab)
     found = json.loads(lab.run("check", "-o", "json").stdout)["findings"]
     [said] = [row for row in found if row["about"] == "home: tag:fencer"]
     assert said["level"] == "warn"
-    assert said["note"].endswith("it admits nobody; there is tag:Fencer, and case counts")
+    assert said["note"].endswith("it admits no guest; there is tag:Fencer, and case counts")
     assert "home: pool:k8s" not in [row["about"] for row in found]
 
 
@@ -305,4 +310,4 @@ def test_a_right_over_some_guests_counts_for_those_alone(lab):
     home, power = rights_and_power(lab)
     assert home == ""
     assert power.startswith("1 of 3 guests may be stopped")
-    assert f"do not suffice to power {', '.join(conf.name for conf in rest)}" in power
+    assert f"are not enough to power {', '.join(conf.name for conf in rest)}" in power

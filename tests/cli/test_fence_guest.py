@@ -159,4 +159,4 @@ def test_a_guest_that_is_not_the_nodes_is_not_taken_for_it():
 def test_without_a_person_and_without_yes_nothing_is_asked_of_anybody():
     result = Lab().run("fence", "--guest", "102")
     assert result.exit_code == 2
-    assert "nobody can be asked here" in result.stderr
+    assert "nobody can confirm here" in result.stderr

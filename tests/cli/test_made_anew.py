@@ -75,6 +75,9 @@ def test_check_names_the_same_way():
     assert f"{FREES} (if the machine with UUID {lab.old} is gone for good)" in lab.says("check")
     lab.breaks(What.POWER_OFF, "k8s-2")
     told = lab.says("check")
-    assert f"k8s-2 is bound to lab/k8s-2 on lab1 (UUID {lab.old}), and `nodes:` means another machine" in told
+    assert (
+        f"k8s-2 is bound to lab/k8s-2 on lab1 (UUID {lab.old}), and `nodes:` now means another machine"
+        in told
+    )
     assert f"{FREES} (if the machine with UUID {lab.old} is gone for good)" in told
     assert "copies" not in told, "there is one machine"

@@ -67,4 +67,4 @@ def test_a_node_whose_guest_no_command_has_seen_alive_is_told_apart_from_one_tha
     row = next(line for line in lab.run("status").output.splitlines() if line.startswith("k8s-2"))
     assert "cannot fence" not in row
     assert "would fence, if the agent has seen its guest alive with it, " in row
-    assert "only the agent that watches knows" in lab.run("explain", "k8s-2").output.replace("\n", " ")
+    assert "Only the agent that watches knows" in lab.run("explain", "k8s-2").output.replace("\n", " ")

@@ -95,7 +95,8 @@ def test_who_may_not_evict_is_told_so_with_the_command_before_anything_is_writte
     result = lab.run(verb, "k8s-2", mode)
     assert result.exit_code == 1
     assert (
-        "fencer's account cannot evict: may not create pods/eviction. Nothing was changed." in result.output
+        "fencer's account cannot evict: it may not create pods/eviction. Nothing was changed."
+        in result.output
     )
     assert "fencer setup kubernetes --drain | kubectl apply -f -" in result.output
     assert "will be evicted" not in result.output
@@ -189,7 +190,7 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     result = lab.run("drain", "k8s-2", "--yes", "--timeout", "20")
     assert result.exit_code == 1
     words = " ".join(result.output.split())
-    assert "not known beforehand: whether budgets ever allow it (forbidden: list poddis" in words
+    assert "not known in advance: whether budgets ever allow it (forbidden: list poddis" in words
     assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
 
@@ -251,7 +252,7 @@ def test_an_interrupt_says_what_stands_and_the_same_command_goes_on():
     result = lab.run("drain", "k8s-2", "--yes")
     assert result.exit_code == 130
     assert "k8s-2: interrupted; it is cordoned," in result.stderr
-    assert "The same command goes on, `fencer start k8s-2` takes it back." in result.stderr
+    assert "The same command goes on, `fencer start k8s-2` undoes it." in result.stderr
     assert node(lab).unschedulable
     lab.clock = whole
     assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
@@ -330,7 +331,7 @@ def test_the_way_back_of_a_node_without_a_guest_is_kubectls():
     node(lab).system_uuid = "00000000-0000-0000-0000-000000000000"
     done = lab.run("drain", "k8s-2", "--yes")
     assert done.exit_code == 0, done.output
-    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.stdout
+    assert "It stays cordoned. The way back: `kubectl uncordon k8s-2`." in done.stdout
     refused = lab.run("start", "k8s-2", "--yes")
     assert refused.exit_code == 1
     assert "Its cordon alone: `kubectl uncordon k8s-2`." in refused.output
@@ -389,7 +390,7 @@ def test_a_drain_that_fails_under_an_admins_cordon_says_how_far_it_came_and_that
     by_admin(lab)
     result = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "20")
     words = " ".join(result.output.split())
-    assert re.search(r"1 of 4 pods are gone\. A cordon that stands is not this drain's", words), words
+    assert re.search(r"1 of 4 pods are gone\. If it is cordoned, this drain did not do it", words), words
 
 
 def test_an_interrupt_under_an_admins_cordon_does_not_say_that_nothing_was_begun():
@@ -398,7 +399,8 @@ def test_an_interrupt_under_an_admins_cordon_does_not_say_that_nothing_was_begun
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=20)
     result = lab.run("drain", "k8s-2", "--yes")
     assert (
-        "k8s-2: interrupted; 2 of 4 pods are gone. A cordon that stands is not this drain's." in result.stderr
+        "k8s-2: interrupted; 2 of 4 pods are gone. If it is cordoned, this drain did not do it."
+        in result.stderr
     )
 
 
@@ -415,7 +417,7 @@ def test_the_way_back_of_an_admins_cordon_is_his():
     lab = running()
     by_admin(lab)
     done = lab.run("drain", "k8s-2", "--yes")
-    assert "It stays cordoned. Back with `kubectl uncordon k8s-2`." in done.output
+    assert "It stays cordoned. The way back: `kubectl uncordon k8s-2`." in done.output
 
 
 def test_a_guest_that_was_asked_may_go_down_yet_and_that_is_said():
@@ -424,7 +426,7 @@ def test_a_guest_that_was_asked_may_go_down_yet_and_that_is_said():
     lab.simulation.guest("k8s-2").obeys_acpi = False
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=40)
     result = lab.run("shutdown", "k8s-2", "--yes", "--timeout", "0")
-    assert "and may do so yet: once it is off, `fencer start k8s-2` brings it back." in " ".join(
+    assert "and may still do so: once it is off, `fencer start k8s-2` brings it back." in " ".join(
         result.stderr.split()
     )
 
@@ -434,7 +436,7 @@ def test_who_may_come_back_is_said_beforehand():
     for pod in lab.simulation.api.pods_on("k8s-2"):
         pod.tolerates_cordon = pod.owner == "StatefulSet/db"
     words = " ".join(lab.run("drain", "k8s-2", "--dry-run").output.split())
-    assert re.search(r"\d pods? tolerates? the cordon, and may come back, to stay: demo/db-", words)
+    assert re.search(r"\d pods? tolerates? the cordon, and may come back and stay: demo/db-", words)
 
 
 def test_an_api_that_is_lost_on_the_way_is_waited_for():
@@ -475,7 +477,7 @@ def test_check_says_beforehand_that_nothing_can_be_evicted_and_does_not_call_it_
     assert "evictions" not in lab.run("check").output
     lab.simulation.cluster.missing.add("create pods/eviction")
     result = lab.run("check")
-    assert "drain and shutdown cannot evict: may not create pods/eviction" in result.output
+    assert "drain and shutdown cannot evict: it may not create pods/eviction" in result.output
 
 
 @pytest.mark.parametrize("parallel", ["1", "2"])

@@ -125,7 +125,7 @@ def test_nothing_that_nobody_sees_is_printed_for_a_shell(character):
 def test_a_file_is_named_from_the_root_because_root_will_be_elsewhere(file, rest):
     result = CliRunner().invoke(cli, ["setup", "proxmox", *rest, "--token-file", file])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "is no absolute path" in result.stderr
+    assert "is not an absolute path" in result.stderr
 
 
 def test_a_name_with_what_a_shell_would_read_is_only_a_name(toolbox, tmp_path):

@@ -40,7 +40,7 @@ def unreachable():
 def test_where_nothing_stands_it_prints_what_kubectl_deletes_and_says_where_it_looked():
     result = Lab().run(*REMOVE)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there\n" in result.stdout
+    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set is left there\n" in result.stdout
     assert "kind: Secret\nmetadata:\n  name: fencer-key\n  namespace: fencer\n" in result.stdout
 
 
@@ -49,8 +49,7 @@ def test_a_fence_is_named_with_what_lifts_it_and_nothing_is_printed():
     assert (result.exit_code, result.stdout) == (1, "")
     head, fence, ends, gone = result.stderr.splitlines()
     assert (
-        head
-        == "fencer: simulation, as fencer: something that fencer set still stands there, so nothing was done"
+        head == "fencer: simulation, as fencer: something that fencer set is still there, so nothing was done"
     )
     assert fence.startswith("  k8s-2  fenced ")
     assert "ago by fencer@pve1, as lab/k8s-2 on lab1 was off" in fence
@@ -92,12 +91,10 @@ def test_a_cluster_that_cannot_be_asked_needs_a_persons_word_which_is_repeated()
     result = lab.run(*REMOVE)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no answer: refused" in result.stderr
-    assert (
-        "is not known, so nothing was done. Where the cluster is gone: --nothing-stands WHY" in result.stderr
-    )
+    assert "is left there, so nothing was done. If the cluster is gone: --nothing-stands WHY" in result.stderr
     result = lab.run(*REMOVE, "--nothing-stands", "its hosts were sold")
     assert result.exit_code == 0
-    assert "your word that nothing stands: its hosts were sold\n" in result.stdout
+    assert "your word that nothing is left: its hosts were sold\n" in result.stdout
 
 
 def test_a_node_that_cannot_be_read_may_be_fenced():
@@ -154,7 +151,7 @@ def test_the_token_stays_while_a_fence_stands():
 def test_where_nothing_stands_the_lines_take_the_token_that_is_named():
     result = Lab().run(*PROXMOX, "--token-id", "lab@pve!watch", "--token-file", "/etc/fencer/lab-token")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there\n" in result.stdout
+    assert "# simulation, as fencer: 3 nodes, and nothing that fencer set is left there\n" in result.stdout
     assert "    pveum user token delete lab@pve watch\n" in result.stdout
     assert result.stdout.endswith("rm -f /etc/fencer/lab-token\n")
 
@@ -168,7 +165,7 @@ def test_a_token_of_a_cluster_that_cannot_be_asked_needs_a_persons_word():
 
 def test_a_word_of_two_lines_is_one_comment_and_never_a_command():
     result = Otherwise(identity=unreachable).run(*PROXMOX, "--nothing-stands", "gone\nreboot")
-    assert r"nothing stands: gone\nreboot" in result.stdout
+    assert r"nothing is left: gone\nreboot" in result.stdout
     assert "reboot" not in result.stdout.splitlines()
 
 

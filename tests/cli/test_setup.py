@@ -53,7 +53,7 @@ def test_it_writes_a_new_file_and_never_an_old_one(project, tmp_path):
     file.write_text("mine")
     result = run(project, "--write", file)
     assert (result.exit_code, file.read_text()) == (2, "mine")
-    assert result.stderr == f"fencer: {file}: is there already, and is left alone: name a new file\n"
+    assert result.stderr == f"fencer: {file}: exists already, and is left alone: name a new file\n"
 
 
 def test_a_file_that_cannot_be_written_is_said(project, tmp_path):

@@ -96,7 +96,7 @@ def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
     warnings = [line for line in watched(lab, for_s=130).splitlines() if "level=warning" in line]
     assert "kubernetes: the server need not be verified" in warnings[0]
-    assert "lab: qemu+tcp:// is neither encrypted nor authenticated: whoever is in between" in warnings[1]
+    assert "lab: qemu+tcp:// is neither encrypted nor authenticated: anybody in between" in warnings[1]
     assert "/etc/fencer/kubeconfig: can be read by everybody (mode 0644); chmod 0600" in warnings[2]
     assert fenced_nodes(lab) == ["k8s-2"]
 

@@ -63,11 +63,11 @@ def test_a_type_that_nobody_brings_is_told_with_those_that_there_are(cells, prob
         ("power: {tag: fencer}", ".power.tag: unknown key; known here: mapped, uuids"),
         (
             "settings: {password: x}",
-            ".settings.password: password is not to be written here: write it into a file, ",
+            ".settings.password: password must not be written here: write it into a file, ",
         ),
         (
             "settings: {api_token: x}",
-            ".settings.api_token: api_token is not to be written here: write it into a fil",
+            ".settings.api_token: api_token must not be written here: write it into a fil",
         ),
         (
             "settings: {Farm: x}",
@@ -115,7 +115,7 @@ def test_the_configuration_of_the_guide_is_taken_by_fencer_and_by_the_example(ce
 @pytest.mark.parametrize("name", REFUSED.split())
 def test_a_secret_among_the_settings_is_refused_and_not_shown(cells, problems_of, name):
     (problem,) = problems_of(f"{CELLS}    settings: {{{name}: t0psecret}}\n")
-    assert f".settings.{name}: {name} is not to be written here: write it into a file, and " in problem
+    assert f".settings.{name}: {name} must not be written here: write it into a file, and " in problem
     assert "t0psecret" not in problem
 
 

@@ -533,7 +533,7 @@ class TestCertain:
 def test_while_an_endpoint_is_silent_nobody_says_that_no_guest_is_the_node():
     lost = observation(candidates=(), node=node(binding=None), unanswered=("lab",))
     refused = decide(lost, ARMED)
-    assert (refused.reason, refused.objection.needs) == (Reason.EVIDENCE_MISSING, "an answer of lab")
+    assert (refused.reason, refused.objection.needs) == (Reason.EVIDENCE_MISSING, "an answer from lab")
     nobody = decide(replace(lost, unanswered=()), ARMED)
     assert nobody.reason is Reason.NO_GUEST
     assert UUID in nobody.objection.seen

@@ -314,8 +314,8 @@ class TestLeftovers:
         afar = fenced(close=False, pods=(), attachments=(), looked_s=7.0)
         told = decide(afar, replace(ARMED, after_stop=AfterStop.START)).objection
         assert (
-            told.needs
-            == "its guest to boot again: `fencer start k8s-2`; fencer starts only what its own stop left off"
+            told.needs == "its guest to boot again: `fencer start k8s-2`; "
+            "fencer starts only guests that it stopped itself"
         )
         assert decide(afar, ARMED).objection.needs == "its guest to boot again"
 

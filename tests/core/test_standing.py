@@ -45,7 +45,7 @@ def told(**facts):
         (
             {"claim": "inc-7"},
             "claimed for a power action on its guest, in incident inc-7",
-            ("kubectl annotate nodes k8s-2 fencer.dev/incident-   (once no agent is at it any more)",),
+            ("kubectl annotate nodes k8s-2 fencer.dev/incident-   (once no agent works on it any more)",),
         ),
         (
             {**CORDONED, "cordon": Cordon("unfence", BOOT, AGO)},

@@ -349,7 +349,7 @@ def test_a_decision_is_told_with_what_was_seen_and_with_what_would_change_it():
     assert change(refused) == "the lock or task to end"
     fence = decide(observation(), ARMED)
     assert says(fence) == "its guest is proven off"
-    assert change(fence) == "nothing needs to"
+    assert change(fence) == "nothing needs to change"
     waiting = decide(observation(node=node(lease_age_s=8.0)), ARMED)
     assert change(waiting) == "more silence (limit 40 s)"
 

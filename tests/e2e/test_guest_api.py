@@ -286,7 +286,7 @@ def test_only_the_cordon_of_an_earlier_drain_comes_off(pods: DrainCluster, clien
     said = Told()
     assert drain(client, plan(), said) == DONE, str(said)
     assert uncordon(client, BOOT, ROOMY_S, said) == DONE
-    assert said[-1] == f"{NODE} left as it is: cordoned by a drain in this very boot"
+    assert said[-1] == f"{NODE} left as it is: cordoned by a drain in this boot"
 
     note = json.loads(pods.node(NODE)["metadata"]["annotations"][CORDON])
     earlier = {"metadata": {"annotations": {CORDON: json.dumps({**note, "bootID": str(uuid4())})}}}
@@ -314,7 +314,7 @@ def test_a_cordon_taken_over_from_the_agent_comes_off_after_the_boot(
     pods.patch_node(NODE, body, "fencer")
     said = Told()
     assert drain(client, replace(plan(), shutdown=True), said) == DONE, str(said)
-    assert said[0] == f"{NODE} is cordoned already, by fencer, for a while: from now on by this drain"
+    assert said[0] == f"{NODE} is cordoned already, by fencer, for a while: this drain takes it over"
     assert client.read().cordoner == "fencer"
     assert uncordon(client, BOOT, ROOMY_S, said, going_down=lambda: False) == DONE
     assert said[-1] == f"{NODE} uncordoned: the shutdown was called off"

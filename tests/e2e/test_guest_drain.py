@@ -213,6 +213,6 @@ def test_an_api_that_does_not_answer_delays_the_shutdown_by_the_probe_only(
             shown = installed.go_off(installed.guest.press_power_button)
         finally:
             installed.cluster.thaw_component(API_SERVER)
-        assert "not drained: no answer of the API server within 10 s" in shown
+        assert "not drained: no answer from the API server within 10 s" in shown
         wait_for(lambda: installed.fenced, "fence")
         wait_for(lambda: len(pods.pods(SPARE, running=True)) == 1, "moved pod")

@@ -190,7 +190,7 @@ def test_a_pod_that_came_meanwhile_and_may_not_be_evicted_is_never_asked_for() -
     bare = pod("a", controller="")
     state = seen(barred=[bare])
     assert (state.due(99), state.hopeless) == ([], True)
-    assert "no option given" in state.left()[0][1]
+    assert "no given option" in state.left()[0][1]
 
 
 def test_another_pod_of_the_same_name_is_another_pod() -> None:

@@ -171,7 +171,7 @@ def test_that_the_drain_comes_too_late_is_said() -> None:
         (
             _with(GOOD, connection={"alone": True}),
             {("api", "warn")},
-            "nothing lists another: where it is gone first, nothing is drained",
+            "no other is listed: if it stops first, nothing is drained",
             "graceful node shutdown",
         ),
         (
@@ -656,7 +656,7 @@ def test_a_servers_only_way_is_its_own_api_server(machine: Machine, own_server: 
     machine.k3s_command = "argv[]=/usr/local/bin/k3s server --cluster-init ;"
     (_, ok), (level, text) = _told(machine, "api")
     assert ok.startswith(f"{own_server} answers k8s-1 (by ")
-    assert (level, "it is on this machine, and nothing lists another" in text) == ("warn", True)
+    assert (level, "it is on this machine, and no other is listed" in text) == ("warn", True)
 
 
 def test_itself_by_another_address_is_no_other(machine: Machine, own_server: str) -> None:

@@ -28,7 +28,7 @@ from tests.controlplane.certificates import Authority, kubeconfig
 from tests.guest.serving import send, serving
 
 BOOT, START, LATER_START = "b-1", "7000000", "9000000"
-BY_HAND = "k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back"
+BY_HAND = "k8s-1 stays cordoned: `kubectl uncordon k8s-1` undoes that"
 EVERYTHING = [{"operator": "Exists"}]
 Json = dict[str, Any]
 
@@ -311,7 +311,7 @@ def test_who_drains_by_hand_keeps_a_cordon_that_would_come_off(authority: Author
     with _node(authority, cluster) as client:
         assert drain(client, _plan(shutdown=False), said.append) == DONE
         assert uncordon(client, BOOT, 0.1, said.append, start=START, going_down=lambda: False) == DONE
-    assert said[-1] == "k8s-1 left as it is: cordoned by a drain in this very boot"
+    assert said[-1] == "k8s-1 left as it is: cordoned by a drain in this boot"
     assert (cluster.note.boot_id, cluster.note.shutdown, cluster.unschedulable) == (BOOT, False, True)
 
 
@@ -324,7 +324,7 @@ def test_a_cordon_that_the_agent_takes_off_by_itself_is_taken_over(
     cluster, said = Cluster().cordoned("fencer", {**OUTSIDE, "by": by}), list[str]()
     with _node(authority, cluster) as client:
         assert drain(client, _plan(shutdown=shutdown), said.append) == DONE
-        assert said[0] == "k8s-1 is cordoned already, by fencer, for a while: from now on by this drain"
+        assert said[0] == "k8s-1 is cordoned already, by fencer, for a while: this drain takes it over"
         note = cluster.note
         assert (note.by, note.boot_id, note.shutdown) == ("drain", BOOT, shutdown)
         assert cluster.unschedulable
@@ -349,7 +349,7 @@ def test_a_shutdown_takes_no_cordon_over_that_a_person_wanted(authority: Authori
         assert drain(client, _plan(shutdown=False), said.append) == DONE
         assert drain(client, _plan(shutdown=True), said.append) == DONE
         assert uncordon(client, BOOT, 0.1, said.append, start=START, going_down=lambda: False) == DONE
-    assert said[-1] == "k8s-1 left as it is: cordoned by a drain in this very boot"
+    assert said[-1] == "k8s-1 left as it is: cordoned by a drain in this boot"
 
 
 @pytest.mark.parametrize("shutdown", [True, False])
@@ -360,8 +360,8 @@ def test_a_cordon_that_was_asked_for_and_not_answered_is_told(authority: Authori
     with _node(authority, cluster) as client:
         plan = replace(_plan(shutdown=shutdown), probe_s=2)
         assert drain(client, plan, said.append) == UNREACHABLE
-    assert said[-1].startswith("not drained: no answer of the API server within 2 s: ")
-    may = "; k8s-1 may be cordoned: `kubectl uncordon k8s-1` takes that back"
+    assert said[-1].startswith("not drained: no answer from the API server within 2 s: ")
+    may = "; k8s-1 may be cordoned: `kubectl uncordon k8s-1` undoes that"
     assert said[-1].endswith(may) is not shutdown
 
 
@@ -496,9 +496,9 @@ def test_a_drain_for_a_shutdown_says_so_on_the_node(guest: Guest, cluster: Clust
 
 def test_a_drain_by_hand_says_so_on_the_node(guest: Guest, cluster: Cluster) -> None:
     told = guest.run("drain", "--now", "--ignore-daemonsets", states="running")[-1]
-    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` takes that back")
+    assert told.endswith("0 pods gone; k8s-1 stays cordoned: `kubectl uncordon k8s-1` undoes that")
     assert (cluster.note.start, cluster.note.shutdown) == ("7000000", False)
-    stays = "k8s-1 left as it is: cordoned by a drain in this very boot"
+    stays = "k8s-1 left as it is: cordoned by a drain in this boot"
     assert guest.run("uncordon", states="running")[-1] == stays
 
 

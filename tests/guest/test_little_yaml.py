@@ -83,7 +83,7 @@ def test_no_text_makes_it_stumble(text: str) -> None:
         ("a: b\n  c: d\n", "line 2: indented"),
         ("a: &anchor b\n", "line 1: more of YAML"),
         ("a: |\n  b\n", "line 1: more of YAML"),
-        ("a: b\na: c\n", "line 2: a key that stands there twice"),
+        ("a: b\na: c\n", "line 2: a key that is there twice"),
         ("a: 'b\n", "line 1: a quoted text that does not end"),
         ("a: b: c\n", "line 1: a second `:`"),
         ("a:\n\tb: c\n", "line 2: a character"),

@@ -427,7 +427,7 @@ def test_only_the_cordon_of_the_drain_in_here_is_in_the_way(
         "spec": {"unschedulable": spec},
     }
     told = standing(NodeClient(_Answering(body), "k8s-2"))  # type: ignore[arg-type]  # as far as it is needed
-    named = "k8s-2 is cordoned by the drain in here: `kubectl uncordon k8s-2` ends it"
+    named = "k8s-2 is cordoned by the drain in this guest: `kubectl uncordon k8s-2` ends it"
     assert told == (named if stands else "")
 
 

@@ -651,7 +651,7 @@ def test_however_many_do_not_answer_a_shutdown_is_kept_no_longer(authority: Auth
         frozen = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(servers.MOST)]
         client = _client(authority, said, *(it.getsockname()[1] for it in frozen))
         assert drain(client, Plan(BOOT, Filters(), probe_s=3), said.append) == UNREACHABLE
-    assert [line[:58] for line in said] == ["not drained: no answer of the API server within 3 s: https"]
+    assert [line[:60] for line in said] == ["not drained: no answer from the API server within 3 s: https"]
 
 
 def test_who_is_gone_on_with_again_and_again_is_said_once(

@@ -37,7 +37,7 @@ RESCUE = "204 rescue.target start waiting\n205 fencer-guest-drain.service stop r
         (Ran(1, "maintenance\n"), Ran(0, RESCUE), False),
         (Ran(0, "running\n"), Ran(0, RESCUE.replace("rescue", "emergency")), False),
         (Ran(0, "running\n"), Ran(0, CANCELLED), False),
-        (Ran(None, error="systemctl: no end within 10 s"), Ran(None), None),
+        (Ran(None, error="systemctl: did not end within 10 s"), Ran(None), None),
         (Ran(1, "offline\n"), Ran(1, error="System has not been booted with systemd"), None),
         (Ran(None), Ran(0, POWEROFF), True),
     ],
@@ -59,7 +59,7 @@ def test_going_down(state: Ran, jobs: Ran, down: bool | None) -> None:
         (Ran(0, "ActiveEnterTimestampMonotonic=\n"), ""),
         (Ran(0, ""), ""),
         (Ran(1, "ActiveEnterTimestampMonotonic=5812345\n"), ""),
-        (Ran(None, error="systemctl: no end within 10 s"), ""),
+        (Ran(None, error="systemctl: did not end within 10 s"), ""),
     ],
 )
 def test_when_the_system_was_started(ran: Ran, when: str) -> None:
@@ -82,7 +82,7 @@ def test_a_command_that_is_not_there_is_an_answer() -> None:
 def test_a_command_without_end_is_given_up() -> None:
     """A hung systemctl must not hang the shutdown."""
     ran = run(["sleep", "1000"], within_s=0.2)
-    assert (ran.code, ran.error) == (None, "sleep: no end within 0.2 s")
+    assert (ran.code, ran.error) == (None, "sleep: did not end within 0.2 s")
 
 
 @pytest.mark.parametrize("where", ["", " >&2"], ids=["output", "complaints"])
@@ -100,7 +100,7 @@ def test_all_that_a_command_says_is_heard() -> None:
 def test_who_is_left_behind_by_a_command_is_not_waited_for() -> None:
     """It holds the other end of the pipes, and may do so for ever."""
     ran = run(["sh", "-c", "sleep 1000 & echo $!"], within_s=0.5)
-    assert (ran.code, ran.error) == (None, "sh: no end within 0.5 s")
+    assert (ran.code, ran.error) == (None, "sh: did not end within 0.5 s")
 
 
 def test_what_may_have_no_end_is_read_in_part(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_type_that_nobody_brings_is_refused_with_what_there_is(package):
         connect("vm", settings())
     with (
         package(GOOD),
-        pytest.raises(ConfigError, match=r"of type other \(there is vm\). It has to be installed"),
+        pytest.raises(ConfigError, match=r"of type other \(there is vm\). Install it beside fencer"),
     ):
         connect("other", settings())
 

@@ -275,9 +275,7 @@ def test_a_value_that_cannot_even_be_shown_blinds_its_own_guest_alone(name, odd)
 
 @pytest.mark.parametrize("told", [OFF, None])
 def test_a_sweep_that_never_ends_is_an_error(told):
-    with pytest.raises(
-        HypervisorProtocol, match=r"\(sweep\): it tells of more than .* guests, and may never"
-    ):
+    with pytest.raises(HypervisorProtocol, match=r"\(sweep\): it reports more than .* guests, and may never"):
         guarded(sweep=lambda: itertools.repeat(told)).sweep()
 
 

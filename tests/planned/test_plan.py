@@ -668,8 +668,8 @@ def test_a_finalizer_that_keeps_a_pods_name_taken_is_named(facts, held):
     if held:
         found = one(seen, What.FINALIZERS)
         assert found.text == (
-            "its object stays until its controller takes the finalizer example.com/hold off: a StatefulSet "
-            "waits, no drain"
+            "its object stays until its controller takes the finalizer example.com/hold off: only a "
+            "StatefulSet waits for that"
         )
         assert (found.pods, found.severity) == (("demo/web-a",), Severity.DISRUPTS)
 

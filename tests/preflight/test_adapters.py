@@ -29,7 +29,7 @@ def saying(lab, **changes):
     [
         ({"host": None}, "lab names no host for its guests, and `one_host` is not set"),
         ({"incarnation": None}, "lab names no run (incarnation) of its guests"),
-        ({"witness": ""}, "lab does not say whose word it tells of its guests (witness)"),
+        ({"witness": ""}, "lab does not name its witness for its guests"),
     ],
 )
 def test_an_adapter_whose_off_could_never_be_believed_is_told_while_its_guests_run(changes, point):

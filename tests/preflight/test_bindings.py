@@ -57,7 +57,7 @@ def test_a_guest_of_which_nothing_can_be_told_was_not_read_live():
     [
         (HypervisorUnreachable("lab: no answer within 10 s"), "could not be read live"),
         (HypervisorDenied("lab: access denied"), "could not be read live"),
-        (GuestNotFound("lab: knows no such guest"), "read live, they do not hold"),
+        (GuestNotFound("lab: knows no such guest"), "the live reading contradicts them"),
     ],
 )
 def test_a_guest_that_was_not_read_is_no_binding_that_does_not_hold(error, note):
@@ -73,7 +73,7 @@ def test_a_mapped_node_that_is_bound_to_another_machine_is_told_what_frees_it():
     bound = subject(candidates=both, bound_reading=evidence())
     _, finding = judge([bound], {NAME: evidence(PowerState.RUNNING)})
     assert (finding.what, finding.about, finding.level) == ("bindings", NAME, Level.WARN)
-    assert finding.note.startswith(f"{NAME} is bound to lab/k8s-2 (UUID {old.uuid}), and `nodes:` means")
+    assert finding.note.startswith(f"{NAME} is bound to lab/k8s-2 (UUID {old.uuid}), and `nodes:` now means")
     assert finding.tries[0].startswith(f"kubectl annotate node {NAME} fencer.dev/binding-   (if the machine")
 
 

@@ -77,7 +77,7 @@ def test_roles_of_their_own_that_are_not_there_are_no_fault_of_an_agent():
     lab.own.missing = ["delete volumeattachments"]
     rows, told = findings(lab)
     assert (rows["evictions"]["level"], rows["attachments"]["level"]) == ("note", "note")
-    assert rows["evictions"]["note"] == "drain and shutdown cannot evict: may not create pods/eviction"
+    assert rows["evictions"]["note"] == "drain and shutdown cannot evict: it may not create pods/eviction"
     assert rows["attachments"]["note"].endswith("are released by Kubernetes, after six minutes")
     assert rows["attachments"]["try"] == ["fencer setup kubernetes --attachments | kubectl apply -f -"]
     assert told["ready"] is True

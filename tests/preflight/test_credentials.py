@@ -37,7 +37,7 @@ from tests.preflight.lab import findings
             "warn",
             "it ends in less than a minute: then this fencer can neither fence nor lift a fence",
         ),
-        (timedelta(hours=-1), "warn", "it ended 1 hour ago: the API server lets nobody in with it"),
+        (timedelta(hours=-1), "warn", "it ended 1 hour ago: the API server no longer accepts it"),
     ],
 )
 def test_a_token_that_ends_soon_is_a_warning_with_the_command_that_makes_another(left, level, note):

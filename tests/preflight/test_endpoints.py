@@ -101,8 +101,8 @@ def test_an_endpoint_that_describes_itself_and_tells_of_no_guest_fails_with_its_
     lab = Foreign(sweep=sweep)
     rows, told = findings(lab)
     assert (rows["lab"]["level"], told["ready"]) == ("fail", False)
-    assert rows["lab"]["points"][0].startswith(f"Its guests were not told: {why}")
-    assert rows["guests"]["note"] == "the rest cannot be told before lab is in order"
+    assert rows["lab"]["points"][0].startswith(f"Its guests could not be listed: {why}")
+    assert rows["guests"]["note"] == "the rest cannot be known before lab is in order"
     assert "nodes: {NODE" not in json.dumps(rows), "no guest has to be named"
     assert told["verdict"].endswith("Not ready to be armed: lab.")
     explained = lab.run("explain", "k8s-2").output

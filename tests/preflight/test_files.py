@@ -85,7 +85,7 @@ def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
 @pytest.mark.parametrize(
     ("missing", "fix"),
     [
-        (False, "mend it, then: fencer config check -c 'my fencer.yaml'"),
+        (False, "correct it, then run: fencer config check -c 'my fencer.yaml'"),
         (True, "cp config/fencer.yaml 'my fencer.yaml'   (in fencer's sources; it explains every key)"),
     ],
 )

@@ -15,7 +15,7 @@ def test_guests_that_cannot_be_told_while_an_endpoint_is_silent_are_not_called_m
     lab = Lab()
     lab.breaks(What.DENIED)
     rows, _ = findings(lab)
-    assert rows["guests"]["note"] == "the rest cannot be told before lab is in order"
+    assert rows["guests"]["note"] == "the rest cannot be known before lab is in order"
     assert "bindings" not in rows
 
 

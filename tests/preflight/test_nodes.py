@@ -21,7 +21,7 @@ from tests.preflight.lab import findings
 @pytest.mark.parametrize(
     ("error", "tries"),
     [
-        (ClusterUnreachable("no answer"), ["the same again: it answered a moment ago"]),
+        (ClusterUnreachable("no answer"), ["run this again: it answered a moment ago"]),
         (ClusterDenied("403: this grants it"), []),
         (ClusterProtocol("the key has 3 bytes: this makes another"), []),
     ],
@@ -75,7 +75,7 @@ def test_a_forged_mark_is_told_with_what_throws_it_away():
     lab.breaks(What.FORGE_MARK, "k8s-2")
     level, about, [point] = notes(lab)
     assert (level, about) == ("warn", "1 node")
-    assert point.startswith("k8s-2: its mark cannot be read (no agent with the present key")
+    assert point.startswith("k8s-2: its mark cannot be read (no agent with the current key")
     assert "`kubectl annotate node k8s-2 fencer.dev/mark-`" in point
 
 

@@ -37,7 +37,7 @@ def powered(admitted, told=None, groups=frozenset()):
 def test_a_group_that_nobody_is_in_is_told_with_the_one_that_is_written_alike():
     _, nobody = powered({"tag:fencer", "pool:k8s"}, groups=frozenset({"tag:Fencer", "pool:k8s"}))
     assert (nobody.about, nobody.level) == ("lab: tag:fencer", Level.WARN)
-    assert nobody.note.endswith("it admits nobody; there is tag:Fencer, and case counts")
+    assert nobody.note.endswith("it admits no guest; there is tag:Fencer, and case counts")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_group_that_nobody_is_in_is_told_with_the_one_that_is_written_alike():
 )
 def test_rights_that_do_not_suffice_are_told_with_the_lines_that_give_them(kind, ways):
     found, *_ = powered((), EndpointInfo(kind, "9", "", can_power=False))
-    assert found.points == ("our rights there do not suffice to power k8s-1, k8s-2, k8s-3",)
+    assert found.points == ("our rights there are not enough to power k8s-1, k8s-2, k8s-3",)
     under, *given = found.tries
     assert under.startswith("under lab: `power: {uuids: [")
     assert [one.partition(",")[0] for one in given] == ways

@@ -18,13 +18,13 @@ def test_a_way_on_which_anybody_may_answer_is_a_failure_although_it_was_taken():
     rows = [row for row in told["findings"] if row["what"] == "transport"]
     assert [(row["about"], row["level"]) for row in rows] == [("kubernetes", "fail"), ("lab", "fail")]
     assert rows[0]["try"] == [
-        "take `unauthenticated: true` out of kubernetes, and do what `fencer check` says then"
+        "remove `unauthenticated: true` from kubernetes, then do what `fencer check` says"
     ]
     assert rows[1]["note"].startswith(
-        "qemu+tcp:// is neither encrypted nor authenticated: whoever is in between"
+        "qemu+tcp:// is neither encrypted nor authenticated: anybody in between"
     )
     assert rows[1]["try"] == [
-        "take `unauthenticated: true` out of lab, and do what `fencer config check` says then"
+        "remove `unauthenticated: true` from lab, then do what `fencer config check` says"
     ]
     assert (told["ready"], "transport" in told["verdict"]) == (False, True)
 
@@ -34,6 +34,6 @@ def test_what_is_not_looked_into_is_said_with_what_shows_it():
     config = Config(Policy(), ClusterSettings(Path("kubeconfig")), (attic, AdapterEndpoint("farm", "cells")))
     ssh, adapter = judge(config)
     assert (ssh.level, ssh.about) == (Level.NOTE, "attic")
-    assert ssh.note == "what -F /etc/fencer/ssh_config makes of the host's key is not looked into"
+    assert ssh.note == "how -F /etc/fencer/ssh_config checks the host's key is not examined"
     assert ssh.tries[0].startswith("ssh -G -F /etc/fencer/ssh_config box VBoxManage | grep")
     assert (adapter.level, adapter.about, "(cells)" in adapter.note) == (Level.NOTE, "farm", True)

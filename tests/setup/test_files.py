@@ -67,7 +67,7 @@ def test_who_may_not_keep_the_owner_replaces_nothing(as_root, folder):
     os.chown(folder, NOBODY, NOBODY)
     os.seteuid(NOBODY)
     try:
-        with pytest.raises(ConfigError, match=r"belongs to user 0 and group 0, .* again as root"):
+        with pytest.raises(ConfigError, match=r"belongs to user 0 and group 0, .* Run the same as root"):
             write_private(file, "new")
     finally:
         os.seteuid(0)

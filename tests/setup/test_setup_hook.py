@@ -281,7 +281,7 @@ class TestOnStorageOfEachHost:
     def test_a_host_that_is_offline_is_named_and_not_asked(self, own):
         own.host("pve3", online=0)
         own.change(silent=["pve3"])
-        refused(own, "pve3 cannot be looked at, being offline", "--copy")
+        refused(own, "pve3 cannot be checked while offline", "--copy")
         assert not own.calls("ssh")
 
     def test_a_single_host_needs_no_other(self, own):
@@ -340,7 +340,7 @@ class TestTheWayToOtherHosts:
 
     def test_a_host_that_does_not_answer_is_told_as_such(self, cluster):
         cluster.change(silent=["pve2"])
-        with pytest.raises(HypervisorUnreachable, match=r"^pve2 \(10.0.0.12\): no end within 0.5 s"):
+        with pytest.raises(HypervisorUnreachable, match=r"^pve2 \(10.0.0.12\): did not end within 0.5 s"):
             read_hosts(cluster.etc_pve)["pve2"].run("true", patience_s=0.5)
 
     def test_without_quorum_nothing_is_tried(self, cluster):
@@ -444,7 +444,7 @@ class TestGuests:
         result = run_both(cluster)
         assert result.exit_code == 3
         assert "can't lock file '/var/lock/qemu-server/lock-102.conf' - got timeout" in result.stderr
-        assert "101 has it, 102 does not have it. The same command again" in result.stderr
+        assert "101 has it, 102 does not have it. Run the same command again" in result.stderr
         assert cluster.hooks == {"101": VOLUME}
         cluster.change(busy=[])
         assert "102: has it\n" in run_both(cluster).stdout

@@ -194,7 +194,7 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "its token is good until 20" in result.output
+    assert "its token is valid until 20" in result.output
     (held,) = KubernetesAccount(ClusterSettings(file), print).credentials()
     assert held.renewal.endswith(f"--output {file} --replace --server {bare_api.url} --namespace guards")
     good_s = (held.ends - datetime.now(UTC)).total_seconds()
@@ -268,7 +268,7 @@ def test_a_kubeconfig_for_this_machine_alone_is_said_to_be(bare_api, tmp_path):
     words = ("--namespace", "keepers", "--output", tmp_path / "out", "--kubeconfig", bare_api.kubeconfig())
     result = run(*words)
     assert result.exit_code == 0, result.output
-    assert f"{bare_api.url} leads to this machine alone" in result.stderr
+    assert f"{bare_api.url} leads only to this machine" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -39,14 +39,14 @@ def test_all_that_have_it_lose_it_wherever_they_are(cluster):
     assert result.stdout.splitlines() == [
         "101: has no hookscript any more",
         "102: has no hookscript any more",
-        "no guest is left that names it; backups may. nas:snippets/fencer-hook may go",
+        "no guest names it any more; backups may. nas:snippets/fencer-hook may go",
     ]
 
 
 def test_of_some_only_they_and_the_others_are_named(cluster):
     result = remove(cluster, "--vmid", "102")
     assert (result.exit_code, cluster.hooks) == (0, {"101": VOLUME})
-    assert "still named by 101: none of them starts where the script is not" in result.stdout
+    assert "still named by 101: none of them can start where the script is missing" in result.stdout
 
 
 def test_a_snapshot_that_brings_it_back_is_named(cluster):
@@ -79,8 +79,8 @@ def test_print_changes_nothing_and_prints_what_does_it(cluster):
     result = remove(cluster, "--print")
     assert (result.exit_code, len(cluster.hooks)) == (0, 2)
     assert result.stdout.splitlines() == [
-        "# simulation, as fencer: 3 nodes, and nothing that fencer set stands there",
-        "# As root on this host; pasted line by line, or piped into `sh -e`, which ends at a failure.",
+        "# simulation, as fencer: 3 nodes, and nothing that fencer set is left there",
+        "# As root on this host; pasted line by line, or piped into `sh -e`, which stops at a failure.",
         "pvesh set /nodes/pve1/qemu/101/config --delete hookscript",
         "pvesh set /nodes/pve2/qemu/102/config --delete hookscript",
     ]

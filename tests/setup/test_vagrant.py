@@ -145,7 +145,7 @@ def test_what_is_no_global_status_is_said(text):
 
 
 def test_a_global_status_without_machines_of_virtualbox_is_said():
-    with pytest.raises(ConfigError, match="names no machine of VirtualBox's"):
+    with pytest.raises(ConfigError, match="names no VirtualBox machine"):
         projects_in("1753710243,,metadata,machine-count,0\n")
 
 

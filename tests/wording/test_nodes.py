@@ -92,18 +92,18 @@ def test_why(judged, told):
 @pytest.mark.parametrize(
     ("reading", "more", "told"),
     [
-        (evidence(raw="stopped."), (), "Last, lab said of it: stopped."),
-        (None, (), "Its hypervisor says nothing of it now: there is no reading of the guest."),
+        (evidence(raw="stopped."), (), "Last reading from lab: stopped."),
+        (None, (), "Its hypervisor now says nothing about it: there is no reading of the guest."),
         (
             None,
             ("lab: no answer.", PowerState.RUNNING),
-            "Its hypervisor says nothing of it now: lab: no answer; a moment ago, from afar, it was read "
+            "Its hypervisor now says nothing about it: lab: no answer; a moment ago, from afar, it read "
             "running.",
         ),
         (
             evidence(PowerState.UNKNOWN, raw="its lock hangs", observed_at_s=NEVER_S),
             (),
-            "Its hypervisor says nothing of it now: its lock hangs.",
+            "Its hypervisor now says nothing about it: its lock hangs.",
         ),
     ],
 )

@@ -1,9 +1,9 @@
 """`LibvirtHypervisor`: the port `Hypervisor` over one libvirt URI.
 
 Reading goes over one read-only connection with an event subscription, one call at a time; it is made again at
-the next call when it was lost, or when a call hangs in it. Each power action has a read-write connection of
-its own, so that nothing that hangs there touches the reading. Only calls that libvirtd answers from its own
-memory are used to read: a frozen QEMU blocks for ever whatever asks its monitor.
+the next call when it was lost, or when a call hangs in it. Each power action has its own read-write
+connection, so that a hang there does not touch the reading. Only calls that libvirtd answers from its own
+memory are used to read: a call to a frozen QEMU's monitor blocks for ever.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 _OFF = -1
 _NO_NUMBER = -1  # in no table: reads UNKNOWN
-_PRETENCE = "libvirt's test driver only pretends: behind its guests is no machine, and its off proves nothing"
+_PRETENCE = (
+    "libvirt's test driver only pretends: there is no machine behind its guests, and its off proves nothing"
+)
 _OF_SESSION = (
     "A session daemon needs `loginctl enable-linger USER`{there}, or it loses sight of its guests at a "
-    "logout, and calls them off while they run on; rather use {system}"
+    "logout, and reports them off while they still run; better use {system}"
 )
 
 
@@ -44,7 +46,7 @@ class LibvirtHypervisor:
     """One libvirt URI as an endpoint. Implements `fencer.ports.Hypervisor`; safe from any thread.
 
     Every call may hang, because opening a connection has no time limit in libvirt: have an `Asker` run them.
-    A call that was abandoned on the way harms none that comes after it.
+    An abandoned call does not harm later ones.
 
     Args:
         settings: Of the endpoint.
@@ -59,7 +61,7 @@ class LibvirtHypervisor:
         self._connector = Connector(settings)
         self._links = LinkKeeper(self._connector)
         self._now_s = now_s
-        # Which of the libvirtds that there are on one host; the host itself is named by each guest.
+        # Which of several libvirtds on one host; each guest names the host itself.
         self._witness = f"libvirt:{urlsplit(settings.uri).path}"
 
     @property
@@ -90,9 +92,9 @@ class LibvirtHypervisor:
         )
 
     def sweep(self) -> Sequence[Evidence]:
-        """Read all guests: two calls, whatever their number, and none that asks a QEMU.
+        """Read all guests: two calls, for any number of guests, and none that asks a QEMU.
 
-        Once more for the images, where a guest was saved without one: it may have been saved in between.
+        The images are read again if a guest was saved without one: it may have been saved in between.
 
         Raises:
             As the port.
@@ -128,7 +130,7 @@ class LibvirtHypervisor:
                 return absent
 
     def stop_settings(self, _guest: GuestRef) -> StopSettings | None:
-        """Return None: libvirt itself never stops a guest; libvirt-guests does, by a file of its own."""
+        """Return None: libvirt itself never stops a guest; libvirt-guests does, with its own file."""
         return None
 
     def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
@@ -149,9 +151,8 @@ class LibvirtHypervisor:
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         """Cut the power: SIGTERM to QEMU, 10 s later SIGKILL. An error does not say that it failed.
 
-        The window that is left between the last look and the call is one exchange with libvirtd,
-        milliseconds; with one that hangs just then, as long as it hangs: it carries the request out when it
-        goes on.
+        The window between the last look and the call is one exchange with libvirtd: milliseconds. If libvirtd
+        hangs just then, the window lasts as long as the hang: it carries the request out when it goes on.
 
         Raises:
             As the port.
@@ -166,7 +167,7 @@ class LibvirtHypervisor:
             HypervisorProtocol: there is no such image, or not of the run that was saved; besides as the port.
         """
         doing = "discard the saved memory of"
-        # Before the last look at run and clock: what hangs in between would carry the order out late.
+        # Before the last look at run and clock: a hang in between would carry the order out late.
         with self._look() as look, self._connector.translated(f"cannot {doing} {guest}", guest=guest.uuid):
             if not look.link.connection.lookupByUUIDString(guest.uuid).hasManagedSaveImage():
                 raise HypervisorProtocol(f"{self.endpoint} ({self._settings.uri}): {guest} {NO_IMAGE}")
@@ -192,7 +193,7 @@ class LibvirtHypervisor:
         """Do nothing: every sweep reads every guest live."""
 
     def close(self) -> None:
-        """Give the connection back; one that hangs is left to itself. Later calls read unreachable."""
+        """Close the connection; one that hangs is left alone. Later calls read unreachable."""
         self._links.close()
 
     def _images(self, connection: Any) -> set[str]:
@@ -228,8 +229,8 @@ class LibvirtHypervisor:
     ) -> Iterator[Any]:
         """Give the guest's domain over a connection with full rights that serves this one action.
 
-        The connection may have hung while it was opened. So it is over this one that is looked whether the
-        guest is still in the run that is meant, and then whether it is not too late.
+        The connection may have hung while it was opened. So this same connection is used to check that the
+        guest is still in the intended run, and then that it is not too late.
         """
         self._links.refuse_if_closed()
         connection = self._connector.open(read_only=False)
@@ -243,10 +244,10 @@ class LibvirtHypervisor:
             self._connector.retire(connection)
 
     def _refuse_another_run(self, guest: GuestRef, domain_id: int, incarnation: str | None) -> None:
-        """Refuse where the domain's id is another, or, of one that is off, where it was started meanwhile.
+        """Refuse if the domain has another id, or, if it is off, was started meanwhile.
 
-        That an off guest was started meanwhile is told by events alone, and libvirtd sends them from another
-        thread than its answers: one that was started and cut off milliseconds ago may count as untouched.
+        Only events tell that an off guest was started meanwhile, and libvirtd sends them from another thread
+        than its answers: a guest that was started and cut off milliseconds ago may count as untouched.
 
         Raises:
             GuestChanged: it is another run.
@@ -314,9 +315,9 @@ class _Look:
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:
-        """Turn "no such domain" into evidence, where the chronicle holds more; None otherwise.
+        """Turn "no such domain" into evidence, if the chronicle knows more; None otherwise.
 
-        That is the guest's end, or that it went elsewhere before.
+        It may know the guest's end, or that the guest went elsewhere before.
         """
         uuid, chronicle = guest.uuid.lower(), self.link.chronicle
         end, away = chronicle.end_of(uuid), chronicle.left(uuid) is Left.MOVED
@@ -335,7 +336,7 @@ def _saved(stats: dict[str, Any]) -> bool:
 
 
 def _of_session(uri: str) -> str:
-    """Say what a session daemon takes, and what to use instead: on the host that it is on."""
+    """Say what a session daemon needs, and what to use instead, on its host."""
     scheme, _, rest = uri.partition("://")
     host = rest.partition("/")[0]
     there = " on that host" if host else ""

@@ -1,6 +1,6 @@
-"""Connections to libvirt: opened so that silence is noticed, and given back without waiting for anybody.
+"""Connections to libvirt: opened so that silence is noticed, and closed without waiting for anybody.
 
-Whatever asks the other side may hang for as long as libvirtd does, `open` without any limit.
+Any call to the other side may hang as long as libvirtd does, `open` without any limit.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class _EventLoop:
                 self._over.wait(_LOOP_PAUSE_S)
 
     def _end(self) -> None:
-        """Let nobody be in libvirt's code when the interpreter goes: what calls back then, crashes.
+        """Keep all threads out of libvirt's code when the interpreter ends: a callback then crashes.
 
-        Connections are given back first, while their events still run. One that hangs is left to itself.
+        Connections are closed first, while their events still run. One that hangs is left alone.
         """
         until_s = time.monotonic() + _ENDS_WITHIN_S
         for name in (_CLOSE, _EVENTS):
@@ -105,7 +105,7 @@ class Connector:
         return connection
 
     def retire(self, connection: Any, *goodbyes: Callable[[], object]) -> None:
-        """Close a connection, after taking leave, in a thread of its own. Never blocks, never raises."""
+        """Close a connection in a new thread, after unsubscribing. Never blocks, never raises."""
         steps = (*goodbyes, connection.close)
         threading.Thread(target=self._close, args=(steps,), name=_CLOSE, daemon=True).start()
 
@@ -122,14 +122,14 @@ class Connector:
         try:
             connection.setKeepAlive(self.settings.keepalive_s, self.settings.keepalive_count)
         except self.libvirt.libvirtError as error:
-            if error.get_error_code() != NO_SUPPORT:  # a driver without a daemon has nobody to lose
+            if error.get_error_code() != NO_SUPPORT:  # a driver without a daemon has no connection to lose
                 raise
 
     def _close(self, steps: tuple[Callable[[], object], ...]) -> None:
         for step in steps:
             try:
                 step()
-            except self.libvirt.libvirtError as error:  # broken already: nothing is left to give back
+            except self.libvirt.libvirtError as error:  # broken already: nothing is left to close
                 _log.debug("endpoint=%s closing: %s", self.settings.name, error)
 
 
@@ -164,7 +164,7 @@ def _load_binding(endpoint: str) -> Any:
 
 
 def _only_wake(_timer: int, _opaque: object) -> None:
-    """Do nothing: the loop is awake by now."""
+    """Do nothing: the loop is awake now."""
 
 
 def _keep_quiet(_context: object, _error: object) -> None:

@@ -1,4 +1,4 @@
-"""From libvirt's errors to fencer's. The kind is pure; only `translate` looks into the foreign exception.
+"""From libvirt's errors to fencer's. The choice is pure; only `translate` looks into the foreign exception.
 
 The same code means different things from different parts of libvirt: 38 from its transport is a lost
 connection, 38 from its storage is a missing disk. So code and origin are judged together.
@@ -25,9 +25,9 @@ from fencer.hypervisors.libvirt.ssh import SshWay, way_of
 NO_SUPPORT = 3
 INVALID_ARGUMENT = 8
 NO_IMAGE = (
-    "has no managed save image, nothing was discarded. What `virsh save FILE` wrote is known to whoever "
-    "named the file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, "
-    "and delete the file"
+    "has no managed save image, nothing was discarded. Only the person who ran `virsh save FILE` knows that "
+    "file: `virsh restore FILE` goes on from it. To give it up, boot the guest by `virsh start`, and delete "
+    "the file"
 )
 OLD_IMAGE = (
     "has a managed save image that lay there while it ran, nothing was discarded: its memory may be in a "
@@ -75,22 +75,22 @@ _NOT_REACHED = "ssh: connect to host"
 """Whatever else was refused: what does not answer refuses nothing, and its host may be off."""
 _SAID_CHARS = 600
 _TO_KNOW_A_HOST = (
-    "ssh knows no host key, or another one, of what answers there. Compare its fingerprint with the host's "
-    "own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are equal, take an old key "
-    "out of known_hosts (`ssh-keygen -R {known_as}`), and let ssh learn it (`{command}`), as the user that "
-    "fencer runs as"
+    "ssh knows no host key, or a different one, for the machine that answers there. Compare its fingerprint "
+    "with the host's own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there). Only if they are "
+    "equal, take an old key out of known_hosts (`ssh-keygen -R {known_as}`), and let ssh learn it "
+    "(`{command}`), as the user that fencer runs as"
 )
 _NO_RIGHT = {errno.EACCES, errno.EPERM}
 
 
 def kind_of(code: int, origin: int, system_errno: int, text: str, *, opening: bool) -> type[HypervisorError]:
-    """Tell what an error of libvirt means for fencer.
+    """Return what a libvirt error means for fencer.
 
     Args:
         code: A virErrorNumber.
-        origin: A virErrorDomain: which part of libvirt says so.
+        origin: A virErrorDomain: the part of libvirt that says so.
         system_errno: The error's first number, which is an errno for system errors.
-        text: Its message; a refusal over ssh is only to be told by it.
+        text: Its message; only it shows a refusal over ssh.
         opening: It came from opening a connection, when there is no guest yet that it could be about.
     """
     if code == _NO_DOMAIN:
@@ -129,7 +129,7 @@ def translate(
 
 
 def _in_one_line(text: str) -> str:
-    """Write what libvirt said, of which ssh and the other end have a part, so that it harms no terminal."""
+    """Write libvirt's words, some of them from ssh and the other end, so that they harm no terminal."""
     words = " ".join(text.replace("@@", " ").split())
     return printable(
         words if len(words) <= _SAID_CHARS else f"{words[: _SAID_CHARS // 2]} … {words[-_SAID_CHARS // 2 :]}"
@@ -139,7 +139,7 @@ def _in_one_line(text: str) -> str:
 def _way_out(kind: type[HypervisorError], uri: str, guest: str, *, late: bool) -> str:
     if kind is GuestNotFound:
         return (
-            f"That alone does not prove guest {guest} off: its end was not seen over the present connection, "
+            f"That alone does not prove guest {guest} off: its end was not seen over the current connection, "
             "and it may be another user's, another host's, or have been moved"
         )
     if kind is HypervisorDenied:

@@ -39,19 +39,19 @@ _OLD_IMAGE_WORDS = (
 _FILE_TOO_WORDS = "; its memory is in a file, too, which `virsh restore FILE` goes on from"
 _LOST_WORDS = (
     ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
-    "away (a logout without `loginctl enable-linger`) calls a guest off that runs on"
+    "away (a logout without `loginctl enable-linger`) reports a guest off that still runs"
 )
 
 
 class Left(Enum):
-    """Where a guest's memory went, which its end here therefore does not end."""
+    """Where a guest's memory went; the guest's end here does not end that memory."""
 
     MOVED = auto()
     SAVED = auto()
 
 
 class _Midway(Enum):
-    """What a run that stands still is on its way from, or to."""
+    """Where a run that stands still comes from, or goes to."""
 
     MIGRATION = auto()
     RESTORE = auto()
@@ -93,12 +93,12 @@ class Chronicle:
     def __init__(self, epoch: int, alive: set[str] | None = None) -> None:
         self._epoch = epoch
         self._alive = alive
-        self._turns_count = 0  # starts, stops and handings over, of whomever
+        self._turns_count = 0  # starts, stops and handovers of any guest
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()
 
     def moment(self) -> int:
-        """Name the present moment, to be given to `read` with what a call that began now has answered."""
+        """Return the current moment, to pass to `read` with the answer of a call that began now."""
         with self._lock:
             return self._turns_count
 
@@ -106,7 +106,7 @@ class Chronicle:
         """Take in a lifecycle event.
 
         Args:
-            uuid: Whose, in lower case.
+            uuid: The guest's, in lower case.
             domain_id: libvirt's id of the run it is about.
             event: A virDomainEventType.
             detail: Of the enum that belongs to the event.
@@ -155,7 +155,7 @@ class Chronicle:
         """Take in what a call has answered.
 
         Args:
-            uuid: About whom, in lower case.
+            uuid: The guest's, in lower case.
             domain_id: libvirt's id of its run, -1 for a guest that is off.
             reading: What it said.
             moment: When the call began. A guest started or stopped since then may have been read before that.
@@ -185,14 +185,14 @@ class Chronicle:
         return reading
 
     def incarnation(self, uuid: str, domain_id: int, moment: int) -> str:
-        """Name the run of a guest, or, for a guest that is off, what would change had it been started.
+        """Name the run of a guest, or, for a guest that is off, a value that a start would change.
 
         A run is named by its domain id. libvirtd keeps the ids of running domains over its restarts but may
         then give the id of an ended run to a new one; a guest that was seen off or started in between has had
         another incarnation meanwhile. (libvirt shows neither QEMU's process nor its start time.)
 
         Args:
-            uuid: Whose, in lower case.
+            uuid: The guest's, in lower case.
             domain_id: libvirt's id of its run, -1 for a guest that is off.
             moment: When the call that read it began.
         """
@@ -262,7 +262,7 @@ def _restored(record: _Record, reading: PowerReading) -> PowerReading:
         reading,
         power_state=PowerState.PAUSED,
         settled=True,
-        raw=f"{reading.raw}, restored, and not let go on since",
+        raw=f"{reading.raw}, restored, and not resumed since",
         handed_over=False,
     )
 
@@ -307,7 +307,7 @@ def _not_lost(alive: set[str], uuid: str, reading: PowerReading, *, is_late: boo
 
     Args:
         alive: As `Chronicle` has it.
-        uuid: Whose reading it is.
+        uuid: The guest's.
         reading: What was read.
         is_late: The guest was heard to stop since the call began.
     """

@@ -58,7 +58,7 @@ class Link:
 
     @property
     def lost(self) -> bool:
-        """Whether the connection is broken, as far as this side knows: the other is not asked."""
+        """Whether the connection is broken, as far as this side knows, without asking the other."""
         return self._broken.is_set() or self.connection.isAlive() != 1
 
     def begin(self) -> bool:
@@ -68,7 +68,7 @@ class Link:
         into the stack of the first (seen with 9.0.0: a SIGSEGV as soon as the hung libvirtd goes on).
 
         Returns:
-            Whether it was given; `end` gives it back. False: the link is lost, or given up now because
+            Whether the turn was given; `end` gives it back. False: the link is lost, or given up now because
             another call hangs in it.
         """
         if self._turn.acquire(timeout=_TURN_S):
@@ -91,7 +91,7 @@ class Link:
 
     def _close_if_over(self) -> None:
         if not self._retired or not self._turn.acquire(blocking=False):
-            return  # whoever has the turn comes by here with it
+            return  # the thread that has the turn comes by here with it
         if not self._closed:
             self._closed = True
             self._connector.retire(self.connection, *self._goodbyes)
@@ -128,7 +128,7 @@ class LinkKeeper:
     """Lends the endpoint's link, and makes a new one when there is none or it is lost.
 
     Safe from any thread. No lock is held while a link is made, and each attempt has its own, so that a thread
-    that hangs in one stands in nobody's way; the first to come back installs its link.
+    that hangs in one blocks no other; the first to come back installs its link.
 
     Args:
         connector: Of the endpoint.
@@ -165,12 +165,12 @@ class LinkKeeper:
             link.end()
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called by all links, present and to come."""
+        """Have `wake` called by all links, current and future."""
         with self._lock:
             self._wakes = (*self._wakes, wake)
 
     def close(self) -> None:
-        """Give the link back; from now on there is none. Never blocks."""
+        """Close the link; from now on there is none. Never blocks."""
         with self._lock:
             self._closed = True
             link, self._link = self._link, None

@@ -1,7 +1,6 @@
 """What libvirt's numbers mean: the table from (state, reason) to a power state. Pure.
 
-Numbers instead of the binding's names, so that the table is there without the binding, and an older binding
-does not forget the newer ones.
+Numbers instead of the binding's names, so that the table works without the binding, and with older bindings.
 
 Source: libvirt, include/libvirt/libvirt-domain.h, virDomainState and the enums virDomain*Reason, up to 12.0.
 """
@@ -26,7 +25,7 @@ CRASHED: Final = 6
 PMSUSPENDED: Final = 7
 
 SAVED: Final = (SHUTOFF, 5)
-"""The last that happened to it was a save, in an image or in a file."""
+"""The last thing that happened to it was a save, to an image or a file."""
 
 _STATE_WORDS = {
     0: "no state",
@@ -98,7 +97,7 @@ _WHATEVER_THE_REASON = {
     BLOCKED: PowerState.RUNNING,
     SHUTDOWN: PowerState.STOPPING,
 }
-"""States that permit nothing: a reason nobody has heard of does not make them less certain."""
+"""States that permit nothing: an unknown reason does not make them less certain."""
 
 _COLD_START = {
     (RUNNING, 1): True,
@@ -106,7 +105,7 @@ _COLD_START = {
     (RUNNING, 4): False,
     (PAUSED, 7): False,
 }
-"""Reasons that tell how the run began. All others came later in the run and say nothing about it."""
+"""Reasons that say how the run began. All others came later in the run and say nothing about it."""
 
 _HANDED_OVER = {(PAUSED, 2), (PAUSED, 12), (PAUSED, 13)}
 """Paused for a migration; for post-copy; after a post-copy that failed."""
@@ -127,7 +126,7 @@ class Saved(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PowerReading:
-    """What one pair of numbers says.
+    """The meaning of one pair of numbers.
 
     Attributes:
         power_state: UNKNOWN for every number that is not in the table.
@@ -139,7 +138,7 @@ class PowerReading:
         away: It says that the guest was migrated away: it runs on elsewhere.
         saved: Where its memory is, of a guest that was saved.
         was_saved: It says that the last that happened to the guest here was a save.
-        off: There is no process, whatever became of its memory.
+        off: There is no process, wherever its memory is.
         image: libvirt holds a managed save image of it, running or not; None: could not be asked.
         forgotten: Off, and libvirt does not know why: its host or daemon has restarted since.
         starting: Its process is being made; whether that succeeds, and from what it goes on, is not told yet.

@@ -1,4 +1,4 @@
-"""Where a libvirt endpoint is, and how its connections are watched."""
+"""Where a libvirt endpoint is, and how to watch its connections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class LibvirtSettings:
-    """Which endpoint, and how to watch over its connections.
+    """One endpoint, and how to watch its connections.
 
     Attributes:
         name: What fencer calls the endpoint; unique.

@@ -1,4 +1,4 @@
-"""What a person types to try the way that libvirt's ssh goes. Pure."""
+"""Commands for people to try the way that libvirt's ssh goes. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencer.core.text import printable
 
 _USUAL_PORT = 22
 _OTHER_END = re.compile(r"Failed to connect socket to '|virt-ssh-helper|polkit|access denied", re.IGNORECASE)
-"""Whoever says that has been let in by ssh already."""
+"""Errors from behind ssh, so that ssh itself has let us in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class SshWay:
 
     Attributes:
         command: Gets in and does nothing there, as libvirt's ssh does: ``ssh -p 2222 … fencer@lab1 true``.
-        known_as: By which name ssh keeps the host's key: ``[lab1]:2222``.
+        known_as: The name under which ssh keeps the host's key: ``[lab1]:2222``.
 
     Source: libvirt, docs/uri.rst; sshd(8), SSH_KNOWN_HOSTS FILE FORMAT.
     """
@@ -53,5 +53,5 @@ def way_of(uri: str) -> SshWay | None:
 
 
 def is_from_beyond(text: str) -> bool:
-    """Whether an error came from what ssh has reached, so that ssh itself is in order."""
+    """Whether an error came from behind ssh, so that ssh itself is in order."""
     return _OTHER_END.search(text) is not None

@@ -1,7 +1,7 @@
 """A guest that is not listed: whether that is known for certain, and whether its end is on record.
 
-Proxmox leaves out of its lists, without a word, what a token may not see. And a guest can vanish while it
-runs on: moved into another cluster, or its configuration removed by hand. So "not there" needs proof that we
+Proxmox silently leaves out of its lists what a token may not see. And a guest can vanish while it keeps
+running: moved into another cluster, or its configuration removed by hand. So "not there" needs proof that we
 would see it, and its end needs the task that destroyed it: Proxmox destroys no guest that runs on that host.
 """
 
@@ -29,7 +29,7 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
         look: At the endpoint, which does not list it.
         memory: Where it was seen running.
         guest: The guest.
-        token_id: Who asks, for people.
+        token_id: The token that asks, for people.
         reused: Its number is another guest's now.
 
     Raises:
@@ -79,7 +79,7 @@ def absent(look: Look, memory: Memory, guest: GuestRef, token_id: str, *, reused
 
 
 def _make_sure(look: Look, guest: GuestRef, token_id: str) -> None:
-    """Refuse to call a guest missing that we might just not see.
+    """Refuse to report a guest missing if we might only not see it.
 
     Raises:
         HypervisorDenied: so it is.
@@ -120,7 +120,7 @@ def _destroyed(tasks: list[Task], memory: Memory, guest: GuestRef, *, reused: bo
 
 
 def _last_seen(memory: Memory, guest: GuestRef) -> Sighting | None:
-    """Return when this very guest was last read running: its number may have been another's since."""
+    """Return when this same guest was last read running: its number may have been another's since."""
     vmid = int(guest.id)
     with memory.lock:
         known = memory.of(vmid)
@@ -129,6 +129,6 @@ def _last_seen(memory: Memory, guest: GuestRef) -> Sighting | None:
 
 
 def _last_seen_s(memory: Memory, guest: GuestRef) -> float:
-    """Return that by the cluster's clock; the beginning of all time where that is not known."""
+    """Return that by the cluster's clock; the beginning of time if it is not known."""
     seen = _last_seen(memory, guest)
     return 0.0 if seen is None or seen.utc_s is None else seen.utc_s - SKEW_S

@@ -1,4 +1,4 @@
-"""What reading and powering need of an API server, and which hosts are being asked through one at present."""
+"""What reading and powering need from an API server, and which hosts are being asked through one now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from fencer.hypervisors.proxmox.errors import HostSilent
 
 HANGING_S = 5.0
-"""A host that has not answered another call for so long is not asked a second time meanwhile."""
+"""A host that has not answered another call for this long is not asked a second time meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Api(Protocol):
         ...
 
     def within(self, limit_s: float) -> Api:
-        """Return the same server with no more patience than that for any single answer."""
+        """Return the same server with only this much patience for any single answer."""
         ...
 
     def peers(self) -> Sequence[Api]:
@@ -62,7 +62,7 @@ class Api(Protocol):
 
 
 class HostCalls:
-    """Which hosts are being asked at present, so that a hung one is not asked by thread after thread.
+    """Which hosts are being asked now, so that no more threads ask one that hangs.
 
     Through each server by itself: the way from one of them may be broken, and not from another.
 

@@ -1,4 +1,4 @@
-"""A backup of a guest that is off: for hours it has a process, which never runs and holds nothing of it.
+"""A backup of a guest that is off: for hours it has a process, which never runs or holds its memory.
 
 QEMU reads the disks for vzdump. For a guest that is off, vzdump starts one whose processors stand still
 (`prelaunch`), under the lock `backup`, and ends it with the backup. Such a process proves nothing by itself:
@@ -31,8 +31,8 @@ from fencer.hypervisors.proxmox.states import PowerReading
 from fencer.hypervisors.proxmox.tasks import BACKUP, BACKUP_LOCK
 
 PASSES_S: Final = 120.0
-"""After so long it is no backup in stop mode any more that is about to let its guest boot: the start of its
-process, and of the job, takes seconds, and up to a minute on storage that is slow."""
+"""After this long it cannot be a backup in stop mode that is about to boot its guest: the start of its
+process, and of the job, takes seconds, and up to a minute on slow storage."""
 
 
 def may_be_of_backup(status: Status, config: Config) -> bool:
@@ -69,7 +69,7 @@ def backup_of(tasks: Iterable[Task], vmid: int) -> Task | None:
 
 
 def with_backup(look: Look, memory: Memory, evidence: Evidence, task: Task | None) -> Evidence:
-    """Add to a reading that a backup keeps from being final which one that is, and what would end it.
+    """Name, in a reading, the backup that keeps it from being final, and what would end it.
 
     Args:
         look: At the endpoint.

@@ -154,7 +154,7 @@ class ProxmoxHypervisor:
             wake()
 
     def close(self) -> None:
-        """Give idle connections back."""
+        """Close idle connections."""
         self._servers.close()
 
     def _sweep(self, api: Api) -> Sequence[Evidence]:
@@ -180,8 +180,8 @@ class ProxmoxHypervisor:
         if pair and not self._settings.quorum_device and not has_device(api):
             return (
                 "Two hosts and no quorum device: when one of them dies, HA cannot prove its guests off. "
-                "`pvecm qdevice setup` adds one (if there is one, write quorum_device: true), or a power "
-                "witness tells of each host (host_power).",
+                "`pvecm qdevice setup` adds one (if there is one, write quorum_device: true), or use a "
+                "power witness for each host (host_power).",
             )
         return ()
 
@@ -190,7 +190,7 @@ class ProxmoxHypervisor:
         if row.hastate is not None:
             return StopSettings(HA_SHUTDOWN_S, "by HA, for every guest", settable=False, hook=config.hook)
         if config.down_s is None:
-            return StopSettings(SHUTDOWN_S, "as it comes", hook=config.hook)
+            return StopSettings(SHUTDOWN_S, "by default", hook=config.hook)
         return StopSettings(config.down_s, "set at the guest", hook=config.hook)
 
     def _describe(self, api: Api) -> EndpointInfo:

@@ -1,4 +1,4 @@
-"""A guest whose host is not there: that proves nothing by itself, unless HA has recovered the guest."""
+"""A guest on a silent host: that proves nothing by itself, unless HA has recovered the guest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fencer.hypervisors.proxmox.states import ends_with_host
 
 
 def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evidence:
-    """Return what is known of a guest whose configuration is on a host that corosync does not count in.
+    """Return what is known of a guest whose configuration is on a host that corosync does not see.
 
     Args:
         look: At the endpoint.
@@ -61,7 +61,7 @@ def on_dead_host(look: Look, memory: Memory, guest: GuestRef, row: Row) -> Evide
 
 
 def _comes(look: Look, memory: Memory, row: Row) -> str:
-    """Say that HA is at it, where it will come to a proof by itself; empty: it will not."""
+    """Say that HA is working on it, if it will find a proof by itself; empty: it will not."""
     with memory.lock:
         guard = memory.ha.guarded.get(f"vm:{row.vmid}")
     if guard is None or guard.host != row.host or look.outvoted:
@@ -72,13 +72,13 @@ def _comes(look: Look, memory: Memory, row: Row) -> str:
 def may_be_witnessed(look: Look, host: str) -> bool:
     """Whether a silent host without power has taken its guests with it.
 
-    Not where other hosts are missing, too, that may have a quorum of their own: its guests may run there.
+    Not if other hosts are missing, too, that may have their own quorum: its guests may run there.
     """
     return not look.outvoted or look.alone_missing(host)
 
 
 def unknown(look: Look, guest: GuestRef, words: str) -> Evidence:
-    """Return the evidence that something was asked and cannot be told."""
+    """Return the evidence for a question without an answer."""
     told = Evidence.unknown(guest, words, "cluster/status, cluster/resources", look.began_s)
     return replace(told, witness=look.witness)
 
@@ -90,5 +90,5 @@ def _by_ha(look: Look, memory: Memory, row: Row) -> tuple[bool, str]:
     with memory.lock:
         proven, words = standing(memory.ha, view, f"vm:{row.vmid}", row.host)
     if proven and read_armed(look.api.get("cluster", "ha", "status", "current").data) is False:
-        return False, f"{words}, but HA is not armed by now"
+        return False, f"{words}, but HA is not armed now"
     return proven, words

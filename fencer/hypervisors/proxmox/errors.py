@@ -1,4 +1,4 @@
-"""From the API's refusals to fencer's errors. The kind is pure: status, reason and body decide.
+"""From the API's refusals to fencer's errors. The choice is pure: status, reason and body decide.
 
 Source: pve-http-server AnyEvent.pm for the numbers above 594; every text was recorded from the real code, but
 the last two of a server without its cluster file system: pve-cluster, PVE/Cluster.pm.
@@ -28,13 +28,13 @@ _NO_CONFIG = re.compile(r"Configuration file '[^']*' does not exist")
 _NO_FILE_SYSTEM = re.compile(
     r"RPCEnvironment init request failed|ipcc_send_rec\[\d+\] failed|pve configuration filesystem not mounted"
 )
-"""What a server says while its cluster file system is gone: of everything, or of what was under way then."""
+"""A server's words while its cluster file system is gone: for all calls, or those under way then."""
 
 _SHOWN = 300  # characters of a foreign text
 
 
 class ServerUnfit(HypervisorUnreachable):
-    """The asked API server is of no use at present: it is silent, broken, or without quorum. Try another."""
+    """The asked API server is of no use now: it is silent, broken, or without quorum. Try another."""
 
 
 class HostSilent(HypervisorUnreachable):
@@ -106,6 +106,6 @@ def refusal(
 
 
 def shown(text: str) -> str:
-    """Make a foreign text fit for a line: escaped, and not endless."""
+    """Make a foreign text fit for a line: escaped, and shortened."""
     plain = printable(" ".join(text.split()))
     return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…"

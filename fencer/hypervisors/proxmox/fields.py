@@ -1,4 +1,4 @@
-"""Single values out of the API's JSON. What is missing or of an odd type raises HypervisorProtocol.
+"""Single values from the API's JSON. Missing or odd ones raise HypervisorProtocol.
 
 Numbers come as numbers or as texts; booleans as 0 and 1, "0", "1", "" or not at all, by version and by call.
 """

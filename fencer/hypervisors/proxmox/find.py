@@ -1,4 +1,4 @@
-"""Find a guest by number, and make sure that it is the one that is meant."""
+"""Find a guest by number, and make sure that it is the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Proxmox counts a guest among: its tags, and its pool with those above it. Pure.
+"""A guest's groups in Proxmox: its tags, and its pool with those above it. Pure.
 
 Source: pve-common, PVE/ParseUtils.pm split_list and PVE/JSONSchema.pm pve-tag; pve-access-control,
 PVE/AccessControl.pm verify_poolname and roles (rights on a pool hold for those below it); pve-manager,

@@ -1,4 +1,4 @@
-"""What Proxmox's HA stack proves about a host that died: a fold over what its manager and agents write.
+"""What Proxmox's HA stack proves about a dead host: a fold over what its manager and agents write.
 
 HA's manager calls a host fenced once it holds the lock of that host's agent. That alone proves nothing: an
 agent without services holds no lock and arms no watchdog, and its host may live. It does prove that a guest's
@@ -20,7 +20,7 @@ GAP_S = 30.0
 """Guards older than three rounds of HA's daemons (10 s each) are forgotten: too much may have happened."""
 
 WATCHDOG_S = 60.0
-"""So long after its agent's last word, a host whose watchdog was armed has been reset."""
+"""This long after its agent's last word, a host whose watchdog was armed has been reset."""
 
 _GUARDING_MODES = frozenset({"active", "shutdown"})
 """Modes in which an active agent keeps its watchdog until its services are stopped. Not `restart`: then it
@@ -237,8 +237,8 @@ def _kept(view: HaView, sid: str, guard: Guard) -> Guard | None:
 def _begins(view: HaView, sid: str, service: Service) -> bool:
     """Whether a guest is guarded by what this answer alone says.
 
-    An agent's last words outlive it, so that an agent of ours that is started amid an incident knows too; and
-    they count before a manager took them in, which may have been on the very host that died.
+    An agent's last words outlive it, so that an agent of ours that starts during an incident knows too; and
+    they count before a manager took them in, which may have been on the host that died.
     """
     agent = view.agents.get(service.host)
     if view.disarmed or agent is None or not agent.guards or sid not in agent.started.values():

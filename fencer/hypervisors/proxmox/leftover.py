@@ -1,7 +1,7 @@
-"""A lock that is left over: what had set it has broken off, and nobody is left to take it off again.
+"""A left-over lock: the operation that set it broke off, and nothing takes the lock off again.
 
-Proxmox keeps such a lock for ever, as when a host dies amid its nightly snapshots, and no token may take it
-off. So fencer waits for as long as it stands; and whoever waits in vain has to hear what would help.
+Proxmox keeps such a lock for ever, for example when a host dies during its nightly snapshots, and no token
+may take it off. So fencer waits as long as it is there, and tells people what would help.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from fencer.hypervisors.proxmox.tasks import (
 )
 
 LEFT_OVER_S = 600.0
-"""So long after the last task of a guest, whatever had set its lock is over: the ends of one take seconds."""
+"""This long after the last task of a guest, the operation that set its lock is over: its end takes
+seconds."""
 
 LEFT_BY: Final[dict[str, str]] = {
     "backup": "a backup",
@@ -39,7 +40,7 @@ LEFT_BY: Final[dict[str, str]] = {
 }
 """Locks that tasks leave behind when they break off, and what that was.
 
-Never ``migrate``: the guest may run elsewhere, and what is unlocked here could be started beside it. Nor
+Never ``migrate``: the guest may run elsewhere, and an unlocked copy here could be started as well. Nor
 ``suspended`` and ``suspending``: its memory is, or may be, on disk. Nor ``clone``, whose task carries another
 guest's number.
 """
@@ -49,7 +50,7 @@ _REFUSED = "VM is locked"
 
 
 def with_leftover(look: Look, memory: Memory, evidence: Evidence, lock: str | None) -> Evidence:
-    """Add to a live reading what would take its guest's lock off, where that is left over.
+    """Add to a live reading what would take off a left-over lock.
 
     Args:
         look: At the endpoint.
@@ -107,7 +108,7 @@ def _with_stuck(look: Look, memory: Memory, evidence: Evidence) -> Evidence:
 def _idle_s(look: Look, tasks: Iterable[Task], stood_s: float) -> float:
     """Return for how long no task was at work: by those on record, or else for as long as we have watched.
 
-    Whoever looks at the guest's screen does nothing to it; nor has anything done what the lock refused.
+    Looking at the guest's screen does nothing to it; nor does an operation that the lock refused.
     """
     done = (task for task in tasks if task.kind not in CONSOLES and not task.status.startswith(_REFUSED))
     since_utc_s = max((task.ended_s for task in done if task.ended_s is not None), default=None)

@@ -1,4 +1,4 @@
-"""One look at an endpoint through one API server: who answers, with what majority, where the guests are."""
+"""One look at an endpoint through one API server: which cluster, with what majority, where the guests are."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from fencer.hypervisors.proxmox.parse import (
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 
 TASKS_LISTED = 100
-"""Of one guest; the newest come first."""
+"""How many tasks of one guest to list; the newest come first."""
 TASKS_ACTIVE = 500
-"""Of a host."""
+"""How many tasks of a host to list."""
 PATIENCE_S = 3.0
-"""So long an answer is waited for that only confirms, or that one of several hosts may give."""
+"""How long to wait for an answer that only confirms, or that one of several hosts may give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Look:
 
     @property
     def witness(self) -> str:
-        """Who speaks here, by its own name: a cluster, or a host that is in none."""
+        """The name of the one that answers: a cluster, or a host that is in none."""
         return f"proxmox:{self.members.name or ','.join(sorted(self.members.online))}"
 
     def online(self, host: str) -> bool:
-        """Whether corosync counts a host in."""
+        """Whether corosync counts a host as a member."""
         return self.members.online.get(host, False)
 
     def alone_missing(self, host: str) -> bool:
@@ -96,7 +96,7 @@ class Look:
 
         Args:
             vmid: The guest's number.
-            leave_out_silent: For whom a task that is missing can only prove less.
+            leave_out_silent: For callers to whom a missing task can only prove less.
 
         Raises:
             HostSilent: one does not answer, and may not be left out.
@@ -160,7 +160,7 @@ def _ask_ha(api: Api) -> Any:
 
 
 def refuse_strangers(api: Api, settings: ProxmoxSettings, members: Members) -> None:
-    """Hold `cluster/status` against the configuration.
+    """Compare `cluster/status` with the configuration.
 
     Raises:
         As `look_around`.
@@ -180,7 +180,7 @@ def refuse_strangers(api: Api, settings: ProxmoxSettings, members: Members) -> N
     if members.name != settings.cluster:
         raise HypervisorProtocol(
             f"{api.where} belongs to the cluster {members.name}, not to {settings.cluster}, and nothing is "
-            f"believed of it. Another server, or cluster: {members.name}"
+            f"believed of it. Name another server, or write cluster: {members.name}"
         )
     if not members.quorate:
         online = sum(members.online.values())
@@ -209,7 +209,7 @@ def look_at_ha(look: Look, memory: Memory) -> HaView:
 def has_device(api: Api) -> bool:
     """Ask for a quorum device.
 
-    Its socket is root's alone in many versions, and then the API tells of none: hence
+    Its socket is root's alone in many versions, and then the API shows none: that is why there is
     `ProxmoxSettings.quorum_device`. Source: pve-cluster, PVE/API2/ClusterConfig.pm; corosync-qdevice.service.
     """
     try:

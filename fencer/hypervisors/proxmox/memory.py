@@ -1,4 +1,4 @@
-"""What one agent remembers of an endpoint's guests between two looks. Losing it only delays.
+"""What one agent remembers of an endpoint's guests between two looks. Losing it only causes delays.
 
 A guest's process is told from its next one by host, process id and start; a guest that is off, by the task
 that last started it. `cluster/resources` tells neither, so its rows are held against the last live reading.
@@ -28,10 +28,10 @@ Source: pvestatd.pm; cluster/resources as recorded.
 """
 
 WORD_S = 15.0
-"""What hosts tell of themselves moves every 10 s: whoever listens less often cannot say when it did."""
+"""Hosts renew their own figures every 10 s: an agent that listens less often cannot say when they did."""
 
 PENDING_S = 60.0
-"""A start that has been due for so long is believed no more: six rounds of HA's daemons."""
+"""A start that has been due for this long is no longer expected: six rounds of HA's daemons."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Known:
 
     Attributes:
         uuid: By its configuration, as of `learnt_s`; None: never read.
-        run: Its present run, by the last live reading; None: it was off then.
+        run: Its current run, by the last live reading; None: it was off then.
         off_token: Names the time since its last start, while it is off.
         saved: It was last read with its memory on disk.
         rested: The last thing by which it may have come to run, as of when it was read off for good, with no

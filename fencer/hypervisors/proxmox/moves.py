@@ -1,8 +1,8 @@
-"""Why a guest is where it is, when it may have run elsewhere: the hosts that a record lets it have left.
+"""Why a guest is where it is, if it may have run elsewhere: the hosts that records show it has left.
 
-A configuration can be moved by hand while the guest runs on, and nothing in the API shows it. So a guest that
-is off counts as off only where it last ran, or where a record says how it came here: the last of its
-migrations, a recovery by HA, or a boot of the host where it ran.
+A configuration can be moved by hand while the guest keeps running, and nothing in the API shows it. So a
+guest that is off counts as off only where it last ran, or where a record says how it came here: the last of
+its migrations, a recovery by HA, or a boot of the host where it ran.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from fencer.hypervisors.proxmox.tasks import (
 )
 
 CHAIN = 3
-"""So many migrations in a row are followed back."""
+"""How many migrations in a row are followed back."""
 
 LOG_LINES = 500
-"""The target stands near the beginning."""
+"""How much of a log to read: the target is near the beginning."""
 
 SKEW_S = 2.0
-"""Hosts of a cluster keep the same time, to so many seconds."""
+"""Hosts of a cluster have the same time, within this many seconds."""
 
 
 def explained(look: Look, memory: Memory, vmid: int, host: str) -> tuple[str, ...]:
-    """Return the hosts which a guest that is off has left for good.
+    """Return the hosts that a guest that is off has left for good.
 
     Args:
         look: At the endpoint.

@@ -1,4 +1,4 @@
-"""Order a guest stopped, shut down or started: sent once, and followed for a while to hear of a failure.
+"""Order a guest stopped, shut down or started: sent once, and followed for a while to notice a failure.
 
 An order is a task; HTTP 200 only says that it was begun. A guest under HA is not touched by the task at all:
 `hastop` and `hastart` only queue the wish, which HA fulfils some ten seconds later, and *keeps*: a guest that
@@ -24,12 +24,12 @@ from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.ports import Deadline
 
 ASKED_EVERY_S = 0.5
-"""How often a task is asked after."""
+"""How often to ask about a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerSwitch:
-    """Orders at guests' power.
+    """Gives power orders.
 
     Attributes:
         settings: Of the endpoint.
@@ -111,9 +111,9 @@ class PowerSwitch:
 
 def _way_out(end: str, vmid: str, host: str) -> str:
     if end.startswith("VM is locked (migrate)"):
-        return ". It is being moved, or has left: wait until it is where it goes to"
+        return ". It is being moved, or has left: wait until it has arrived"
     if end.startswith("VM is locked"):
-        return f". No token may override a lock: `qm unlock {vmid}` on {host}, once what set it is over"
+        return f". No token may override a lock: `qm unlock {vmid}` on {host}, once its operation is over"
     if "got timeout" in end and "lock file" in end:
         return ". Another operation holds it; that may take 40 s after a stop"
     return ""

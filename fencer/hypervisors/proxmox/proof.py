@@ -1,4 +1,4 @@
-"""Read one guest well enough to act upon: what its own host says of its process, and why that is final.
+"""Read one guest well enough to act upon: what its own host says about its process, and why that is final.
 
 For a guest that runs, that is all. For one that is off: the answering server is quorate and of the expected
 cluster, the configuration was on that host before and after, there is no lock, task, reboot or HA in the way,
@@ -39,7 +39,7 @@ HA_RESTARTS = frozenset({"started", "request_start", "request_start_balance"})
 HA_MOVES = frozenset({"migrate", "relocate", "fence", "recovery"})
 
 _START_PLAY_S = 120
-"""So long before its process, a guest's start task may have begun: hooks and storage take their time."""
+"""How long before its process a guest's start task may have begun: hooks and storage are slow."""
 _RESUMED = "Resuming suspended VM"
 
 
@@ -63,7 +63,7 @@ class Prover:
         """
         if not guest.id.isascii() or not guest.id.isdigit():
             raise GuestNotFound(
-                f"{look.api.where}: no guest {guest.id}: numbers are asked for (UUID {guest.uuid})"
+                f"{look.api.where}: no guest {guest.id}: guests are asked for by number (UUID {guest.uuid})"
             )
         vmid = int(guest.id)
         row = look.listing.rows.get(vmid)
@@ -145,9 +145,7 @@ class Prover:
         recovery = self._recovery(vmid, host, moved)
         left = away(look, vmid, host, tasks) if reading.settled else None
         if left is not None and (recovery is None or _since(look, left, recovery)):
-            raw = (
-                f"{reading.raw} on {host}, but the last that is on record there is that it left ({left.upid})"
-            )
+            raw = f"{reading.raw} on {host}, but the last record there says that it left ({left.upid})"
             return replace(unknown(look, guest, shown(raw)), away=True)
         if look.outvoted and row.hastate is not None:
             raw = f"{reading.raw} on {host}; {look.outvoted}, and HA may have started it there"
@@ -199,20 +197,21 @@ class Prover:
             return ""
         order, start = late
         return (
-            f"fencer's own order to {lost.kind.removeprefix('qm')} it was given up, {host} being mute, "
-            f"and carried out all the same, on a later run: {order.upid} hit what {start.upid} had started. "
-            "fencer does not start it again by itself. Look into why pvedaemon hung"
+            f"fencer's own order to {lost.kind.removeprefix('qm')} it was given up, because {host} did not "
+            f"answer, but carried out later all the same, on a newer run: {order.upid} hit what "
+            f"{start.upid} had started. fencer does not start it again by itself. Look into why pvedaemon "
+            "hung"
         )
 
     def _due(self, look: Look, vmid: int, status: Status, tasks: tuple[Task, ...]) -> str | None:
         """Say what is going to start the guest again; None: nothing, or it has been due for too long."""
         why = None
         if status.ha_state in HA_RESTARTS:
-            why = f"HA is to start it (service {status.ha_state})"
+            why = f"HA is about to start it (service {status.ha_state})"
         elif status.ha_state in HA_MOVES:
-            why = f"HA is to move it (service {status.ha_state})"
+            why = f"HA is about to move it (service {status.ha_state})"
         elif reboots(tasks, look.utc_s):
-            why = "its reboot is to start it"
+            why = "its reboot is about to start it"
         return why if self.memory.still_due(vmid, why, look.began_s) else None
 
     def _judge(self, look: Look, row: Row, status: Status, config: Config, run: Run) -> None:

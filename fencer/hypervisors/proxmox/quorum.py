@@ -1,4 +1,4 @@
-"""Whether an API server that calls itself quorate still hears the others: asked before anything is proven.
+"""Whether an API server that calls itself quorate still hears the others: checked before any proof.
 
 Old workers of pvedaemon say `quorate: 1` for minutes after corosync ended, and where corosync hangs, nothing
 on that host says otherwise: it repeats what it knew. Two things do tell. What other hosts say of themselves
@@ -24,7 +24,7 @@ from fencer.hypervisors.proxmox.parse import Members, read_members, read_uptime
 HEARD_S = 30.0
 """What another host said of itself may be so old: it is said every 10 s, or a little later."""
 SILENT_S = 30.0
-"""A server that did not answer is left alone for so long."""
+"""A server that did not answer is left alone for this long."""
 
 
 def _take_in(look: Look, memory: Memory) -> None:
@@ -131,12 +131,12 @@ def _worth_asking(look: Look, memory: Memory, peer: Api) -> bool:
 
 
 def _objection(here: Members, there: Members) -> str:
-    """Say in what another server's view cannot be true beside this one's; empty: in nothing."""
+    """Say how another server's view contradicts this one's; empty: it does not."""
     counts_in, is_counted_in = here.online.get(there.here, False), there.online.get(here.here, False)
     if there.name != here.name:
         return ""
     if counts_in and not there.quorate:
-        return f"{there.here}, which {here.here} counts in, has no quorum"
+        return f"{there.here}, which {here.here} counts as a member, has no quorum"
     if there.quorate and not is_counted_in:
         return f"{there.here}, which is quorate, does not count in {here.here}"
     return ""

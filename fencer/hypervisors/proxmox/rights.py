@@ -1,4 +1,4 @@
-"""What the token may do, against what fencer needs: what is missing, and what is too much. Pure."""
+"""The token's rights compared with what fencer needs: what is missing, and what is too much. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HARMLESS = frozenset({"VM.GuestAgent.Audit", "VM.Monitor"})
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of the comparison.
+    """The result of the comparison.
 
     Attributes:
         missing: What fencer cannot do without, a sentence each. Power is not among it: see `can_power`.
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(rights: Rights) -> Comparison:
-    """Hold the token's rights against what is needed, and what may be: whether it powers guests is a choice.
+    """Compare the token's rights with the needed and the allowed ones: power over guests is a choice.
 
     Args:
         rights: As `access/permissions` has them: the guests of pools are there by their numbers. Source:
@@ -51,7 +51,7 @@ def compare(rights: Rights) -> Comparison:
     if not any(_GUESTS in granted for granted in rights.values()):
         missing.append("The token lacks VM.Audit on /vms: it sees no guest.")
     elif not sees_all_guests(rights):
-        missing.append("The token lacks VM.Audit on /vms: it overlooks guests, and no deletion can be told.")
+        missing.append("The token lacks VM.Audit on /vms: it misses guests, and cannot tell a deletion.")
     can_power = any(_POWER in granted for path, granted in rights.items() if _about_guests(path))
     everywhere = _holds(rights, "/vms" if "/vms" in rights else "/", _POWER)
     wanted = _WANTED | _HARMLESS | {_POWER}

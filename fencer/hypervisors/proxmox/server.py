@@ -87,7 +87,7 @@ class Server:
         return self.call("POST", path, params, self._settings.proof_timeout_s)
 
     def close(self) -> None:
-        """Give the idle connections back."""
+        """Close the idle connections."""
         with self._lock:
             idle = list(self._idle)
             self._idle.clear()
@@ -103,7 +103,7 @@ class Server:
         return Reply(read_answer(status, reason, body, path, self.where, self._settings.token_id), utc_s)
 
     def _renewed(self, refused: str) -> bool:
-        """Whether there is a secret by now that was not refused yet."""
+        """Whether there is now a secret that was not refused yet."""
         if self._token.secret != refused:
             return True
         try:
@@ -122,7 +122,7 @@ class Server:
                 except requests.exceptions.Timeout as error:
                     raise self._no_answer(path, error) from error
                 except (requests.exceptions.RequestException, HTTPError, OSError):
-                    session.close()  # the server had closed it: once more, over a new one
+                    session.close()  # the server had closed it: again, over a new one
             try:
                 return self._send(self._open(), method, path, params, limit_s)
             except Unbounded as error:
@@ -272,7 +272,7 @@ def _detail(body: bytes) -> str:
 
 
 def explained(why: str) -> str:
-    """Say what a person may do about a pin; without the clothes that urllib3 puts on. Pure."""
+    """Say what a person may do about a pin; without urllib3's wrapping. Pure."""
     plain = _CLOTHES.sub("", why)
     pins = _PINS.search(plain)
     if pins is None:

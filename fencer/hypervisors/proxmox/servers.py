@@ -16,11 +16,11 @@ from fencer.hypervisors.proxmox.settings import ProxmoxSettings, Token, require_
 T = TypeVar("T")
 
 TRIED_ELSEWHERE = 2
-"""So many other servers are asked about a host that is silent: its own, and one whose way may be whole …"""
+"""How many other servers are asked about a silent host: its own, and one whose way may still work …"""
 PATIENCE_S = 4.0
-"""… each so long for any answer: a frozen guest's takes 3 s …"""
+"""… each with this patience for any answer: a frozen guest's takes 3 s …"""
 IN_VAIN_S = 30.0
-"""… and not again for so long, if they do not reach it either: it is all in vain where the host is dead."""
+"""… and not again for this long, if they do not reach it either: it is in vain if the host is dead."""
 
 
 class Servers:
@@ -28,7 +28,7 @@ class Servers:
 
     Args:
         settings: Of the endpoint.
-        hosts: Server, as people read it → which host it is, as far as that is known by now.
+        hosts: Server, as people read it → which host it is, as far as known.
         timer: Monotonic seconds.
 
     Raises:
@@ -96,6 +96,6 @@ class Servers:
         return sorted(others, key=lambda server: (known[server] != host, known[server] is not None))
 
     def close(self) -> None:
-        """Give idle connections back."""
+        """Close idle connections."""
         for server in self._all:
             server.close()

@@ -1,4 +1,4 @@
-"""Where a Proxmox endpoint is, who we are there, and how long its calls may take."""
+"""Where a Proxmox endpoint is, our account there, and how long its calls may take."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class ProxmoxSettings:
     Attributes:
         name: What fencer calls the endpoint; unique.
         servers: API hosts of the same cluster as ``https://HOST:8006``, tried in turn.
-        cluster: The cluster's name, as ``pvecm status`` prints it. None: a standalone host. Every look holds
-            it against the answer, because a broken cluster file system makes a member look standalone.
+        cluster: The cluster's name, as ``pvecm status`` prints it. None: a standalone host. Every look
+            compares it with the answer, because a broken cluster file system makes a member look standalone.
         token_id: ``USER@REALM!ID``.
         token_file: File with the token's secret and nothing else; read again when it is refused.
         ca_file: CAs that signed the servers' certificates, such as ``/etc/pve/pve-root-ca.pem``. None: the
             usual public ones, where no fingerprints are given.
         fingerprints: Instead of a CA: the SHA-256 of each server's certificate, in the order of `servers`.
-        quorum_device: The cluster has a quorum device, whatever its API tells.
+        quorum_device: The cluster has a quorum device, even if its API shows none.
         power: Which of its guests power actions may touch; `describe` then misses the rights for it.
         connect_timeout_s: Longest wait for a connection, TLS included.
         call_timeout_s: For calls that the asked server answers by itself.
@@ -67,7 +67,7 @@ def wrong_token_id(text: str) -> str | None:
 
 
 def require_usable(settings: ProxmoxSettings) -> None:
-    """Refuse what could never work, before anybody is asked.
+    """Refuse settings that could never work, before anything is asked.
 
     Raises:
         ConfigError: with what is wrong.
@@ -96,7 +96,7 @@ def require_usable(settings: ProxmoxSettings) -> None:
 def _refuse_no_server(servers: tuple[str, ...], where: str) -> None:
     like = "like https://pve1:8006"
     if not servers:
-        raise ConfigError(f"{where}: name one at least, {like}")
+        raise ConfigError(f"{where}: name at least one, {like}")
     for server in servers:
         if "@" in server:  # not shown: what stands before it may be a password
             raise ConfigError(f"{where}: must not carry a user or password, but be {like}")
@@ -107,8 +107,8 @@ def _refuse_no_server(servers: tuple[str, ...], where: str) -> None:
 def _refuse_no_ca(file: Path, where: str) -> None:
     if not os.access(file, os.R_OK):
         raise ConfigError(
-            f"{where}: is not there, or cannot be read. It is a copy of a host's /etc/pve/pve-root-ca.pem, "
-            "which fencer's user may read"
+            f"{where}: is not there, or cannot be read. It has to be a copy of a host's "
+            "/etc/pve/pve-root-ca.pem that fencer's user may read"
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -117,8 +117,8 @@ def _refuse_no_ca(file: Path, where: str) -> None:
         raise ConfigError(f"{where}: holds no certificate (-----BEGIN CERTIFICATE-----)") from error
     if not context.get_ca_certs():
         raise ConfigError(
-            f"{where}: holds no CA's certificate, but a host's own, which will be renewed, and is none of "
-            "the other hosts': /etc/pve/pve-root-ca.pem is the CA's"
+            f"{where}: holds no CA certificate, but a host's own. That one will be renewed, and does not "
+            "fit the other hosts. The CA's is /etc/pve/pve-root-ca.pem"
         )
 
 

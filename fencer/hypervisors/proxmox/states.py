@@ -1,6 +1,6 @@
 """What Proxmox's words mean: the table from status, QEMU's state and lock to a power state. Pure.
 
-A word that stands in no table reads UNKNOWN.
+A word that is in no table reads UNKNOWN.
 
 Source: qemu-server, PVE/QemuServer.pm, the enum of `lock` and vmstatus(); QEMU, qapi/run-state.json.
 """
@@ -49,7 +49,7 @@ class PowerReading:
 
     Attributes:
         power_state: UNKNOWN for every word that is not in a table.
-        settled: False while a lock stands in the way of calling it final.
+        settled: False while a lock keeps it from being final.
         raw: Proxmox's own words, for people.
         io_error: Paused because its storage failed.
     """

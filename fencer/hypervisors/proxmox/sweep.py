@@ -1,4 +1,4 @@
-"""Read all guests at once: three calls, whatever their number, and a few more for what these cannot tell.
+"""Read all guests at once: three calls for any number of guests, and a few more for what these cannot tell.
 
 `cluster/resources` is a cache: of a dead host it repeats the last word for five minutes, and it calls every
 guest stopped for ten seconds after its start. So its rows only wake, and prove nothing, with one exception: a
@@ -30,19 +30,19 @@ from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.states import PowerReading, read_row
 
 LIVE_S = 3.0
-"""So long a sweep goes on to read guests live; the rest has to wait for the next one …"""
+"""How long a sweep goes on reading guests live; the rest has to wait for the next one …"""
 ANSWER_S = 4.0
-"""… and so long it waits for each answer: a frozen guest's takes 3 s. Together below a call's 10 s."""
+"""… and how long it waits for each answer: a frozen guest's takes 3 s. Together below a call's 10 s."""
 AGAIN_S = 10.0
-"""A guest whose row stays odd is read live so often: as often as its host tells the cluster."""
+"""How often a guest whose row stays odd is read live: as often as its host tells the cluster."""
 SILENT_S = 30.0
-"""A host that did not answer is left alone for so long."""
+"""A host that did not answer is left alone for this long."""
 RELEARN_S = 300.0
-"""Configurations change and numbers are given again: each is read again so often …"""
+"""Configurations change and numbers are used again: how often each is read again …"""
 RELEARNT = 2
-"""… but so many at most in each sweep."""
+"""… and how many at most in each sweep."""
 FORGOTTEN_S = 86_400.0
-"""Nobody asks after a guest any more that was last seen so long ago."""
+"""A guest that was last seen this long ago is not asked for any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Sweeper:
     def _evidence(
         self, look: Look, vmid: int, host: str | None, name: str, reading: PowerReading, run: Run | None
     ) -> Evidence | None:
-        """Return what a row says; None for a guest that cannot be any node's, for want of a known UUID."""
+        """Return what a row says; None: the guest has no known UUID, and so cannot be a node."""
         known = self.memory.of(vmid)
         if known.uuid is None:
             return None

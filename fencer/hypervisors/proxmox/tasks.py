@@ -1,4 +1,4 @@
-"""What a guest's tasks tell: what still goes on, what started it last, how it came to where it is. Pure."""
+"""What a guest's tasks show: what is under way, what started it last, how it came where it is. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 class PinnedAdapter(BoundedAdapter):
-    """Believes one certificate, whoever signed it and whatever name it bears."""
+    """Trusts one certificate, with any signer and any name."""
 
     def __init__(self, fingerprint: str) -> None:
         self._fingerprint = fingerprint
@@ -55,7 +55,7 @@ class PinnedAdapter(BoundedAdapter):
 
 
 class NamedCaAdapter(BoundedAdapter):
-    """Believes what the named CA signed, for the name that is asked, today; no formalities beside."""
+    """Trusts what the named CA signed, for the asked name, if it is valid today; no other formalities."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Have every connection use a context of its own; requests loads the file into it."""

@@ -25,7 +25,7 @@ class Budget:
         """Return the seconds that the next process may take.
 
         Args:
-            most_s: At most so many; None: as many as one of them may take.
+            most_s: At most this many; None: as many as one of them may take.
 
         Raises:
             HypervisorUnreachable: none are left.

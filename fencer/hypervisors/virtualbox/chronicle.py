@@ -1,6 +1,6 @@
-"""What one reading of a machine does not tell: which run it is, how it began, and how long it has been so.
+"""What one reading of a machine does not show: which run it is, how it began, and since when.
 
-Whether an "off" is to be believed `fencer.hypervisors.virtualbox.ended` tells, from what is remembered here.
+`fencer.hypervisors.virtualbox.ended` decides from what is remembered here whether to believe an "off".
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _NOBODY: Final = Suspects()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a look at one machine comes to.
+    """The result of a look at one machine.
 
     Attributes:
         power_state: What counts.
         settled: False while it may still change by itself.
         incarnation: Of the run, or of being off; see `fencer.core.model.Evidence`.
         cold_start: False: the run began with memory from disk. None: not known.
-        raw: VirtualBox's words, escaped, and why they do not count where they do not.
-        way_out: What would change it, where waiting does not; empty: not known.
+        raw: VirtualBox's words, escaped, and the reason if they do not count.
+        way_out: What would change it, if waiting does not; empty: not known.
         away: It was teleported: it runs on elsewhere.
     """
 
@@ -49,7 +49,7 @@ _NONE: Final = Reading(PowerState.UNKNOWN, settled=False, incarnation="", cold_s
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What is remembered of one machine.
+    """The memory of one machine.
 
     Attributes:
         machine: As it was last read, its state dated as exactly as it ever was.
@@ -57,9 +57,9 @@ class _Record:
         state_since_s: Since when this process has seen that state, on its own clock: the host's may be wrong.
         log: The head of its log, as it was last read in that state; None: it could not be, or was not.
         lived: When the last run began that this process has seen alive; empty: none.
-        suspects: Processes that may run it while it is called off, from the last list that could be had.
-        quiet_since_s: Since when it is called off with no such process in any list; None: it is not.
-        reading: What that reading came to.
+        suspects: Processes that may run it while it reads off, from the last available list.
+        quiet_since_s: Since when it reads off with no such process in any list; None: it does not.
+        reading: The result of that reading.
     """
 
     machine: Machine
@@ -75,8 +75,7 @@ class _Record:
 class Chronicle:
     """Remembers machines from reading to reading; empty after a restart. Safe from any thread.
 
-    Without memory, what has to be seen for some time is seen from the beginning, and a machine that is gone
-    has no record of its end.
+    Without memory, times of observation begin again, and a machine that is gone has no record of its end.
     """
 
     def __init__(self) -> None:
@@ -84,7 +83,7 @@ class Chronicle:
         self._lock = threading.Lock()
 
     def needs_log(self, machine: Machine) -> bool:
-        """Whether the machine's log must be asked too: always for "off", for the living after each change."""
+        """Whether the machine's log must be read too: for "off" always, otherwise after each change."""
         if not is_alive(machine):
             return is_off(machine)
         before = self._before(machine.uuid)
@@ -99,10 +98,10 @@ class Chronicle:
             machine: What was read.
             log: The head of its newest log; None: not asked, or not to be read.
             read_at_s: When the look began, on the agent's clock.
-            scene: What its host told, for one that reads off.
+            scene: What its host said, if it reads off.
 
         Returns:
-            What it comes to, and whether that is another power state than before.
+            The result, and whether the power state is a new one.
         """
         with self._lock:
             before = self._records.get(machine.uuid)
@@ -123,7 +122,7 @@ class Chronicle:
         return before.reading if before and before.reading.power_state is PowerState.STOPPED else None
 
     def disbelieved(self) -> tuple[tuple[str, Reading], ...]:
-        """Name the machines whose last reading called them off and was not believed, for people."""
+        """Name the machines whose last reading said off and was not believed, for people."""
         with self._lock:
             records = [record for record in self._records.values() if record.reading.way_out]
         return tuple((printable(record.machine.name), record.reading) for record in records)
@@ -134,12 +133,12 @@ class Chronicle:
 
 
 def is_alive(machine: Machine) -> bool:
-    """Whether VirtualBox says that a process runs it, and not that it comes or goes."""
+    """Whether VirtualBox says that a process runs it, and is not starting or ending."""
     return STATES.get(machine.state) in {PowerState.RUNNING, PowerState.PAUSED}
 
 
 def is_off(machine: Machine) -> bool:
-    """Whether VirtualBox says that none does."""
+    """Whether VirtualBox says that no process runs it."""
     return STATES.get(machine.state) in {PowerState.STOPPED, PowerState.SAVED}
 
 
@@ -168,7 +167,7 @@ def _record(
 
 
 def _watched(before: _Record | None, now: _Record, scene: Scene) -> _Record:
-    """Take in who was seen to run a machine that is called off; without a list all stays as it was."""
+    """Take in the processes seen running a machine that reads off; without a list all stays as it was."""
     if before is not None and before.machine == now.machine and before.log == now.log:
         now = replace(now, suspects=before.suspects, quiet_since_s=before.quiet_since_s)
     if scene.processes is None:
@@ -193,7 +192,7 @@ def _alive(machine: Machine, run: LogHead | None) -> Reading:
 
 
 def _off(now: _Record, log: LogHead, scene: Scene) -> Reading:
-    """Judge a machine that is called off."""
+    """Judge a machine that reads off."""
     machine, at_s = now.machine, now.read_at_s
     quiet_for_s = None if now.quiet_since_s is None else at_s - now.quiet_since_s
     lived_here = now.lived == log.opened

@@ -3,8 +3,8 @@
 A sweep is ``list vms`` and one ``showvminfo --machinereadable`` for each machine, two at a time, 0.04 s
 each; where one reads off, also its log, and once for all the host's processes. (``list --long vms`` would be
 one call, but prints sentences, in which descriptions stand unescaped. ``list runningvms`` leaves out machines
-that run: those that start, save, restore, take snapshots.) A machine whose process is frozen hangs its own
-reading alone, and is left in peace for a while once it did so twice.
+that run: those that start, save, restore, take snapshots.) A machine with a frozen process hangs only its own
+reading, and is left alone for a while after it did so twice.
 
 Source: VirtualBox 7.2.22 with its processes stopped one by one: a frozen VBoxHeadless hangs ``showvminfo``,
 ``pause`` and ``poweroff`` of its machine for ever, and neither the lists, nor ``--log``, nor
@@ -43,14 +43,14 @@ from fencer.hypervisors.virtualbox.tool import LOG_BYTES, LOG_HEAD_BYTES, Tool, 
 from fencer.ports import Deadline, EndpointInfo, StopSettings
 
 UNLOCKED_S = 0.5
-"""Between two attempts to start a machine that its last run has not let go of yet."""
+"""Between two attempts to start a machine while its last run still holds it."""
 START_TAKES_S = 2.0
-"""With less time than that left, no further attempt."""
+"""With less time left, no further attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What VirtualBox told of a machine, and when it began to be asked."""
+    """What VirtualBox said about a machine, and when the question began."""
 
     machine: Machine
     log: LogHead | None
@@ -58,7 +58,7 @@ class Seen:
 
     @property
     def needs_place(self) -> bool:
-        """Whether its host has to tell where it lies, and when it was booted."""
+        """Whether its host has to say where it is stored, and when the host was booted."""
         return self.log is not None and is_off(self.machine) and needs_place(self.machine, self.log)
 
 
@@ -83,7 +83,7 @@ class VirtualBoxHypervisor:
         self._silence = Silence(settings.rest_s)
         self._logged: dict[str, str] = {}
         self._wakes: tuple[Callable[[], None], ...] = ()
-        # VirtualBox gives its registries no name; what an agent calls one by, another may call otherwise.
+        # VirtualBox gives its registries no name, and agents may use different ones.
         self._witness = "virtualbox"
 
     @property
@@ -94,7 +94,7 @@ class VirtualBoxHypervisor:
     def describe(self) -> EndpointInfo:
         """Ask VBoxManage for its version and all machines, and their host for what an end may depend on.
 
-        VirtualBox has no rights below a user's: who sees a machine may power it.
+        VirtualBox has no rights below a user's: a user who sees a machine may power it.
 
         Raises:
             As the port.
@@ -132,7 +132,7 @@ class VirtualBoxHypervisor:
         return None
 
     def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        """Press the ACPI power button. VirtualBox reports success also where the guest does not care.
+        """Press the ACPI power button. VirtualBox reports success even if the guest ignores it.
 
         Raises:
             As the port.
@@ -145,11 +145,11 @@ class VirtualBoxHypervisor:
         )
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        """Cut the power; where that hangs, have VBoxSVC kill the machine's process.
+        """Cut the power; if that hangs, have VBoxSVC kill the machine's process.
 
         The window that is left between the last look and the order is the start of a VBoxManage, 0.04 s;
-        where VBoxManage stands still and is killed at the end of its time, VirtualBox carries the order out
-        all the same, later. So it is looked again before the kill, which would end the next run, too.
+        if VBoxManage stands still and is killed at the end of its time, VirtualBox still carries the order
+        out later. So fencer looks again before the kill, which would end the next run, too.
 
         Raises:
             As the port.
@@ -164,10 +164,10 @@ class VirtualBoxHypervisor:
         except Late:
             if not self._still_runs(guest, incarnation, budget):
                 return
-            # Its process obeys no more, and only VBoxSVC can end it.
+            # Its process does not react any more, and only VBoxSVC can end it.
             not_after.refuse_if_over(f"kill {name}")
             words = ("startvm", uuid, "--type", "emergencystop")
-            doing = f"kill {name}, which does not obey"
+            doing = f"kill {name}, which does not react"
             self._tool.order(doing, uuid, budget.next_s(settings.kill_s), *words)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
@@ -204,21 +204,21 @@ class VirtualBoxHypervisor:
                 return
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called by the look that finds a machine in another state: VirtualBox tells nobody."""
+        """Call `wake` when a look finds a machine in another state: VirtualBox reports no events."""
         self._wakes = (*self._wakes, wake)
 
     def nudge(self, guest: str) -> None:
         """Do nothing: every sweep reads every guest live."""
 
     def close(self) -> None:
-        """End what runs. Later calls read unreachable."""
+        """End all running commands. Later calls read unreachable."""
         self._tool.close()
         self._host.close()
 
     def _look_again(
         self, doing: str, guest: GuestRef, incarnation: str | None, not_after: Deadline, budget: Budget
     ) -> None:
-        """Refuse what is meant for another run of the machine, or comes too late.
+        """Refuse an order for another run of the machine, or one that comes too late.
 
         Raises:
             GuestChanged: it is another run.
@@ -235,10 +235,10 @@ class VirtualBoxHypervisor:
             )
 
     def _still_runs(self, guest: GuestRef, incarnation: str | None, budget: Budget) -> bool:
-        """Whether the run that was to end goes on after all.
+        """Whether the run that should end still goes on.
 
-        Where the machine's process hangs, so does its reading; but its log can be read, and tells which run
-        is its last.
+        If the machine's process hangs, so does its reading; but its log can be read, and shows which run is
+        its last.
 
         Raises:
             GuestChanged: another run does.
@@ -290,7 +290,7 @@ class VirtualBoxHypervisor:
         return self._judged([look], budget)[0]
 
     def _glance(self, listed: Listed, budget: Budget) -> Seen | Evidence | None:
-        """Look at one of many: whatever is wrong with it concerns it alone. None: it vanished meanwhile."""
+        """Look at one of many: its errors concern only this machine. None: it vanished meanwhile."""
         began_s = self._now_s()
         silent_s = self._silence.rests_for_s(listed.uuid, began_s)
         if silent_s is not None:
@@ -302,14 +302,14 @@ class VirtualBoxHypervisor:
         except GuestNotFound:
             return None
         except Late as error:
-            if budget.left_s() > 0:  # else it was not given all of its time
+            if budget.left_s() > 0:  # otherwise it did not get all of its time
                 self._silence.missed(listed.uuid, self._now_s())
             return self._unread(listed, str(error), began_s, budget)
         except HypervisorError as error:
             return self._unread(listed, str(error), began_s, budget)
 
     def _look(self, listed: Listed, budget: Budget) -> Seen | Evidence:
-        """Look at one machine, and at its log where that matters; raises as the port's `read`."""
+        """Look at one machine, and at its log if that matters; raises as the port's `read`."""
         began_s, uuid = self._now_s(), listed.uuid
         machine = self._tool.show(listed, budget)
         self._silence.answered(uuid)
@@ -352,7 +352,7 @@ class VirtualBoxHypervisor:
         )
 
     def _absent(self, guest: GuestRef, uuid: str, began_s: float, budget: Budget) -> Evidence | None:
-        """Turn "not found" into evidence where this process read the end; None otherwise.
+        """Turn "not found" into evidence if this process read the end; None otherwise.
 
         And only in a registry that still has others of the machines that were read from it: an empty one is
         what another user sees, and what is left while the home folder's disk is not mounted. Nor where a
@@ -369,7 +369,7 @@ class VirtualBoxHypervisor:
         return replace(absent, end_recorded=True, proof=Proof.ABSENCE, witness=self._witness)
 
     def _kill(self, uuid: str) -> str:
-        """Return the command that ends a machine's process which obeys no more, as people would type it."""
+        """Return the command, as people would type it, that ends a machine's process that does not react."""
         return f"`{self._settings.tool} startvm {uuid} --type emergencystop`"
 
     def _unread(
@@ -381,7 +381,7 @@ class VirtualBoxHypervisor:
         state: PowerState = PowerState.UNKNOWN,
         way_out: str = "",
     ) -> Evidence:
-        """Turn a look that told nothing into evidence. Without a budget nothing more is asked."""
+        """Turn a look without a result into evidence. Without a budget nothing more is asked."""
         known, hangs = self._chronicle.machine(listed.uuid), self._silence.hangs(listed.uuid)
         hardware_uuid = known.hardware_uuid if known else self._logged_uuid(listed, budget)
         name = known.name if known and listed.name == NAME_OF_INACCESSIBLE else listed.name
@@ -415,7 +415,7 @@ class VirtualBoxHypervisor:
         )
 
     def _remarks(self, machines: Sequence[Evidence], budget: Budget) -> tuple[str, ...]:
-        """Say whether the host tells what it will be asked for after a power loss: not only then."""
+        """Check, before any power loss, that the host says what it will be asked after one."""
         if budget.left_s() <= 0:  # machines that hang have taken it
             return ()
         known = (self._chronicle.machine(reading.guest.id) for reading in machines)
@@ -432,7 +432,7 @@ class VirtualBoxHypervisor:
         )
 
     def _uuid(self, guest: GuestRef) -> str:
-        """Return what may be given to a program as the name of a guest: a UUID.
+        """Return the name of a guest that may be passed to a program: a UUID.
 
         Raises:
             HypervisorProtocol: the guest's id is none.
@@ -440,6 +440,6 @@ class VirtualBoxHypervisor:
         uuid = canonical(guest.id)
         if not uuid:
             raise HypervisorProtocol(
-                f"{self.endpoint}: {printable(guest.id)!r} is no machine of VirtualBox's: these go by UUID"
+                f"{self.endpoint}: {printable(guest.id)!r} is no VirtualBox machine: these are named by UUID"
             )
         return uuid

@@ -1,11 +1,11 @@
-"""Whether a machine that VirtualBox calls off is off. Pure.
+"""Whether a machine that VirtualBox reports off is off. Pure.
 
 VirtualBox writes state and date down at an *end* that it sees. Of a run that ends with its host, or with a
-VBoxSVC that is killed, it sees none: from then on it tells the end before that run, for good. A second
-VBoxSVC of the same user tells the same of a machine that *runs*: it knows nothing of the first one's. Either
-way the machine's own log, a new one for each run, is younger than the state. Then only the host can tell:
-whether a process may be that run's, whether the run is older than the host's boot, whether another host may
-have it.
+VBoxSVC that is killed, it sees none: from then on it reports the end before that run, for good. A second
+VBoxSVC of the same user reports the same about a machine that *runs*: it does not know the first one's.
+Either way the machine's own log, a new one for each run, is younger than the state. Then only the host can
+tell: whether a process may be that run's, whether the run is older than the host's boot, whether another host
+may have it.
 
 Source: VirtualBox 7.2.22, a host's power loss, VBoxSVC killed, two VBoxSVC of one user over a running
 machine: VMState="poweroff", with a VMStateChangeTime before the machine's log was opened. But where the
@@ -28,16 +28,16 @@ from fencer.hypervisors.virtualbox.processes import Process, Suspects
 ABORTED_FOR_S: Final = 20.0
 """How long ``aborted`` alone is no end yet: a machine's process outlived a killed VBoxSVC by up to 15 s."""
 QUIET_S: Final = 20.0
-"""How long no process may have been seen of a run that began since the host's boot."""
+"""How long a run that began since the host's boot must have no process."""
 CLOCK_S: Final = 5.0
-"""By so much a host's boot may be dated too late: its clock is set while it boots."""
+"""A host's boot may be dated this much too late: its clock is set while it boots."""
 START_WRITES_S: Final = 0.25
-"""So long after the log is opened a start itself may write the settings file."""
+"""How long after the log is opened a start itself may write the settings file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a machine lies.
+    """Where a machine is stored.
 
     Attributes:
         shared_by: The first file system that other hosts may have as well; empty: there is none.
@@ -50,12 +50,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the host told, after VirtualBox did.
+    """What the host said, after VirtualBox.
 
     Attributes:
-        processes: All of the host; None: there is no list that holds all.
+        processes: All of the host; None: there is no complete list.
         booted_s: When the host was booted, in seconds since 1970; None: not asked, or not told.
-        place: Where the machine lies; None: not asked, or not told.
+        place: Where the machine is stored; None: not asked, or not known.
         untold: Why something is missing, for people.
     """
 
@@ -89,7 +89,7 @@ class Traces:
 
 
 class Ending(Enum):
-    """What an off reading is worth."""
+    """How much an off reading proves."""
 
     OVER = "it is off"
     SOON = "it will be, or it will show"
@@ -117,23 +117,23 @@ def is_contradicted(machine: Machine, log: LogHead) -> bool:
 
 
 def untold_of(scene: Scene, *, with_place: bool) -> str:
-    """Say why a host does not tell all that an end may depend on; empty: it does.
+    """Say why a host does not say all that an end may depend on; empty: it does.
 
     Args:
         scene: What it was asked.
-        with_place: Whether it was asked where a machine lies, too.
+        with_place: Whether it was also asked where a machine is stored.
     """
     missing = scene.processes is None or scene.booted_s is None or (with_place and scene.place is None)
     return scene.untold if missing else ""
 
 
 def needs_place(machine: Machine, log: LogHead) -> bool:
-    """Whether it matters where a machine lies that is called off, and when its host was booted."""
+    """Whether it matters where a machine that reads off is stored, and when its host was booted."""
     return not log.ended or is_contradicted(machine, log)
 
 
 def find(look: Traces) -> Conclusion:
-    """Judge a machine that VirtualBox calls off."""
+    """Judge a machine that VirtualBox reports off."""
     if look.suspects.own:
         return _of_living(look, look.suspects.own)
     if look.log.away:
@@ -145,13 +145,13 @@ def find(look: Traces) -> Conclusion:
 
 
 def _of_living(look: Traces, own: Process) -> Conclusion:
-    """Judge a machine whose own process is there: it runs, whatever is said of it, and until that has gone.
+    """Judge a machine whose own process is there: it runs until that has gone, no matter what is said.
 
     So this is never `Ending.OPEN`, which a person's word may close.
     """
     there = f"{own} is still there"
     if look.scene.processes is None:
-        there = f"{own} was there when its host told last, which it does not now: {look.scene.untold}"
+        there = f"{own} was there when its host last told, which it does not do now: {look.scene.untold}"
     if is_contradicted(look.machine, look.log):
         return Conclusion(Ending.SOON, f"{_began(look)}, and {there}", _its_end(own, look.machine))
     if look.seen_for_s < ABORTED_FOR_S:
@@ -170,7 +170,7 @@ def _of_dated_end(look: Traces) -> Conclusion:
 
 
 def _of_aborted(look: Traces, doubt: str) -> Conclusion:
-    """Judge an end without a word of the log's.
+    """Judge an end that the log does not show.
 
     Time alone ends a doubt only where no process is there, and only of a run that this VBoxSVC was heard to
     run: of another one's it may tell an end before that run, with a date after the log if a clock was set
@@ -213,7 +213,7 @@ def _is_read_since(look: Traces) -> bool:
 
 
 def _by_quiet(look: Traces, told: str) -> Conclusion:
-    """Judge by how long no process was seen, where all else is known."""
+    """Judge by how long no process was seen, if all else is known."""
     if look.quiet_for_s is None or look.quiet_for_s < QUIET_S:
         seen = f"seen for {look.quiet_for_s or 0:.0f} of {QUIET_S:.0f} s"
         return Conclusion(Ending.SOON, f"{told}, but no process of it is there, {seen}")
@@ -221,13 +221,13 @@ def _by_quiet(look: Traces, told: str) -> Conclusion:
 
 
 def _way_out(look: Traces) -> str:
-    """Say what would change a doubt: first that its host tells, where it does not."""
+    """Say what would change a doubt: first its host has to answer, if it does not."""
     is_told = look.scene.processes is not None and look.scene.place is not None
     return WAY_OUT if is_told else f"its host telling: {LET_THROUGH}; or {WAY_OUT}"
 
 
 def _untold(look: Traces) -> str:
-    """Say what has to be known of the host of a run, and is not; empty: all is known."""
+    """Say what is missing about the host of a run; empty: all is known."""
     scene = look.scene
     if scene.processes is None or scene.place is None:
         return f"whether it goes on cannot be told: {scene.untold}"
@@ -241,7 +241,7 @@ def _began(look: Traces) -> str:
 
 
 def _its_end(own: Process, machine: Machine) -> str:
-    """Say what ends a process, and what else would do where it names the machine by what two may have."""
+    """Say what ends a process, and what else would help if two machines may have the name in it."""
     way_out = f"process {own.pid} runs it; to end it: `kill {own.pid}` on its host as the machines' user"
     if machine.uuid not in own.line.lower():
         way_out += "; or another name for this machine, if that process is another user's"

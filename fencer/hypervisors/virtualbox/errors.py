@@ -1,6 +1,6 @@
 """From VBoxManage's failures to fencer's errors, by their codes and never by their sentences.
 
-Sentences hold names of machines, which hold what their owners like, and may be translated.
+Sentences contain names of machines, in which owners can write anything, and may be translated.
 
 Source: VirtualBox 7.2, src/VBox/Main/idl/VirtualBox.xidl (results), include/VBox/com/defs.h and nsError.h;
 and what 7.2.22 answered.
@@ -25,7 +25,7 @@ _CALL_FAILED = 0x800706BE
 _INVALID_OBJECT_STATE = 0x80BB0007
 
 ACCESS_DENIED = 0x80070005
-"""E_ACCESSDENIED, which here is no matter of rights: the settings file cannot be read, or the process that
+"""E_ACCESSDENIED, which here does not mean rights: the settings file cannot be read, or the process that
 runs the machine is not ready yet. Only ``list vms`` tells which: it calls the former inaccessible."""
 
 PASSING: Mapping[int | None, str] = {
@@ -45,7 +45,7 @@ IN_BETWEEN: Mapping[int | None, str] = {
     0x80004004: "between two states: its process goes",  # NS_ERROR_ABORT
     _CALL_FAILED: "between two states: its process, or VBoxSVC, comes or goes",
 }
-"""Results of ``showvminfo`` that tell nothing of the machine, and nothing against the endpoint."""
+"""Results of ``showvminfo`` that say nothing about the machine, or about the endpoint."""
 
 _SERVER_LEAVES = {0x80040154, 0x80004005}  # NS_ERROR_FACTORY_NOT_REGISTERED, NS_ERROR_FAILURE
 _OBJECT_NOT_FOUND = 0x80BB0001
@@ -60,7 +60,7 @@ _SHOWN_CHARS = 200
 
 
 class Locked(HypervisorProtocol):
-    """Something holds the machine: it runs, or is about to start or to end; or nothing does, to be killed."""
+    """Something holds the machine: it runs, or is about to start or to end; or there is nothing to kill."""
 
 
 def code_of(output: Output) -> int | None:
@@ -73,7 +73,7 @@ def code_of(output: Output) -> int | None:
 
 
 def kind_of(output: Output) -> type[HypervisorError]:
-    """Tell what a failed run of VBoxManage means for fencer."""
+    """Return what a failed run of VBoxManage means for fencer."""
     code = code_of(output)
     if code == _OBJECT_NOT_FOUND:
         return GuestNotFound
@@ -95,7 +95,7 @@ def _has_no_server(output: Output) -> bool:
 
 
 def meets_leaving_server(output: Output) -> bool:
-    """Whether the VBoxSVC that was asked may be about to end: who asks at once again starts the next.
+    """Whether the VBoxSVC that was asked may be about to end: asking again at once starts the next one.
 
     Source: VirtualBox 7.2.22, whose VBoxSVC ends 5 s after it was last asked: of calls with pauses of 5 s
     between them 10 of 276 failed so, and none of these twice. So does each where there is none.
@@ -107,7 +107,7 @@ def failure(output: Output, doing: str, endpoint: str, tool: str, guest: str = "
     """Build fencer's error for a run that failed.
 
     Args:
-        output: What it left.
+        output: Its output.
         doing: What was tried, like ``cannot stop lab/k8s-1``.
         endpoint: The endpoint's name.
         tool: The endpoint's command, as people would type it.
@@ -119,15 +119,15 @@ def failure(output: Output, doing: str, endpoint: str, tool: str, guest: str = "
 
 
 def hangs(tool: str) -> str:
-    """Say what to do, and what that costs, where an endpoint does not answer even what is about no machine.
+    """Say what to do, and its price, if an endpoint does not even answer questions about no machine.
 
     Source: VirtualBox 7.2.22: of a frozen VBoxSVC every asking hangs; once it was killed, its machines beat
     on for 11 to 15 s, then they ended.
     """
     return (
-        f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends it, "
-        "typed there, is `pkill -KILL -u USER -x VBoxSVC`, where USER is whose machines they are. That ends "
-        "all that run of them as well, without a shutdown, some 12 s later"
+        f"Try `{tool} list vms`. If that hangs for good, and its host does not, VBoxSVC hangs; what ends "
+        "it, typed there, is `pkill -KILL -u USER -x VBoxSVC`, where USER is whose machines they are. That "
+        "also ends all their running machines, without a shutdown, some 12 s later"
     )
 
 
@@ -152,7 +152,7 @@ def _way_out(kind: type[HypervisorError], output: Output, tool: str, guest: str)
     if output.code in {_SHELL_CANNOT_FIND, _SHELL_CANNOT_RUN}:
         return "Is VirtualBox installed there? Name the program with its path in `command`"
     if kind is HypervisorDenied:
-        return f"Try `{tool} list vms` as the user that fencer runs as; it must end without a question"
+        return f"Try `{tool} list vms` as the user that fencer runs as; it must not ask anything"
     if output.code == _SSH_FAILED and code_of(output) is None:
         return f"ssh did not get in, so nothing was asked there. Try `{tool} list vms`"
     if kind is HypervisorUnreachable:

@@ -1,8 +1,8 @@
-"""What the host of an endpoint tells beside VirtualBox: its processes, its boot, and where a folder lies.
+"""What an endpoint's host says besides VirtualBox: its processes, its boot, and where a folder is.
 
 It is asked where VBoxManage runs, and as the same user: by the endpoint's command, with ``ps``, ``cat`` or
-``find`` in the place of VBoxManage. A command that does not end with VBoxManage is a script, of which nobody
-knows what it does with other words: it is given none.
+``find`` in the place of VBoxManage. A command that does not end with VBoxManage is a script. Nobody knows
+what it does with other words, so it gets none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LOCAL: Final = frozenset(
         "zfs",
     }
 )
-"""File systems that one host at a time has. Others may be shared, or lie over one that is."""
+"""File systems that only one host at a time can have. Others may be shared, or be on top of a shared one."""
 
 _BTIME = re.compile(r"^btime (\d{1,11})$", re.MULTILINE)
 _PLACE = re.compile(r"([\w.]+),(\d{1,11}\.\d+),([\w.]+),-?\d+\.\d+,")
@@ -50,11 +50,11 @@ _PATH = re.compile(r"/(?:[\w.,:+@=%/-]| (?=\w))*")
 
 
 class Untold(Exception):
-    """The host does not tell; the text says why, for people."""
+    """The host gives no answer; the text says why, for people."""
 
 
 class Refused(Untold):
-    """It was asked, and answered that it does not."""
+    """It was asked, and refused."""
 
 
 class Host:
@@ -63,7 +63,7 @@ class Host:
     Args:
         endpoint: The endpoint's name.
         command: Its command for VBoxManage.
-        rest_s: For how long a list that was refused is not asked for again: sudo reports each refusal.
+        rest_s: How long a refused list is not asked for again: sudo reports each refusal.
         now_s: The agent's monotonic clock.
     """
 
@@ -79,18 +79,18 @@ class Host:
         self._lock = threading.Lock()
 
     def listed(self, budget: Budget) -> Scene:
-        """Return the scene with nothing in it but the host's processes."""
+        """Return a scene with only the host's processes."""
         try:
             return Scene(self._processes(budget))
         except Untold as error:
             return Scene(untold=str(error))
 
     def with_boot(self, scene: Scene, budget: Budget) -> Scene:
-        """Add to a scene when the host was booted; nothing where it has no list."""
+        """Add the host's boot time to a scene; nothing if it has no list."""
         return self._with(scene, lambda: replace(scene, booted_s=self._booted_s(budget)))
 
     def with_place(self, scene: Scene, machine: Machine, budget: Budget) -> Scene:
-        """Add to a scene where a machine lies; nothing where it has no list."""
+        """Add a machine's place to a scene; nothing if it has no list."""
         return self._with(scene, lambda: replace(scene, place=self._place(machine, budget)))
 
     def _with(self, scene: Scene, more: Callable[[], Scene]) -> Scene:
@@ -132,7 +132,7 @@ class Host:
         return float(found[1])
 
     def _place(self, machine: Machine, budget: Budget) -> Place:
-        """Tell where a machine lies, links followed.
+        """Return where a machine is stored, links followed.
 
         Raises:
             Untold: it cannot be found out.
@@ -148,13 +148,13 @@ class Host:
         return Place(shared, float(found[2]))
 
     def close(self) -> None:
-        """End what runs. Never blocks."""
+        """End all running commands. Never blocks."""
         if self._runner:
             self._runner.close()
 
     def _quoted(self, path: str) -> str:
         if not _PATH.fullmatch(path):
-            raise Untold("its folder has a name that is not given to a shell (a plain one is)")
+            raise Untold("its folder has a name that is not safe in a shell (use a plain one)")
         for _ in range(self._shells):
             path = shlex.quote(path)
         return path

@@ -1,8 +1,8 @@
 """What VBoxManage prints, as values. Pure.
 
-Only the forms made for programs are read, and of them nothing is guessed: an answer that does not have its
-form is `Malformed`. Names, snapshots and descriptions are chosen by people and may hold quotes, line ends and
-whole copies of other lines.
+Only the output made for programs is read, and nothing is guessed: an answer in another form is `Malformed`.
+People choose names, snapshots and descriptions, which may contain quotes, line ends and whole copies of other
+lines.
 
 Source: VirtualBox 7.2, src/VBox/Frontends/VBoxManage/VBoxManageInfo.cpp and VBoxManageList.cpp, and what
 7.2.22 printed. Names of states and not their numbers, which changed in 7.0.
@@ -49,7 +49,7 @@ STATES: Final[dict[str, PowerState]] = {
 """VMState → power state. Every other word is UNKNOWN."""
 
 NAME_OF_INACCESSIBLE: Final = "<inaccessible>"
-"""What stands for the name of a machine whose settings file cannot be read."""
+"""The name shown for a machine whose settings file cannot be read."""
 
 _UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _LISTED = re.compile(rf'" \{{({_UUID})\}}$')
@@ -71,7 +71,7 @@ _SHOWN_CHARS = 80
 
 
 class Malformed(ValueError):
-    """An answer without the form that it should have; the text says what was seen instead."""
+    """An answer in the wrong form; the text says what was seen instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class LogHead:
     Attributes:
         opened: When the log was opened and the run began, see `moment`.
         cold_start: True: with a boot; False: with memory from disk or from elsewhere; None: it does not say.
-        ended: In which state that run says that it ended; empty: it does not, or its end was not read.
+        ended: The state in which that run says that it ended; empty: it does not say, or its end was not
+            read.
         away: Its last word is that its guest was teleported, or on the way: it may run on elsewhere.
         is_cut: It goes on, and so may have another last word.
     """
@@ -163,7 +164,7 @@ def parse_machine(text: str, uuid: str) -> Machine | None:
 
     Args:
         text: The answer.
-        uuid: Whom it was asked about, in lower case.
+        uuid: The machine that it was asked about, in lower case.
 
     Returns:
         The machine; None if it is inaccessible.
@@ -241,7 +242,7 @@ def same_moment(first: str, second: str) -> bool:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Take the lines apart that a `Machine` needs.
+    """Split the lines that a `Machine` needs.
 
     The text of a value may go on over many lines, which are then no keys. Quotes in it are escaped, except in
     the names and descriptions of snapshots: these can look like anything, and come last.

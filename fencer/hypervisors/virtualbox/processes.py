@@ -21,10 +21,11 @@ _LINE = re.compile(r" *(\d+) +(\d+|-) +(\S+) +(.*)")
 _OF_THE_HOST = "4026531836"
 """The number of the namespace of processes that no container has."""
 _RUNS_MACHINES = re.compile(r"VBoxHeadless|VirtualBoxVM|VBoxSDL|(?<!\S)--?startvm(?!\S)")
-"""Whoever is told `--startvm`, too: until 5.2 that was VirtualBox, which without it only manages machines."""
+"""Programs that run a machine if told `--startvm`: until 5.2 that was VirtualBox, which otherwise only
+manages machines."""
 _STARTED = re.compile(r"(?<!\S)--?(?:startvm|s)[ =](\S+)")
 _UUID = re.compile(r"\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?")
-"""In this form VirtualBox takes it for no name."""
+"""In this form VirtualBox does not read it as a name."""
 _NEVER = re.compile(r"(?!)")
 _SHOWN_CHARS = 120
 
@@ -56,7 +57,7 @@ class Suspects:
 
     Attributes:
         own: One that names it; None: none does.
-        unclear: One that runs a machine of which it is not plain that it is another; None: there is none.
+        unclear: One that runs a machine that may be this one; None: there is none.
     """
 
     own: Process | None = None
@@ -69,7 +70,7 @@ class Suspects:
 
 
 def parse_processes(text: str) -> tuple[Process, ...]:
-    """Read the answer to `COMMAND`: all processes of a host, but the dead that nobody has taken note of.
+    """Read the answer to `COMMAND`: all processes of a host, except zombies.
 
     Raises:
         Unlisted: it has another form, or not all processes: those of a container, or of one user.
@@ -87,7 +88,7 @@ def parse_processes(text: str) -> tuple[Process, ...]:
 
 
 def suspects(processes: Iterable[Process], uuid: str, name: str = "") -> Suspects:
-    """Tell which processes may run a machine, whoever they belong to.
+    """Return the processes that may run a machine, of any user.
 
     One whose command line names the machine, even beside others: names of machines, which stand there too,
     are what people like. One that names others by UUID only is theirs. Of any other it cannot be told: a
@@ -112,5 +113,5 @@ def suspects(processes: Iterable[Process], uuid: str, name: str = "") -> Suspect
 
 
 def _is_dead(state: str) -> bool:
-    """Whether it awaits its burial only. Of ``Zl`` the first thread is dead, and others live."""
+    """Whether it is only a zombie. In ``Zl`` the first thread is dead, and others live."""
     return state.startswith("Z") and "l" not in state

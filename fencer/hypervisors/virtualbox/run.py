@@ -17,17 +17,17 @@ from typing import IO, Final
 from fencer.errors import HypervisorDenied, HypervisorError, HypervisorProtocol, HypervisorUnreachable
 
 MAX_BYTES = 4 * 1024 * 1024
-"""More than this nobody says about a machine; one of 2,000 machines takes 100 bytes of a list."""
+"""No answer about a machine is longer; each of 2,000 machines takes 100 bytes of a list."""
 
 _CHUNK_BYTES = 65_536
 _LOOK_S = 0.05
 """How long a program may be gone unnoticed whose heirs hold its output open: ssh's master process does."""
 
 _REAP_S = 1.0
-"""A process that was killed is waited for so long, and left to itself then."""
+"""Wait this long for a killed process, then leave it."""
 
 PLAIN: Final = re.compile(r"-{0,2}[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
-"""Words in which no shell sees anything: ssh gives all words to one on the other side."""
+"""Words that are safe in a shell: ssh passes all words to one on the other side."""
 ANY: Final = re.compile(r"[^\0]+")
 
 
@@ -37,7 +37,7 @@ class Late(HypervisorUnreachable):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program left.
+    """The result of a program.
 
     Attributes:
         code: Its exit code; negative: the signal that killed it.
@@ -86,7 +86,7 @@ class Runner:
     Args:
         endpoint: The endpoint's name, for people.
         command: The program and its first words: ``("ssh", "me@box", "VBoxManage")``.
-        fit: What may be added to it; whatever is more than `PLAIN` the caller has to have quoted.
+        fit: Words that may be added to it; the caller has to quote words that are not `PLAIN`.
     """
 
     def __init__(self, endpoint: str, command: Sequence[str], fit: re.Pattern[str] = PLAIN) -> None:
@@ -109,9 +109,9 @@ class Runner:
         Args:
             words: Fixed words and UUIDs only, unless the runner was made for others.
             deadline_s: Seconds from now after which it is killed with its children.
-            enough_bytes: End it, as a success, once it has printed that much.
-            again_s: Seconds after which it is run once more beside the first, for what only reads; who is
-                done first is returned, and the other killed. None: never.
+            enough_bytes: End it, as a success, once it has printed this much.
+            again_s: Seconds after which it is run again in parallel, for commands that only read; the first
+                result is returned, and the other one killed. None: never.
 
         Raises:
             Late: it was not done by then.
@@ -146,7 +146,7 @@ class Runner:
         self._closed.wait(seconds)
 
     def close(self) -> None:
-        """End what runs; from now on nothing is run. Never blocks."""
+        """End all running commands; from now on none is run. Never blocks."""
         self._closed.set()
         with self._lock:
             for process in self._running:
@@ -207,7 +207,7 @@ class Runner:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a group whose leader was not reaped yet: until then nobody else can have its number."""
+    """Kill a group whose leader was not reaped yet: until then its number cannot be used again."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -219,7 +219,7 @@ def _first(
     patience_s: float,
     enough_bytes: int | None,
 ) -> Output | None:
-    """Take in what the attempts print for a moment; return the output of one that is done, if one is."""
+    """Read the attempts' output for a moment; return the result of one that is done, if any."""
     gone = {attempt for attempt in attempts if attempt.process.poll() is not None}
     ready = selector.select(0.0 if gone else patience_s)
     for chosen, _ in ready:

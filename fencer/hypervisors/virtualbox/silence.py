@@ -10,7 +10,7 @@ import threading
 from typing import Final
 
 IN_A_ROW: Final = 2
-"""So many askings without an answer, and a machine rests."""
+"""After this many questions without an answer a machine is left alone."""
 
 
 class Silence:

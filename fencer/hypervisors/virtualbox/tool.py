@@ -53,7 +53,7 @@ class Unreadable:
     Attributes:
         why: For people.
         passing: It is on the way from one state to another.
-        way_out: What would change it, where waiting does not; empty: not known.
+        way_out: What would change it, if waiting does not; empty: not known.
     """
 
     why: str

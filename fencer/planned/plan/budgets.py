@@ -1,4 +1,4 @@
-"""What budgets have against a drain."""
+"""Which budgets block a drain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEVER_WAY = "a lower minAvailable, a higher maxUnavailable, or more replicas"
 
 
 def findings(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
-    """Name the budgets that stand in the way.
+    """Name the budgets that are in the way.
 
     Args:
         case: The question.
@@ -26,7 +26,7 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
             What.TWO_BUDGETS,
             called(group),
             f"in {len(budgets)} budgets ({', '.join(budgets)}), and then the API never evicts",
-            "selectors of which only one means it",
+            "selectors of which only one matches it",
             names_of(group),
         )
     for budget, covered in case.counted_against(case.leaving).items():
@@ -34,10 +34,11 @@ def findings(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
 
 
 def _never(case: Case, budget: Budget) -> bool:
-    """Whether a budget that allows nothing never will, as things are.
+    """Whether a budget that allows nothing now never will, as things are.
 
-    Amid a rollout there are more pods than its controllers are to have, and as soon as the new ones are Ready
-    it allows the old ones. One that expects no pod was made before them, and not counted since.
+    During a rollout there are more pods than its controllers should have, and as soon as the new ones are
+    Ready it allows the old ones. One that expects no pod was made before them, and has not been counted
+    since.
     """
     if budget.desired < budget.expected or not budget.expected:
         return False
@@ -75,9 +76,9 @@ def _shut(budget: Budget, ready: Sequence[Tenant], *, never: bool) -> Iterator[R
 
 
 def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Iterator[Remark]:
-    """Say what it does to pods that are not Ready: they would go free, if enough others were.
+    """Say what it does to pods that are not Ready: they could go freely, if enough others were Ready.
 
-    Where the budget needs all its pods those never are, and a pod that gets Ready is held all the same.
+    If the budget needs all its pods that never happens, and a pod that becomes Ready is still held.
 
     Source: kubernetes pkg/registry/core/pod/storage/eviction.go, for the policy IfHealthyBudget, the default.
     """
@@ -98,7 +99,7 @@ def _unhealthy(budget: Budget, unready: Sequence[Tenant], *, never: bool) -> Ite
 
 
 def _ailing(unready: Sequence[Tenant]) -> str:
-    """Say that pods are not Ready, and of the worst why, as far as that is known."""
+    """Say that pods are not Ready, and why the worst is not, as far as known."""
     worst = max(unready, key=lambda one: one.restarts)
     restarts = count(worst.restarts, "restart") if worst.restarts else ""
     why = ", ".join(word for word in (worst.waiting, restarts) if word)
@@ -117,7 +118,7 @@ def _waves(budget: Budget, covered: Sequence[Tenant], homeless: Collection[str])
     if len(stuck) >= budget.allowed:
         text = (
             f"allows {budget.allowed} at a time of {len(covered)} that would leave, and "
-            f"{', '.join(names_of(stuck))} cannot start elsewhere: the rest never may go"
+            f"{', '.join(names_of(stuck))} cannot start elsewhere: the rest can never go"
         )
         way = "fewer nodes at a time, so that each comes back before the next goes"
         return Remark(What.BUDGET_STALLS, about, text, way, pods)

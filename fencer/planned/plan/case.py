@@ -1,4 +1,4 @@
-"""What is to be drained, looked up once: who would leave, who covers them, where they could go."""
+"""The question of a drain, looked up once: which pods would leave, their budgets, where they could go."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Case:
     """The question of a plan.
 
     Attributes:
-        names: The nodes to be drained, in the order in which that would happen.
+        names: The nodes to drain, in that order.
         seen: All that is known.
         terms: How.
     """
@@ -44,7 +44,7 @@ class Case:
 
     @cached_property
     def lots(self) -> dict[str, list[tuple[Tenant, Lot]]]:
-        """Node to be drained → its pods, and what the drain does with each."""
+        """Node to drain → its pods, and what the drain does with each."""
         found: dict[str, list[tuple[Tenant, Lot]]] = {name: [] for name in self.names}
         for tenant in self.seen.pods.items:
             if tenant.node in found:
@@ -66,7 +66,7 @@ class Case:
 
     @cached_property
     def budgets_of(self) -> dict[str, tuple[Budget, ...]]:
-        """UID of a pod that would be evicted → the budgets that an eviction of it is held against.
+        """UID of a pod that would be evicted → the budgets that count its eviction.
 
         Source: kubernetes pkg/registry/core/pod/storage/eviction.go, canIgnorePDB: pending, finished and
         deleted pods go without.
@@ -83,10 +83,10 @@ class Case:
         }
 
     def counted_against(self, tenants: Iterable[Tenant]) -> dict[Budget, list[Tenant]]:
-        """Return the budgets that these pods need a disruption of, each with the pods that do.
+        """Return the budgets that these pods need a disruption from, each with those pods.
 
-        Pods in several budgets are left out: they never go. So are pods that are not Ready where the budget
-        has enough healthy ones, or does not care for them: they cost nothing.
+        Pods in several budgets are left out: they never go. So are pods that are not Ready if the budget has
+        enough healthy ones, or ignores them: they cost nothing.
         """
         groups: dict[Budget, list[Tenant]] = defaultdict(list)
         for tenant in tenants:
@@ -121,7 +121,7 @@ class Case:
 
     @cached_property
     def home_labels(self) -> tuple[tuple[str, dict[str, str]], ...]:
-        """Names and labels of `homes`, which every volume is held against."""
+        """Names and labels of `homes`, to compare every volume with."""
         return tuple((home.name, dict(home.labels)) for home in self.homes)
 
 
@@ -131,12 +131,12 @@ def family(pod: PodView) -> tuple[str, str]:
 
 
 def grace_s(pod: PodView) -> float:
-    """Return how long a pod may take to end, in seconds: a drain gives it some time at least."""
+    """Return how long a pod may take to end, in seconds: a drain gives it at least some time."""
     return max(pod.grace_s, LEAST_GRACE_S)
 
 
 def called(tenants: Sequence[Tenant]) -> str:
-    """Return how to call some pods of one controller: by it, or by the name of a pod without."""
+    """Return a name for some pods of one controller: the controller, or the pod if it has none."""
     pod = tenants[0].pod
     return f"{pod.namespace}/{pod.controller}" if pod.controller else str(pod)
 
@@ -147,7 +147,7 @@ def names_of(tenants: Iterable[Tenant]) -> tuple[str, ...]:
 
 
 def by_family(tenants: Iterable[Tenant]) -> list[list[Tenant]]:
-    """Return pods by controller, each without one by itself, in the order of their names."""
+    """Return pods by controller, pods without one alone, in the order of their names."""
     groups: dict[tuple[str, str], list[Tenant]] = defaultdict(list)
     for tenant in sorted(tenants, key=lambda one: str(one.pod)):
         pod = tenant.pod

@@ -1,4 +1,4 @@
-"""How long a drain takes: from how many to how many seconds, and what that rests on.
+"""How long a drain takes, as a range of seconds, and the assumptions.
 
 The derivation, for one node:
 
@@ -12,7 +12,7 @@ The derivation, for one node:
 5. The guest shuts down: `SHUTDOWN_LOW_S` at least, the shutdown timeout at most.
 
 Nodes go one after the other, and between two of them what left has to be Ready again (`BACK_S`, `VOLUME_S`).
-There is no upper end where something blocks or was not looked at: nobody knows when it stops blocking.
+There is no upper end if something blocks or was not looked at: nobody knows when it stops blocking.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOLUME_S = (2.0, 60.0)
 """Detach or attach. Measured on a test bench: 1 s each, and up to 16 s until the kubelet reports; cloud
 disks and kubelets that look once a minute take longer."""
 SHUTDOWN_LOW_S = 5.0
-"""A small guest that is in a hurry."""
+"""A small, fast guest."""
 
 RESTS_ON = (
     f"a pod ends {END_LOW_S:g} s after its preStop delay at best, after its grace period at worst",
@@ -86,7 +86,7 @@ def _waves(allowed: int, group: Sequence[Tenant], moving: Collection[str]) -> tu
 
 
 def _end(tenant: Tenant) -> tuple[float, float]:
-    """Return how long a pod takes to end; where it ends already, its hook may be over."""
+    """Return how long a pod takes to end; if it is ending already, its hook may be over."""
     hooks = [one.hook.delay_s or 0.0 for one in tenant.containers if one.hook is not None]
     delay_s = 0.0 if tenant.pod.terminating else max(hooks, default=0.0)
     latest_s = grace_s(tenant.pod)

@@ -1,8 +1,8 @@
-"""How the pods that would leave end: before all have heard of it, amid their work, at once, not at all.
+"""How the pods that would leave end: before clients know, during their work, at once, or not at all.
 
-Which containers count for a Service: those that declare a port that it leads to; where none does, all of
-them, because ports are declared for people only. What delays a container's end is its own preStop hook, no
-other one's; a sidecar without a hook ends after the containers beside it, and so is delayed by theirs.
+These containers count for a Service: those that declare a port that it leads to; if none does, all of them,
+because declared ports are only for people. Only its own preStop hook delays a container's end; but a sidecar
+without a hook ends after the other containers, and so is delayed by theirs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Container, Service, Tenant
 
 KILLED_S = 2.0
-"""What a container has left where its hook took all of the grace period. Source: kubernetes
+"""What a container has left if its hook took all of the grace period. Source: kubernetes
 pkg/kubelet/kuberuntime/kuberuntime_container.go, killContainer (minimumGracePeriodInSeconds)."""
 OF_KUBERNETES = frozenset({"batch.kubernetes.io/job-tracking", "foregroundDeletion", "orphan"})
 """Finalizers that kube-controller-manager takes off: the Job controller's, which every pod of a Job has, and
 the garbage collector's."""
 _UNKNOWN = (Container(""),)
-"""Stands for the containers of a pod of which none is known: nothing delays their end."""
+"""Stands for unknown containers of a pod: nothing delays their end."""
 
 
 def findings(case: Case) -> Iterator[Remark]:
@@ -39,7 +39,7 @@ def findings(case: Case) -> Iterator[Remark]:
 
 
 def delayed(tenant: Tenant) -> bool:
-    """Whether the end of every container is delayed, so that it is no matter which Services lead to it."""
+    """Whether the end of every container is delayed, so that it does not matter which Services lead to it."""
     containers = tenant.containers or _UNKNOWN
     return not any(_bare(one, containers) or _unclear(one, containers) for one in containers)
 
@@ -57,7 +57,7 @@ class _Hit:
 
 
 def _endpoints(case: Case, group: Sequence[Tenant]) -> Iterator[Remark]:
-    """Name the pods to which Services lead and whose containers may end before all have heard of it.
+    """Name the pods to which Services lead and whose containers may end before all clients know.
 
     Source: Kubernetes, "Pod Lifecycle", termination: a pod's end and its removal from the endpoints begin
     together. Every node's kube-proxy learns of the latter a little later; only the pod itself can wait.
@@ -94,7 +94,7 @@ def _hits(
 
 
 def _serving(service: Service, tenant: Tenant) -> Sequence[Container]:
-    """Return the containers that the Service leads to, as far as that can be told."""
+    """Return the containers that the Service leads to, as far as known."""
     declared = [one for one in tenant.containers if not service.targets.isdisjoint(one.ports)]
     return declared or tenant.containers or _UNKNOWN
 
@@ -102,7 +102,7 @@ def _serving(service: Service, tenant: Tenant) -> Sequence[Container]:
 def _bare(container: Container, beside: Sequence[Container]) -> bool:
     """Whether nothing delays its end.
 
-    Source: Kubernetes, "Sidecar Containers": they get SIGTERM when the containers beside them have ended.
+    Source: Kubernetes, "Sidecar Containers": they get SIGTERM when the other containers have ended.
     """
     if container.hook is not None and container.hook.delay_s != 0:
         return False
@@ -111,7 +111,7 @@ def _bare(container: Container, beside: Sequence[Container]) -> bool:
 
 
 def _unclear(container: Container, _beside: Sequence[Container]) -> bool:
-    """Whether it has a hook of which cannot be told whether it waits."""
+    """Whether it has a hook that may or may not wait."""
     return container.hook is not None and container.hook.delay_s is None
 
 
@@ -131,7 +131,7 @@ def _finding(what: What, hits: Sequence[_Hit], text: str, way: str) -> Remark:
 
 
 def _hooks(group: Sequence[Tenant]) -> Iterator[Remark]:
-    """Name the pods whose hook takes all of the grace period: it counts from the hook's begin on."""
+    """Name the pods whose hook takes all of the grace period, which begins with the hook."""
     over = [
         (delay_s, tenant, one)
         for tenant in group
@@ -153,7 +153,7 @@ def _hooks(group: Sequence[Tenant]) -> Iterator[Remark]:
 
 
 def _graces(case: Case) -> Iterator[Remark]:
-    """Name the pods that may take longer to end than somebody waits, and those that take no time at all."""
+    """Name the pods that may take longer to end than somebody waits, and those without any time."""
     limits = (
         (What.GRACE_OVER_TIMEOUT, case.terms.timeout_s, "a drain waits {limit:g} s (--timeout)"),
         (
@@ -181,7 +181,7 @@ def _graces(case: Case) -> Iterator[Remark]:
 
 
 def _returning(case: Case) -> Iterator[Remark]:
-    """Name the pods that a cordon does not keep off: the controller's next one may be bound to this node."""
+    """Name the pods that ignore a cordon: the controller's next one may be bound to this node."""
     for group in by_family(one for one in case.leaving if one.pod.tolerates_cordon and one.pod.controller):
         text = f"{TOLERATES}: may come back to this node after its eviction, and the drain leaves it then"
         way = "a node affinity, or tolerations that are narrower"
@@ -194,8 +194,10 @@ def _held(case: Case) -> Iterator[Remark]:
     for group in by_family(one for one in going if _foreign(one)):
         names = sorted({name for one in group for name in _foreign(one)})
         which = f"finalizer{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        text = f"its object stays until its controller takes the {which} off: a StatefulSet waits, no drain"
-        way = "see that this controller runs, and not on this node alone"
+        text = (
+            f"its object stays until its controller takes the {which} off: only a StatefulSet waits for that"
+        )
+        way = "make sure that this controller runs, and not only on this node"
         yield Remark(What.FINALIZERS, called(group), text, way, names_of(group))
 
 

@@ -1,4 +1,4 @@
-"""What a drain never gets past, however long it waits: known, and refused, before its first change."""
+"""What a drain never gets past, no matter how long it waits: refused before its first change."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from fencer.ports.inventory import Inventory
 ENDLESS = frozenset(
     {What.NODE_SILENT, What.BUDGET_NEVER, What.BUDGET_BROKEN, What.BUDGET_STALLS, What.TWO_BUDGETS}
 )
-"""What else blocks may pass while the drain waits: a budget that allows none now, a pod that gets Ready."""
+"""Other obstacles may pass while the drain waits: a budget that allows none now, a pod that becomes Ready."""
 
 _GOING = (Lot.EVICT, Lot.LEAVING)
 _ASLEEP = frozenset({PowerState.STOPPED, PowerState.PAUSED, PowerState.SAVED, PowerState.ABSENT})
 _HEARD_PERIODS = 1.5
-"""So many periods after the renewal of its lease a node counts as heard."""
+"""This many periods after the renewal of its lease a node counts as heard."""
 
 
 def endless(
     names: Sequence[str], seen: Inventory, terms: Terms, off: Mapping[str, str]
 ) -> tuple[Remark, ...]:
-    """Name what keeps a drain of these nodes from ever coming to its end.
+    """Name what keeps a drain of these nodes from ever finishing.
 
     Args:
         names: The nodes.
@@ -47,7 +47,7 @@ def endless(
 
 
 def _homeless(case: Case) -> frozenset[str]:
-    """Return the UIDs of pods that cannot start elsewhere: where no other node takes any, all of them.
+    """Return the UIDs of pods that cannot start elsewhere: if no other node takes any, all of them.
 
     Of several nodes the pods of the first may go to the next one.
     """
@@ -56,9 +56,10 @@ def _homeless(case: Case) -> frozenset[str]:
 
 
 def asleep(state: PowerState | None, seen: Observation, policy: Policy) -> PowerState | None:
-    """Return how a guest reads that ends no pod; None: it may run.
+    """Return the state of a guest that cannot end pods; None: it may run.
 
-    A node that is heard lives, whatever its hypervisor says, and then to empty it may be the way out.
+    A node that is heard is alive, no matter what its hypervisor says, and emptying it may then be the way
+    out.
 
     Args:
         state: How its guest reads; None: it has none.

@@ -1,4 +1,4 @@
-"""The plan itself: all rules asked, the worst first. Pure: the same inventory gives the same plan."""
+"""The plan: the findings of all rules, the worst first. Pure: the same inventory gives the same plan."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BADNESS = {severity: place for place, severity in enumerate(VERDICTS)}
 def plan(names: Sequence[str], seen: Inventory, terms: Terms) -> Plan:
     """Say what a drain and shutdown of these nodes, one after the other, would hit.
 
-    What is not known is never taken for good: a kind of object that was not looked at, or one object that
-    could not be read, counts as bad as what it could hide (`What.MAY_BLOCK`, `What.MAY_DISRUPT`).
+    The unknown is never assumed to be good: a kind of object that was not looked at, or one object that could
+    not be read, counts as bad as what it could hide (`What.MAY_BLOCK`, `What.MAY_DISRUPT`).
 
     Args:
         names: The nodes. Control-plane nodes go last, as in a drain; one named twice goes once.

@@ -1,7 +1,7 @@
 """Whether the other nodes have room: requests against what is allocatable and not yet requested.
 
-Judged are CPU, memory and the number of pods: for all pods together, and for each one alone. Not judged is
-what the scheduler asks besides: affinity, topology spread, node selectors, tolerations, other resources. A
+Judged are CPU, memory and the number of pods: for all pods together, and for each one alone. Not judged are
+the scheduler's other conditions: affinity, topology spread, node selectors, tolerations, other resources. A
 node that is cordoned, not Ready, or tainted against pods does not count, even for pods that tolerate it.
 """
 
@@ -31,7 +31,7 @@ class Space:
 
 
 def measure(case: Case, staying: Collection[str]) -> tuple[tuple[Room, ...], tuple[Tenant, ...]]:
-    """Compare what is needed with what is free.
+    """Compare needed and free resources.
 
     Args:
         case: The question.
@@ -60,7 +60,7 @@ def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> It
         return
     if short:
         what = ", ".join(room.resource for room in short)
-        text = f"the other nodes have not enough {what} left: some pods wait until a node is back"
+        text = f"the other nodes do not have enough {what} left: some pods wait until a node is back"
         yield Remark(What.NO_ROOM, "cluster", text, _WAY)
     for group in by_family(misfits):
         text = "no other node has as much left as it requests: it waits until a node is back"
@@ -68,7 +68,7 @@ def findings(case: Case, rooms: Sequence[Room], misfits: Sequence[Tenant]) -> It
 
 
 def _free(home: Machine, there: Sequence[Tenant]) -> Space:
-    """Return what a node has left; one that is full has nothing, never less."""
+    """Return what a node has left; never less than nothing."""
     return Space(
         max(0, home.cpu_m - sum(tenant.cpu_m for tenant in there)),
         max(0, home.memory_b - sum(tenant.memory_b for tenant in there)),

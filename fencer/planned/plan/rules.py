@@ -1,4 +1,4 @@
-"""What else a drain would hit: silent nodes, quorum, pods it may not take, replicas, what is not known."""
+"""What else a drain would hit: silent nodes, quorum, pods it may not take, replicas, unknowns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nodes(case: Case) -> Iterator[Remark]:
 
 
 def filtered(case: Case) -> Iterator[Remark]:
-    """Name the pods that a drain leaves alone unless told otherwise, and what is lost where it was told."""
+    """Name the pods that a drain leaves alone by default, and what is lost if it may take them."""
     held = {lot: _all(case, lot) for lot in (Lot.UNMANAGED, Lot.LOCAL_DATA)}
     lost = {
         What.UNMANAGED_LOST: [one for one in case.leaving if not one.pod.controller],
@@ -61,7 +61,7 @@ def filtered(case: Case) -> Iterator[Remark]:
 
 
 def replicas(case: Case, homeless: Collection[str]) -> Iterator[Remark]:
-    """Name what would be away for a while, though it has a controller.
+    """Name controllers that would be without pods for a while.
 
     Nodes go one after the other, and the next one only when what left the last one is Ready again. So it
     counts what else is Ready while *one* node is drained; only pods that cannot start elsewhere stay away.
@@ -100,7 +100,7 @@ def _replicas(case: Case, group: Sequence[Tenant], away: Collection[str]) -> Ite
 
 
 def _kept_up(case: Case, group: Sequence[Tenant]) -> bool:
-    """Whether a budget sees to it that never all of them are away."""
+    """Whether a budget makes sure that they are never all away."""
     budgets = {case.budgets_of.get(one.pod.uid, ()) for one in group}
     return all(len(few) == 1 and few[0].desired >= 1 for few in budgets)
 

@@ -44,12 +44,12 @@ def sort(case: Case) -> Volumes:
 
 
 def findings(volumes: Volumes) -> Iterator[Remark]:
-    """Say what becomes of the volumes, by controller."""
+    """Say what happens to the volumes, by controller."""
     yield from _each(
         What.VOLUME_STAYS,
         volumes.staying,
         "its volume can be used on no other node that takes pods now: it waits until this node is back",
-        "a volume that the network carries, or another copy of the data elsewhere",
+        "a network volume, or another copy of the data elsewhere",
     )
     yield from _each(
         What.HOST_PATH,

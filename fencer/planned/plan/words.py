@@ -1,4 +1,4 @@
-"""The words of a plan as types. All findings that there are, and how bad each is, stand here."""
+"""The words of a plan as types: all possible findings, and how bad each is."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ class Severity(StrEnum):
     """How bad a finding is."""
 
     BLOCKS = "blocks"
-    """The drain does not come to its end as things are."""
+    """The drain does not finish as things are."""
     UNKNOWN = "unknown"
     """Something was not looked at that could block."""
     DISRUPTS = "disrupts"
     """The drain ends, but something is interrupted, lost, or waits until the node is back."""
     NOTE = "note"
-    """Worth to know; nobody loses anything by it."""
+    """Worth knowing; nothing is lost."""
 
 
 class Outlook(StrEnum):
-    """What a plan comes to: what its worst finding says."""
+    """The outcome of a plan: what its worst finding says."""
 
     CLEAR = "clear"
     DISRUPTIVE = "disruptive"
@@ -29,7 +29,7 @@ class Outlook(StrEnum):
 
     @property
     def goes(self) -> bool:
-        """Whether the drain would come to its end."""
+        """Whether the drain would finish."""
         return self in {Outlook.CLEAR, Outlook.DISRUPTIVE}
 
 
@@ -52,13 +52,13 @@ class What(StrEnum):
     BUDGET_NEVER = "budget-never"
     """The budget needs all the pods there are: it never allows an eviction."""
     BUDGET_NOT_NOW = "budget-not-now"
-    """The budget allows no eviction at present."""
+    """The budget allows no eviction now."""
     BUDGET_BROKEN = "budget-broken"
     """The budget's controller cannot count its pods, so it allows nothing."""
     BUDGET_STALLS = "budget-stalls"
-    """The first pods use the budget up and cannot start elsewhere, so the rest never may go."""
+    """The first pods use the budget up and cannot start elsewhere, so the rest can never go."""
     BUDGET_UNHEALTHY = "budget-unhealthy"
-    """Pods that are not Ready are held by a budget while too few others are, as in a crash loop."""
+    """A budget holds pods that are not Ready while too few others are Ready, as in a crash loop."""
     TWO_BUDGETS = "two-budgets"
     """More than one budget selects the pod: the API never evicts it."""
     UNMANAGED = "unmanaged"
@@ -84,10 +84,10 @@ class What(StrEnum):
     PRE_STOP_OVER_GRACE = "pre-stop-over-grace"
     """Its preStop hook takes all of its grace period: it is killed before it can end by itself."""
     COMES_BACK = "comes-back"
-    """It tolerates the cordon: its replacement may be bound to this node, and end with it once more."""
+    """It tolerates the cordon: its replacement may be bound to this node, and end with it again."""
     FINALIZERS = "finalizers"
-    """Its object stays until its controller takes a finalizer off. A drain waits for its containers alone,
-    but a StatefulSet makes no other pod of that name until it is gone."""
+    """Its object stays until its controller takes a finalizer off. A drain waits only for its containers, but
+    a StatefulSet makes no other pod of that name until it is gone."""
     VOLUME_STAYS = "volume-stays"
     """Its volume can be used on no other node that takes pods: it waits until this one is back."""
     HOST_PATH = "host-path"
@@ -144,7 +144,7 @@ class Remark:
 
     Attributes:
         what: From the closed list.
-        about: Whom it concerns: a budget, a controller, a node.
+        about: The budget, controller or node that it is about.
         text: What would happen, for people.
         way: What would change it; empty: nothing that we know of.
         pods: Which pods, as ``namespace/name``.
@@ -164,7 +164,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From how many to how many seconds; no upper end where none can be told."""
+    """A range of seconds; no upper end if it is not known."""
 
     low_s: float
     high_s: float | None
@@ -178,7 +178,7 @@ class NodePlan:
         name: The node.
         leave: How many pods would leave it.
         stay: How many pods a drain leaves where they are (DaemonSet, mirror, finished).
-        held: How many pods it does not touch, though they ought to leave (unmanaged, emptyDir).
+        held: How many pods it does not touch, though they should leave (unmanaged, emptyDir).
         takes: How long it takes: evictions, volumes, the guest's shutdown.
     """
 
@@ -205,7 +205,7 @@ class Room:
 
     @property
     def fits(self) -> bool:
-        """Whether it is enough, as far as a sum can tell."""
+        """Whether it is enough, judged by the sum."""
         return self.needed <= self.free
 
 

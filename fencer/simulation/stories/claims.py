@@ -46,7 +46,7 @@ LYING_KUBELET = Scenario(
         "as without fencer: none with a volume before k8s-3 is heard again.",
     ),
     script=(
-        Fault(30.0, What.LIE_UUID, "k8s-3", "its kubelet reports another VM's UUID, byte order turned"),
+        Fault(30.0, What.LIE_UUID, "k8s-3", "its kubelet reports another VM's UUID, byte order swapped"),
         Fault(60.0, What.NIC_OFF, "k8s-3", "k8s-3 is cut off; its pods write on", death=True),
         Fault(420.0, What.NIC_ON, "k8s-3", "the network is back"),
     ),

@@ -1,4 +1,4 @@
-"""Nodes that are silent and not dead: whoever gives their volumes away has two writers. fencer refuses."""
+"""Nodes that are silent but not dead: to give their volumes away makes two writers. fencer refuses."""
 
 from __future__ import annotations
 

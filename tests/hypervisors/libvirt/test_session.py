@@ -84,5 +84,5 @@ def test_a_guest_that_a_session_daemon_lost_sight_of_is_not_off(guest_host):
         machine.wait_for_beat(beats)
         [remark] = hypervisor.describe().remarks
         assert "`loginctl enable-linger USER`, or" in remark
-        assert remark.endswith("rather use qemu:///system")
+        assert remark.endswith("better use qemu:///system")
         hypervisor.close()

@@ -167,7 +167,7 @@ def test_an_ended_libvirtd_behind_a_live_sshd_is_unreachable(hypervisor, guest_h
 def test_a_session_daemon_elsewhere_is_told_what_to_do_there(hypervisor, server):
     [remark] = hypervisor.describe().remarks
     assert "`loginctl enable-linger USER` on that host" in remark
-    assert remark.endswith(f"rather use {server.uri.partition('/session')[0]}/system")
+    assert remark.endswith(f"better use {server.uri.partition('/session')[0]}/system")
 
 
 def test_what_a_person_is_told_to_type_gets_in(server):

@@ -112,7 +112,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(home, changes):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"servers": ()}, "name one at least"),
+        ({"servers": ()}, "name at least one"),
         ({"servers": ("http://pve1:8006",)}, "not like https"),
         ({"servers": ("https://root:x@pve1:8006",)}, "must not carry a user or password"),
         ({"servers": ("https://pve1:8006/api2",)}, "not like https"),

@@ -353,7 +353,7 @@ def test_a_guest_that_ha_starts_again_is_not_settled_at_first(home):
     home.pve.crash(conf.vmid)
     crashed = home.read(conf)
     assert (crashed.power_state, crashed.settled) == (PowerState.STOPPED, False)
-    assert "HA is to start it" in crashed.raw
+    assert "HA is about to start it" in crashed.raw
 
 
 # -- who answers ------------------------------------------------------------------------------------------

@@ -115,8 +115,8 @@ ON = (60, "cmdlist", "execute power pve2 on")
         ([STARTS, OFF], "pve2 is offline", True),
         ([STARTS, OFF, STEAL | {"t": 90}], "pve2 is offline", False),
         ([STARTS, OFF, STEAL | {"t": 90}], "running, no lock", True),
-        ([STARTS, OFF, ON], "stopped; HA is to start it", True),
-        ([STARTS, OFF, ON, (60 + DONE_S, "hardware", "exit")], "stopped; HA is to start it", False),
+        ([STARTS, OFF, ON], "stopped; HA is about to start it", True),
+        ([STARTS, OFF, ON, (60 + DONE_S, "hardware", "exit")], "stopped; HA is about to start it", False),
     ],
     ids=["not recovered", "recovered", "started again", "just back", "long back"],
 )

@@ -140,7 +140,7 @@ def test_it_says_what_it_is(home):
     [
         ({"/vms": {"VM.Audit", "VM.PowerMgmt"}}, r"lacks Sys\.Audit on /:"),
         ({"/": {"Sys.Audit"}}, "it sees no guest"),
-        ({"/": {"Sys.Audit"}, "/vms/101": {"VM.Audit", "VM.PowerMgmt"}}, "it overlooks guests"),
+        ({"/": {"Sys.Audit"}, "/vms/101": {"VM.Audit", "VM.PowerMgmt"}}, "it misses guests"),
     ],
 )
 def test_it_says_which_rights_are_missing(home, rights, problem):

@@ -70,7 +70,7 @@ def test_a_start_under_ha_is_wished_for_waited_for_and_comes(home):
     assert home.pve.runs(conf.vmid)
     home.pve.clock.advance(30)
     home.pve.crash(conf.vmid)
-    assert "HA is to start it" in home.read(conf).raw  # the wish is kept
+    assert "HA is about to start it" in home.read(conf).raw  # the wish is kept
     assert not home.read(conf).settled
 
 

@@ -149,7 +149,7 @@ def test_a_folder_that_a_shell_could_take_for_more_is_not_asked_about(vbox, host
     guest = vbox.add("k8s-1", "poweroff")
     scene = host.with_place(Scene(()), machine(guest.id, folder), budget())
     assert scene.place is None
-    assert "not given to a shell" in scene.untold
+    assert "not safe in a shell" in scene.untold
     assert vbox.asked() == []
 
 

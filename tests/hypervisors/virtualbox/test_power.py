@@ -106,7 +106,7 @@ def test_a_machine_whose_killing_fails_too_is_said(vbox, opened):
     hypervisor, machine = opened(off_s=SOON_S), vbox.add("frozen")
     vbox.trouble("controlvm", hang=True)
     vbox.trouble("startvm", stderr=NO_SERVER, code=1)
-    with pytest.raises(HypervisorUnreachable, match="cannot kill lab/frozen, which does not obey"):
+    with pytest.raises(HypervisorUnreachable, match="cannot kill lab/frozen, which does not react"):
         order(hypervisor.stop, machine)
 
 
@@ -172,7 +172,7 @@ def test_a_running_machine_has_no_state_to_discard(vbox, hypervisor):
 def test_only_uuids_are_given_to_a_program(vbox, hypervisor, verb, id_):
     """A guest's id may come from an annotation, which anybody may have written."""
     words = () if verb == "read" else (None, IN_TIME)
-    with pytest.raises(HypervisorProtocol, match="these go by UUID"):
+    with pytest.raises(HypervisorProtocol, match="these are named by UUID"):
         getattr(hypervisor, verb)(GuestRef("lab", id_, id_, "k8s-1"), *words)
     assert vbox.calls() == []
 

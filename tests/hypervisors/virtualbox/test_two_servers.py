@@ -157,7 +157,7 @@ def test_a_machine_that_another_server_runs_is_not_off_because_its_settings_were
     clock.ahead_s += 31
     untold = hypervisor.read(machine)
     assert (untold.power_state, "`kill 100`" in untold.stuck) == (PowerState.STOPPING, True)
-    assert "when its host told last, which it does not now: `ps` there failed" in untold.raw
+    assert "when its host last told, which it does not do now: `ps` there failed" in untold.raw
     vbox.recover()
     clock.ahead_s += 31
     assert "`kill 100`" in hypervisor.read(machine).stuck
@@ -190,7 +190,7 @@ REASONS = {
         {"written_s": 4_000_000_000},
         "its settings file was written at 2096-10-02",
     ),
-    "an odd folder": ({}, {"folder": "/vms/it's mine"}, "not given to a shell"),
+    "an odd folder": ({}, {"folder": "/vms/it's mine"}, "not safe in a shell"),
     "a stranger's machine by name": (
         {"processes": [[900, "4026531836", "Sl", "VBoxHeadless -s windows"]]},
         {},

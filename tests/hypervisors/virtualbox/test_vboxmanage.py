@@ -91,7 +91,7 @@ def test_a_server_that_hangs_is_named_with_what_ends_it_and_what_that_costs(vbox
         with pytest.raises(HypervisorUnreachable) as caught:
             reading()
         assert "`pkill -KILL -u USER -x VBoxSVC`" in str(caught.value)
-        assert "That ends all that run of them as well" in str(caught.value)
+        assert "That also ends all their running machines" in str(caught.value)
 
 
 def test_an_ssh_that_does_not_get_in_is_no_question_of_virtualbox(vbox, hypervisor):

@@ -32,7 +32,7 @@ SAME_BOOT = (
     "--same-boot WHY",
 )
 BESIDE_OLD = ("it runs now, and may write to volumes that were given away",)
-AFTER_OFF = ("wait for its kubelet", "one that was resumed or restored has to be stopped first")
+AFTER_OFF = ("wait for its kubelet", "stop it first if it was resumed or restored")
 
 
 def old(said: int, *first: Step) -> tuple[Way, ...]:
@@ -46,8 +46,8 @@ def old(said: int, *first: Step) -> tuple[Way, ...]:
 
 ROWS = [
     row(Reason.PROVEN_OFF, (DEAD, foreseen(Reason.PROVEN_OFF)), passes(NOTHING, to=fenced)),
-    row(Reason.CLEARING_PODS, (lacks("delete pods"), DEAD), way("their end", do=[lacks()], to=fenced)),
-    row(Reason.RELEASING_VOLUMES, (DEAD,), passes("their release", to=fenced)),
+    row(Reason.CLEARING_PODS, (lacks("delete pods"), DEAD), way("the pods gone", do=[lacks()], to=fenced)),
+    row(Reason.RELEASING_VOLUMES, (DEAD,), passes("the volumes released", to=fenced)),
     row(Reason.PODS_CLEARED, (DEAD,), way("the guest to boot again", do=[STARTED], to=freed)),
     row(
         Reason.AWAITING_BOOT,
@@ -118,12 +118,12 @@ ROWS = [
     row(
         Reason.PODS_REMAIN,
         (*OFF, STARTED, foreseen(Reason.BOOTED_ANEW), stray_pod, foreseen(Reason.PODS_REMAIN)),
-        passes("none from before the fence", "their end", to=freed),
+        passes("none from before the fence", "those pods gone", to=freed),
     ),
     row(
         Reason.VOLUMES_REMAIN,
         (DEAD, until(Reason.RELEASING_VOLUMES), STARTED),
-        passes("none", "their release", to=freed),
+        passes("none", "those volumes released", to=freed),
         timing=Timing(detach_s=60.0),
     ),
     row(Reason.BOOTED_ANEW, (*OFF, STARTED, foreseen(Reason.BOOTED_ANEW)), passes(NOTHING, to=freed)),
@@ -136,7 +136,7 @@ ROWS = [
     row(
         Reason.SETTLING,
         (*OFF, STARTED),
-        passes("a moment", "an armed `fencer watch` uncordons it", to=freed),
+        passes("a short wait", "an armed `fencer watch` uncordons it", to=freed),
         way("without one, `kubectl uncordon k8s-2`", do=[uncordoned], to=freed),
     ),
 ]

@@ -56,7 +56,7 @@ ROWS = [
         (DEAD,),
         passes("limit 20 s", "more silence", to=fenced),
         way(
-            "`fencer fence k8s-2` waits for its next sign of life to be overdue only",
+            "`fencer fence k8s-2` waits only until its next sign of life is overdue",
             do=[types("fence", "k8s-2")],
             to=fenced,
         ),
@@ -79,12 +79,12 @@ ROWS = [
     row(
         Reason.LEASE_RENEWED,
         (DEAD, waits(5), renewed),
-        passes("60 s of silence while off: a kubelet lives", "60 s of silence while off", to=fenced),
+        passes("60 s of silence while off: its kubelet is alive", "60 s of silence while off", to=fenced),
     ),
     row(
         Reason.EVIDENCE_MISSING,
         (DEAD, everywhere(What.UNREACHABLE)),
-        way("an answer of the hypervisor", "an answer", do=[everywhere(What.TRUTHFUL)], to=fenced),
+        way("an answer from the hypervisor", "an answer from it", do=[everywhere(What.TRUTHFUL)], to=fenced),
         checked(code=1, shown="connection refused"),
         way(WORD, do=[GIVEN], to=fenced),
         beside=(SURE,),
@@ -102,7 +102,7 @@ ROWS = [
     row(
         Reason.GUEST_UNKNOWN,
         (DEAD, reads(PowerState.UNKNOWN, "in a state of its own")),
-        way("its guest stopped", "a state that is", do=[reads_as_it_is], to=fenced),
+        way("its guest stopped", "a state that fencer understands", do=[reads_as_it_is], to=fenced),
         way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
         checked(code=0, shown="in a state of its own"),
         way(WORD, do=[GIVEN], to=fenced),
@@ -171,8 +171,8 @@ ROWS = [
     row(
         Reason.PAUSE_TOO_SHORT,
         (happens(What.PAUSE),),
-        passes("limit 60 s, then it is stopped", "the pause to last", to=fenced),
-        way("to end", do=[happens(What.RESUME)], to=healthy),
+        passes("limit 60 s, then it is stopped", "a longer pause", to=fenced),
+        way("its end", do=[happens(What.RESUME)], to=healthy),
         way("`fencer fence k8s-2` does not wait that long", do=[types("fence", "k8s-2")], to=fenced),
     ),
     row(
@@ -218,7 +218,7 @@ ROWS = [
     row(
         Reason.GUEST_STOPPING,
         (DEAD, reads(PowerState.STOPPING, "in shutdown")),
-        way("its guest stopped", "the state it comes to", do=[reads_as_it_is], to=fenced),
+        way("its guest stopped", "the end of that change", do=[reads_as_it_is], to=fenced),
         way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
     ),
     row(
@@ -270,14 +270,14 @@ ROWS = [
             to=fenced,
         ),
         way(WORD, WHY, do=[GIVEN], to=fenced),
-        beside=("its word was proven wrong", SURE),
+        beside=("the hypervisor's word was proven wrong", SURE),
     ),
     row(
         Reason.WITNESS_CONTRADICTED,
         (*(happens(What.LIE_STOPPED, to=node) for node in ("k8s-1", "k8s-3")), waits(60), DEAD),
         way("its guests seen running again", do=[everywhere(What.TRUTHFUL)], to=fenced),
         way(WORD, do=[waits(30), GIVEN], to=fenced),
-        beside=("until then nothing that it calls off is believed", SURE),
+        beside=("until then it is not believed when it says off", SURE),
         shape=FIVE,
         more="of an endpoint that erred twice",
     ),
@@ -285,19 +285,19 @@ ROWS = [
         Reason.DOUBTS_UNREADABLE,
         (annotated(annotations.DOUBTS, "{"), DEAD),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
-            "`kubectl annotate node k8s-2 fencer.dev/doubts-` throws them away",
+            "`kubectl annotate node k8s-2 fencer.dev/doubts-` deletes them",
             do=[unannotated(annotations.DOUBTS)],
             to=fenced,
         ),
-        beside=("whoever was proven wrong is believed again then",),
+        beside=("a hypervisor that was proven wrong is believed again then",),
     ),
     row(
         Reason.STORAGE_STALL,
         (happens(What.IO_ERROR), happens(What.IO_ERROR, to="k8s-4")),
         way(
-            "storage that works again: ten minutes later it counts for itself",
+            "storage that works again; ten minutes later this pause is judged by itself",
             "storage that works",
             do=[happens(What.RESUME, to="k8s-4")],
             to=fenced,

@@ -60,13 +60,13 @@ ROWS = [
         Reason.OBSERVE_MODE,
         (DEAD,),
         way(
-            "the same by hand",
+            "the same done by hand",
             "`fencer fence k8s-2 --guest lab/k8s-2`, if you are sure that this guest is the node",
             do=[types("fence", "k8s-2", "--guest", "lab/k8s-2")],
             to=fenced,
         ),
         way(
-            "`mode: armed`, before a node dies",
+            "`mode: armed` before a node dies",
             f"for the next time, `mode: armed` in {CONFIG}",
             "`mode: armed`",
             do=[STARTED, sets(mode=Mode.ARMED), waits(60), DEAD],
@@ -79,7 +79,7 @@ ROWS = [
         (DEAD, until(Reason.PODS_CLEARED), sets(mode=Mode.OBSERVE), STARTED),
         way("`mode: armed`", f"`mode: armed` in {CONFIG}", do=[sets(mode=Mode.ARMED)], to=freed),
         way(
-            "the same by hand",
+            "the same done by hand",
             "`fencer unfence k8s-2`, once it is back",
             do=[types("unfence", "k8s-2"), waits(10), uncordoned],
             to=freed,
@@ -92,7 +92,7 @@ ROWS = [
         (lacks("delete pods"), DEAD, until(Reason.CLEARING_PODS), sets(mode=Mode.OBSERVE), lacks()),
         way("`mode: armed`", f"`mode: armed` in {CONFIG}", do=[sets(mode=Mode.ARMED)], to=fenced),
         way(
-            "the same by hand",
+            "the same done by hand",
             "`fencer fence k8s-2`, which clears what is left",
             do=[types("fence", "k8s-2")],
             to=fenced,
@@ -110,7 +110,7 @@ ROWS = [
             do=[admits],
             to=fenced,
         ),
-        way("somebody who stops it by hand", "stop it yourself", do=[DEAD], to=fenced),
+        way("the guest stopped by hand", "stop it yourself", do=[DEAD], to=fenced),
         power=False,
     ),
     row(
@@ -123,20 +123,20 @@ ROWS = [
         Reason.STOP_FAILED,
         (happens(What.PAUSE), lets_nobody_power),
         way(
-            "whatever is in the way mended",
-            "that mended",
+            "the cause mended",
+            "the cause mended",
             "`fencer check` looks at every connection and right",
             do=[lets_power],
             to=fenced,
             within_s=400.0,
         ),
-        way("somebody who stops it by hand", "stop it yourself", do=[DEAD], to=fenced),
+        way("the guest stopped by hand", "stop it yourself", do=[DEAD], to=fenced),
     ),
     row(
         Reason.QUORUM_AT_RISK,
         (is_control_plane("k8s-1", "k8s-2", "k8s-3"), happens(What.NIC_OFF, to="k8s-3"), happens(What.PAUSE)),
         way("more healthy control-plane nodes", do=[happens(What.NIC_ON, to="k8s-3")], to=fenced),
-        way("somebody who stops it by hand", do=[DEAD], to=cleared),
+        way("the guest stopped by hand", do=[DEAD], to=cleared),
         shape=FIVE,
     ),
     row(
@@ -170,7 +170,7 @@ ROWS = [
         Reason.FOREIGN_TAINT,
         (DEAD, happens(What.TAINT_BY_HAND)),
         way(
-            "whoever set it to take it off",
+            "that taint taken off by its owner",
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-` takes it off",
             do=[untainted],
             to=fenced,
@@ -182,16 +182,16 @@ ROWS = [
         (lacks("delete pods"), DEAD, until(Reason.CLEARING_PODS), untainted, lacks()),
         way("the node to boot again", do=[STARTED], to=healthy),
         way("`fencer fence` by hand", "`fencer fence k8s-2`", do=[types("fence", "k8s-2")], to=fenced),
-        beside=("an operator's word is not undone",),
+        beside=("fencer does not undo what an operator did",),
     ),
     row(
         Reason.MARK_UNREADABLE,
         (DEAD, until(Reason.PODS_CLEARED), annotated(annotations.MARK, "{")),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
-            "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
-            "its taint has to be taken off by hand then, once its guest has booted again: "
+            "`kubectl annotate node k8s-2 fencer.dev/mark-` deletes it",
+            "then take its taint off by hand, once its guest has booted again: "
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
             do=[unannotated(annotations.MARK), STARTED, waits(60), untainted],
             to=healthy,
@@ -201,14 +201,14 @@ ROWS = [
         Reason.MARK_UNREADABLE,
         (annotated(annotations.MARK, "{"), DEAD, waits(60)),
         way(
-            "the fencer that wrote it",
+            "the fencer version that wrote it",
             "a person who takes the annotation off",
-            "`kubectl annotate node k8s-2 fencer.dev/mark-` throws it away",
+            "`kubectl annotate node k8s-2 fencer.dev/mark-` deletes it",
             do=[unannotated(annotations.MARK)],
             to=fenced,
         ),
         beside=(
-            "its taint has to be taken off by hand then, once its guest has booted again: "
+            "then take its taint off by hand, once its guest has booted again: "
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-`",
         ),
         more="of a node that is not fenced",
@@ -218,7 +218,7 @@ ROWS = [
         (DEAD, happens(What.TAINT_BY_HAND), asks(Intent.UNFENCE)),
         way(
             "`kubectl taint node k8s-2 node.kubernetes.io/out-of-service-` takes it off",
-            "a fence of fencer's to lift",
+            "a fence that fencer set",
             do=[untainted],
             to=fenced,
         ),

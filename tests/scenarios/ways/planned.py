@@ -31,7 +31,7 @@ ROWS = [
     row(
         Reason.SHUTTING_DOWN,
         (ignores_acpi, commands(SHUTDOWN, Reason.SHUTTING_DOWN)),
-        way("its end", do=[DEAD], to=fenced),
+        way("the guest off", do=[DEAD], to=fenced),
         way("--stop-after SECONDS", do=[types("shutdown", "k8s-2", "--stop-after", "5")], to=recovered),
     ),
     row(
@@ -90,13 +90,17 @@ ROWS = [
     row(
         Reason.FOREIGN_TAINT,
         (DEAD, happens(What.TAINT_BY_HAND), asks(START)),
-        way("whoever set it to take it off", do=[untainted, uncordoned, types("start", "k8s-2")], to=healthy),
+        way(
+            "that taint taken off by its owner",
+            do=[untainted, uncordoned, types("start", "k8s-2")],
+            to=healthy,
+        ),
         more="and it is to start",
     ),
     row(
         Reason.SETTLING,
         (*OFF, STARTED, until(Reason.SETTLING), asks(START)),
-        passes("a moment", "limit 30 s", to=freed),
+        passes("a short wait", "limit 30 s", to=freed),
         more="and it is to start",
     ),
     row(

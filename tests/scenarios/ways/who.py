@@ -58,7 +58,7 @@ ROWS = [
         way("its guest off", do=[DEAD, types("fence", "k8s-2")], to=fenced),
         way(
             "Ready to be Unknown or False, some 50 s after its last sign of life",
-            "then the same again",
+            "then the same command again",
             do=[waits(60), types("fence", "k8s-2", "--stop-guest")],
             to=fenced,
         ),
@@ -76,9 +76,7 @@ ROWS = [
         more="by hand, of a guest that was never seen alive with it",
     ),
     row(Reason.NOTHING_TO_CLEAR, (types("drain", "k8s-2"), DEAD), passes(NOTHING, "nothing", to=recovered)),
-    row(
-        Reason.NOT_FENCED, (asks(Intent.UNFENCE),), passes("a fence of fencer's to lift", NOTHING, to=healthy)
-    ),
+    row(Reason.NOT_FENCED, (asks(Intent.UNFENCE),), passes("a fence that fencer set", NOTHING, to=healthy)),
     row(
         Reason.NO_GUEST,
         (reports(NOBODYS),),
@@ -130,7 +128,7 @@ ROWS = [
     row(
         Reason.GUEST_AMBIGUOUS,
         (added("spare"), reports("spare")),
-        way("the node's own UUID reported", do=[reports("k8s-2")], to=healthy),
+        way("the node reporting its own UUID", do=[reports("k8s-2")], to=healthy),
         way(*MAP[:2], do=[maps("lab/k8s-2")], to=healthy),
         more="of a node that says it is another guest",
     ),
@@ -154,7 +152,7 @@ ROWS = [
     row(
         Reason.BINDING_UNPROVEN,
         (DEAD,),
-        way("one look at the node alive", do=[STARTED], to=healthy),
+        way("the node seen alive once", do=[STARTED], to=healthy),
         way(
             "the node in the configuration's `nodes:`",
             f"`nodes: {{k8s-2: lab/k8s-2}}` in {CONFIG}",
@@ -191,9 +189,7 @@ ROWS = [
     row(
         Reason.BINDING_UNPROVEN,
         (maps("lab/k8s-2"), happens(What.PAUSE)),
-        way(
-            "one look at the node alive", do=[happens(What.RESUME), waits(60), happens(What.PAUSE)], to=fenced
-        ),
+        way("the node seen alive once", do=[happens(What.RESUME), waits(60), happens(What.PAUSE)], to=fenced),
         beside=("a power action needs more than the map", *UNPROVEN),
         known=False,
         more="before its power is cut",
@@ -240,7 +236,7 @@ ROWS = [
     row(
         Reason.GUEST_TAKEN,
         (happens(What.LIE_UUID),),
-        way("the node's own UUID reported", do=[reports("k8s-2")], to=healthy),
+        way("the node reporting its own UUID", do=[reports("k8s-2")], to=healthy),
         way(
             f"`nodes: {{k8s-2: ENDPOINT/GUEST}}` in {CONFIG}, if it reports another guest's UUID",
             do=[maps("lab/k8s-2")],
@@ -253,7 +249,7 @@ ROWS = [
         (DEAD, until(Reason.PODS_CLEARED), joins_as("k8s-9"), happens(What.START, to="k8s-2")),
         way("k8s-2 deleted, if that was its name before", do=[deleted("k8s-2")], to=healthy),
         beside=(
-            "the node's own UUID reported",
+            "the node reporting its own UUID",
             f"`nodes: {{k8s-9: ENDPOINT/GUEST}}` in {CONFIG}, if it reports another guest's UUID",
         ),
         more="of a node that was renamed",

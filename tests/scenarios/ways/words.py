@@ -16,7 +16,7 @@ from tests.scenarios.ways.steps import happens, types, until
 SHUTDOWN, START = Intent.SHUTDOWN, Intent.START
 DEAD = happens(What.POWER_OFF)
 STARTED = happens(What.START)
-NOTHING = "nothing needs to"
+NOTHING = "nothing needs to change"
 SURE = "Be sure: two writers destroy a volume"
 CONFIG = "/etc/fencer/config.yaml"
 HOSTS = Shape(hosts=("lab1", "lab2", "lab3"))
