@@ -7,6 +7,12 @@ value seen, and what would help.
 
 from __future__ import annotations
 
+import os
+import shlex
+from pathlib import Path
+
+from fencer.core.text import printable
+
 
 class FencerError(Exception):
     """Root of all errors. Never raised itself: a raise must say whose fault it is.
@@ -76,3 +82,20 @@ class ClusterNotFound(ClusterError):
 
 class ClusterProtocol(ClusterError):
     """The API answered something that cannot be understood, or rejected a request (400, 422)."""
+
+
+def unreadable(path: str, error: OSError) -> str:
+    """Say that a file cannot be read, and which user has to own it.
+
+    Args:
+        path: The file.
+        error: What came of reading it.
+    """
+    file, why = printable(path), error.strerror or str(error)
+    if not isinstance(error, PermissionError):
+        return f"{file}: cannot be read: {why}"
+    user, folder = os.geteuid(), str(Path(path).parent)
+    said = f"{file}: cannot be read by user {user}: {why}"
+    if not os.access(folder, os.X_OK, effective_ids=True):
+        return f"{said}. Its folder is closed to that user: see `ls -ld {shlex.quote(printable(folder))}`"
+    return f"{said}. `sudo chown {user} {shlex.quote(file)}` mends that"

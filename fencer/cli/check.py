@@ -9,7 +9,7 @@ import click
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, say, table
-from fencer.cli.wire import Quiet, Wiring, log_plainly
+from fencer.cli.wire import Quiet, Wiring, is_missing, log_plainly
 from fencer.errors import ConfigError
 from fencer.preflight.collect import collect
 from fencer.preflight.files import refuse_config
@@ -35,8 +35,11 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
     try:
         config = wiring.load(path)
     except ConfigError as error:
-        why = "see below" if form == "table" else "; ".join(str(error).splitlines())
-        _show(Report(path, None, (refuse_config(path, why),)), form)
+        wrong = str(error).splitlines()
+        why = "see below" if form == "table" and len(wrong) > 1 else "; ".join(wrong)
+        why = why.removeprefix(f"{path}: ")
+        refused = refuse_config(path, why, missing=is_missing(path))
+        _show(Report(path, None, (refused,)), form)
         complain(str(error))
         raise click.exceptions.Exit(error.exit_code) from error
     log_plainly()

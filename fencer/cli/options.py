@@ -15,13 +15,16 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smh])")
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+READ_LATER = click.Path(path_type=Path, readable=False)
+"""A file that the command opens by itself: what is wrong with it is said in better words than click's."""
+
 DEFAULT_CONFIG = Path("/etc/fencer/config.yaml")
 
 config_option: Decorator = click.option(
     "-c",
     "--config",
     "path",
-    type=click.Path(path_type=Path),
+    type=READ_LATER,
     default=DEFAULT_CONFIG,
     envvar="FENCER_CONFIG",
     show_default=True,

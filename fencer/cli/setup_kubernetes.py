@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fencer.cli.options import config_option
+from fencer.cli.options import READ_LATER, config_option
 from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_what_stands
 from fencer.cli.render import clean, complain, refuse_unprintable, say, say_file
 from fencer.cli.wire import Wiring
@@ -67,7 +67,7 @@ HOUR_S, HOURS = 3600, 90 * 24
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=READ_LATER,
     metavar="FILE",
     help="Make a token for the account, and write a kubeconfig with it for its owner only (mode 0600).",
 )
@@ -75,7 +75,7 @@ HOUR_S, HOURS = 3600, 90 * 24
 @click.option(
     "--kubeconfig",
     "admin",
-    type=click.Path(path_type=Path),
+    type=READ_LATER,
     envvar="KUBECONFIG",
     show_envvar=True,
     metavar="FILE",

@@ -43,13 +43,24 @@ from fencer.runtime.workers import ThreadAsker
 from fencer.runtime.world import World
 
 
+def is_missing(path: Path) -> bool:
+    """Whether there is no such file. Of one that cannot be looked at, whoever reads it says why."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
+
+
 def require_file(path: Path) -> None:
     """Make sure that the configuration is there at all.
 
     Raises:
         ConfigError: it is not; the text says what a newcomer can do.
     """
-    if not path.exists():
+    if is_missing(path):
         raise ConfigError(
             f"{path}: no such file. Name one with --config or FENCER_CONFIG; `fencer demo` needs none"
         )
@@ -204,14 +215,10 @@ def _there(written: ClusterSettings) -> ClusterSettings:
         ConfigError: it is not, with what makes it.
     """
     shown = printable(str(written.kubeconfig))
-    try:
-        written.kubeconfig.stat()
-    except FileNotFoundError as error:
+    if is_missing(written.kubeconfig):
         makes = f"fencer setup kubernetes --kubeconfig ADMINS --output {shlex.quote(shown)}"
         made = "" if written.borrowed else f". To make it: {makes}"
-        raise ConfigError(f"{shown}: no such file{made}") from error
-    except (OSError, ValueError):
-        pass  # The client says what is wrong with it.
+        raise ConfigError(f"{shown}: no such file{made}")
     return written
 
 

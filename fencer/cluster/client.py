@@ -302,6 +302,11 @@ def _require_url(url: str, settings: ClusterSettings) -> None:
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:  # brackets that do not match, a port that is none
         usable = False
+    if "@" in url:  # not shown: what stands before it may be a password. The client would not send it
+        raise ConfigError(
+            f"{settings.kubeconfig}: the server must not carry a user or password, but be like "
+            "https://10.0.0.10:6443"
+        )
     if not usable:
         raise ConfigError(
             f"{settings.kubeconfig}: the server {shown(url)} is not like https://10.0.0.10:6443"

@@ -5,15 +5,12 @@ Only names from its content are shown: the rest may be secret.
 
 from __future__ import annotations
 
-import os
-import shlex
 from pathlib import Path
 from typing import Any
 
 from fencer.cluster.fields import shown
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.text import printable
-from fencer.errors import ConfigError
+from fencer.errors import ConfigError, unreadable
 
 
 def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
@@ -35,7 +32,7 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
             str(path), context=settings.context, client_configuration=configuration, persist_config=False
         )
     except OSError as error:
-        raise ConfigError(unreadable(str(error.filename or path), error)) from error
+        raise ConfigError(_unreadable(path, error)) from error
     except RecursionError as error:  # of the YAML reader, which goes down with what it reads
         raise ConfigError(f"{path}: no kubeconfig: nested too deep") from error
     except broken as error:
@@ -79,13 +76,11 @@ def _user(kubeconfig: dict[str, Any], settings: ClusterSettings) -> dict[str, An
     return users[name] or {} if name else {}
 
 
-def unreadable(path: str, error: OSError) -> str:
-    """Say that a file with credentials cannot be read, and which user has to own it."""
-    why = error.strerror or str(error)
-    if not isinstance(error, PermissionError):
-        return f"{path}: cannot be read: {why}"
-    user, file = os.geteuid(), shlex.quote(printable(path))
-    return f"{path}: cannot be read by user {user}: {why}. `sudo chown {user} {file}` mends that"
+def _unreadable(kubeconfig: Path, error: OSError) -> str:
+    """Name the file that cannot be read, and the kubeconfig if that names it."""
+    read = str(error.filename or kubeconfig)
+    said = unreadable(read, error)
+    return said if read == str(kubeconfig) else f"{kubeconfig}: names a file that cannot be used: {said}"
 
 
 def _content(path: Path, yaml: Any) -> dict[str, Any]:
@@ -107,8 +102,13 @@ def _require_context(kubeconfig: dict[str, Any], settings: ClusterSettings) -> N
     """Refuse a context that is not there, and one without its user: the client would go on as nobody."""
     contexts = {item["name"]: item["context"] for item in kubeconfig.get("contexts") or []}
     name = settings.context or kubeconfig.get("current-context")
+    if not contexts:
+        raise ConfigError(f"{settings.kubeconfig}: no kubeconfig: there is no context in it")
+    there = ", ".join(map(shown, contexts))
+    if not name:
+        text = f"has no current-context: say which one is meant. Contexts: {there}"
+        raise ConfigError(f"{settings.kubeconfig}: {text}")
     if name not in contexts:
-        there = ", ".join(map(shown, contexts)) or "none"
         raise ConfigError(f"{settings.kubeconfig}: no context {shown(name)}. Contexts: {there}")
     user = contexts[name].get("user")
     if user and user not in {item["name"] for item in kubeconfig.get("users") or []}:

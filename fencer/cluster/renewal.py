@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fencer.cluster.certificates import LARGEST_BYTES, end_of
-from fencer.cluster.credentials import unreadable
 from fencer.cluster.parse import moment
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tokens import Claims, claims_of
 from fencer.core.text import printable
 from fencer.core.times import parse_utc
-from fencer.errors import ClusterProtocol, ConfigError
+from fencer.errors import ClusterProtocol, ConfigError, unreadable
 from fencer.ports import Credential
 
 TOKEN, CERTIFICATE = "token", "certificate"

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import WithJsonSchema
 
-from fencer.config.adapter_texts import OpenSettingName, SecretFile, Setting, SettingName
+from fencer.config.adapter_texts import OpenSettingName, Setting, SettingName
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, key
 from fencer.config.power_section import PowerSection
 from fencer.config.settings import AdapterEndpoint
-from fencer.config.texts import EndpointName, Word
+from fencer.config.texts import EndpointName, SecretFile, Word
 
 OtherType = Annotated[Word, WithJsonSchema({"type": "string", "not": {"enum": list(OWN_TYPES)}})]
 """Not one of fencer's own types: otherwise an editor could not tell which section is meant."""

@@ -1,10 +1,9 @@
 """Checks settings for adapters of others. Nothing secret may be in them: settings are shown."""
 
 import re
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, WithJsonSchema
 
 from fencer.config.document import quoted
 
@@ -50,15 +49,6 @@ def _secret_in_query(text: str) -> str | None:
     return next((name for name in _QUERY.findall(text) if _SECRET.search(name)), None)
 
 
-def _secret_file(value: Any) -> Any:
-    if not isinstance(value, str) or not Path(value).is_absolute() or not value.isprintable():
-        raise ValueError(
-            "must be the path of a file, which begins with /. What is written there is not shown here: it "
-            "may be the secret itself"
-        )
-    return value
-
-
 SettingName: TypeAlias = Annotated[str, AfterValidator(_setting_name)]
 OpenSettingName: TypeAlias = Annotated[str, AfterValidator(_open_setting_name)]
 Setting: TypeAlias = Annotated[
@@ -66,4 +56,3 @@ Setting: TypeAlias = Annotated[
     AfterValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
 ]
-SecretFile: TypeAlias = Annotated[str, BeforeValidator(_secret_file)]

@@ -229,7 +229,9 @@ class _Builder:
             self.complain(line, place, "aliases (a name after *) are not read: write the value out")
             return None
         if event.tag is not None:
-            self.complain(line, place, f"tags ({printable(str(event.tag))}) are not read: leave it out")
+            self.complain(
+                line, place, "tags (a word after !) are not read: leave it out, or put it in quotes"
+            )
         if isinstance(event, yaml.MappingStartEvent):
             return self.mapping(place)
         if isinstance(event, yaml.SequenceStartEvent):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from fencer.config.keys import Section, key
-from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, Word
+from fencer.config.texts import AbsolutePath, Option, OptionName, Promise, SecretFile, Word
 from fencer.hosts.settings import FenceAgentSettings
 
 Agent = Literal["fence_ipmilan", "fence_redfish", "fence_raritan"]
@@ -46,7 +46,7 @@ class HostPowerSection(Section):
         ),
     ] = None
     password_file: Annotated[
-        AbsolutePath | None,
+        SecretFile | None,
         key(
             "File with the password and nothing else. For fencer only: mode 0600.",
             example="/etc/fencer/board-pve1",

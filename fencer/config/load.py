@@ -8,12 +8,17 @@ from pydantic import ValidationError
 
 from fencer.config.complaints import complaints
 from fencer.config.contradictions import contradictions
-from fencer.config.document import MAX_BYTES, Document, parse, refusal
+from fencer.config.document import MAX_BYTES, Document, Problem, parse, refusal
 from fencer.config.policy_section import PolicySection
 from fencer.config.schema import File
 from fencer.config.settings import Config, HookSettings
 from fencer.core.text import printable
-from fencer.errors import ConfigError
+from fencer.errors import ConfigError, unreadable
+
+EMPTY = (
+    "the file is empty, or all of it is commented out: start from config/fencer.yaml in fencer's sources, "
+    "which explains every key"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,10 @@ def check(document: Document) -> Loaded:
     Raises:
         ConfigError: as `load`.
     """
-    written = {} if document.root is None else document.root
+    if document.root is None and not document.problems:
+        raise refusal(document.name, (Problem(None, EMPTY),))
     try:
-        file = File.model_validate(written)
+        file = File.model_validate(document.root)
     except ValidationError as error:
         problems = complaints(error.errors(include_url=False), document)
         wrong = {str(place[0]) for place in (detail["loc"] for detail in error.errors()) if place}
@@ -77,9 +83,10 @@ def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"{printable(str(path))}: cannot be read: {why}") from error
+    except OSError as error:
+        raise ConfigError(unreadable(str(path), error)) from error
+    except ValueError as error:
+        raise ConfigError(f"{printable(str(path))}: cannot be read: {error}") from error
 
 
 def _config(file: File) -> Config:

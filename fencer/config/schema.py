@@ -28,7 +28,9 @@ from fencer.config.texts import (
     LibvirtUri,
     NodeName,
     ProxmoxServer,
+    SecretFile,
     Server,
+    TokenId,
     Word,
 )
 from fencer.core.policy import Mode
@@ -49,7 +51,7 @@ class KubernetesSection(Section):
     """How to reach the cluster."""
 
     kubeconfig: Annotated[
-        AbsolutePath,
+        SecretFile,
         key(
             "File with the API server's address and fencer's own credentials. For fencer only: mode 0600.",
             example="/etc/fencer/kubeconfig",
@@ -193,9 +195,9 @@ class ProxmoxSection(Section):
             example=True,
         ),
     ] = False
-    token_id: Annotated[Word, key("The API token, USER@REALM!ID.", example="fencer@pve!agent")]
+    token_id: Annotated[TokenId, key("The API token, USER@REALM!ID.", example="fencer@pve!agent")]
     token_file: Annotated[
-        AbsolutePath,
+        SecretFile,
         key(
             "File with the token's secret and nothing else. For fencer only: mode 0600.",
             example="/etc/fencer/proxmox-token",

@@ -3,13 +3,14 @@
 import re
 import uuid
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from fencer.config.document import quoted
 from fencer.core.identity import MEANINGLESS
+from fencer.hypervisors.proxmox.settings import wrong_token_id
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NODE = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
@@ -38,6 +39,19 @@ def _path(text: str) -> str:
     return text
 
 
+def _secret_file(value: Any) -> Any:
+    """Take the path of a file with a secret. What else is written is not shown: people write the secret."""
+    if value is None:
+        raise ValueError("must be the path of a file, which begins with /, and is empty")
+    if not isinstance(value, str) or not Path(value).is_absolute() or not value.isprintable():
+        home = ' ("~" is not read as your home)' if isinstance(value, str) and value.startswith("~/") else ""
+        raise ValueError(
+            f"must be the path of a file, which begins with /{home}. "
+            "What is written there is not shown here: it may be the secret itself"
+        )
+    return value
+
+
 def is_endpoint_name(text: str) -> bool:
     """Whether this may be a hypervisor's name."""
     return _NAME.fullmatch(text) is not None
@@ -52,9 +66,11 @@ def _name(text: str) -> str:
 
 
 def _server(text: str, port: int = 6443) -> str:
+    like = f"https://10.0.0.11:{port} or https://[fd00::11]:{port}"
+    if "@" in text:  # not shown: what stands before it may be a password
+        raise ValueError(f"must not carry a user or password, but be like {like}")
     if not _is_server(text):
-        shown = quoted(_PASSWORD.sub("", text))
-        raise ValueError(f"must be like https://10.0.0.11:{port} or https://[fd00::11]:{port}, not {shown}")
+        raise ValueError(f"must be like {like}, not {quoted(text)}")
     return text
 
 
@@ -69,7 +85,6 @@ def _is_server(text: str) -> bool:
             parts.scheme == "https"
             and bool(parts.hostname)
             and parts.port != 0
-            and parts.username is None
             and parts.path in {"", "/"}
             and not parts.query
             and not parts.fragment
@@ -111,6 +126,12 @@ def _uuid(text: str) -> str:
     if plain in MEANINGLESS:
         raise ValueError(f"{plain} is what firmware without a UUID reports: it names no guest")
     return plain
+
+
+def _token_id(text: str) -> str:
+    if wrong := wrong_token_id(text):
+        raise ValueError(wrong)
+    return text
 
 
 def _tag(text: str) -> str:
@@ -178,6 +199,8 @@ ProxmoxServer: TypeAlias = Annotated[str, AfterValidator(_proxmox_server)]
 Word: TypeAlias = Annotated[str, AfterValidator(_word)]
 LibvirtUri: TypeAlias = Annotated[str, AfterValidator(_libvirt_uri)]
 Uuid: TypeAlias = Annotated[str, AfterValidator(_uuid)]
+SecretFile: TypeAlias = Annotated[str, BeforeValidator(_secret_file)]
+TokenId: TypeAlias = Annotated[str, AfterValidator(_token_id)]
 Tag: TypeAlias = Annotated[str, AfterValidator(_tag)]
 Pool: TypeAlias = Annotated[str, AfterValidator(_pool)]
 NodeName: TypeAlias = Annotated[str, AfterValidator(_node_name)]

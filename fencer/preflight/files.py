@@ -12,11 +12,14 @@ from fencer.core.text import count
 from fencer.preflight.finding import Finding, Level
 
 
-def refuse_config(path: Path, why: str) -> Finding:
-    """Say that the configuration is wrong: there is nothing else to look at."""
-    return Finding(
-        "config", str(path), Level.FAIL, why, (f"correct it, then run: fencer config check -c {path}",)
-    )
+def refuse_config(path: Path, why: str, *, missing: bool) -> Finding:
+    """Say that the configuration is wrong, or missing: there is nothing else to look at."""
+    file = shlex.quote(str(path))
+    if missing:
+        fix = f"cp config/fencer.yaml {file}   (in fencer's sources; it explains every key)"
+    else:
+        fix = f"correct it, then run: fencer config check -c {file}"
+    return Finding("config", str(path), Level.FAIL, why, (fix,))
 
 
 def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> Iterator[Finding]:

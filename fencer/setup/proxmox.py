@@ -148,7 +148,8 @@ def parts_of(token_id: str) -> tuple[str, str]:
     """
     parts = _TOKEN_ID.fullmatch(token_id)
     if parts is None:
-        raise ConfigError(f"--token-id: {token_id!r} is not like fencer@pve!agent")
+        # It is not shown: people write the secret behind it, as in Proxmox' header.
+        raise ConfigError("--token-id: must be USER@REALM!ID like fencer@pve!agent, and nothing else")
     return parts[1], parts[2]
 
 

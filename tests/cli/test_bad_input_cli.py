@@ -114,7 +114,8 @@ hypervisors: [{name: lab, type: libvirt, uri: 'qemu:///system'}]
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"", ["config.yaml: mode: missing"]),
+        (b"", ["config.yaml: the file is empty", "config/fencer.yaml"]),
+        (b"{}", ["config.yaml: mode: missing"]),
         (b"mode: [armed\n", [":2:", "not YAML", "begun on line 1"]),
         (b"\tmode: armed\n", [":1:", "indented with a tab"]),
         (b"mode: armed\nmode: observe\n", [":2:", "mode"]),

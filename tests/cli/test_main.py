@@ -35,6 +35,19 @@ def test_help_of_each_command_ends_with_an_example_of_it(words):
     assert said.rstrip().splitlines()[-1].startswith("  ")
 
 
+def test_no_command_leaves_it_to_click_to_say_that_a_configuration_or_kubeconfig_cannot_be_read():
+    """It would print how the command is used, and not whom the file has to belong to."""
+    params = [param for _, command in every_command() for param in command.params]
+    read = [param for param in params if {"--config", "--kubeconfig"} & set(param.opts)]
+    assert read
+    assert not any(param.type.readable for param in read)
+
+
+def test_help_names_every_exit_code():
+    said = Lab().run("--help").output.partition("Exit codes:")[2]
+    assert [line.split()[0] for line in said.splitlines()[1:6]] == ["0", "1", "2", "3", "130"]
+
+
 @pytest.mark.parametrize("words", [[], ["config"], ["setup"]], ids=" ".join)
 def test_a_list_of_commands_tells_each_whole(words):
     assert "..." not in Lab().run(*words, "--help").output.partition("Commands:")[2]

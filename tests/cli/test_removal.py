@@ -170,5 +170,6 @@ def test_a_word_of_two_lines_is_one_comment_and_never_a_command():
 
 
 def test_a_token_id_that_is_none_is_refused_before_anybody_is_asked():
-    result = Otherwise(identity=unreachable).run(*PROXMOX, "--token-id", "fencer")
+    result = Otherwise(identity=unreachable).run(*PROXMOX, "--token-id", "fencer@pve!agent=t0psecret")
     assert (result.exit_code, result.stdout) == (2, "")
+    assert "t0psecret" not in result.stderr

@@ -1,6 +1,7 @@
 """The real wiring, as far as it goes without a cluster: what is built of which setting, and what is said."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,30 @@ def test_a_file_that_is_not_there_leads_on(words):
     assert result.exit_code == 2
     assert "no such file" in result.stderr
     assert "`fencer demo`" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a while")
+@pytest.mark.parametrize(
+    "words", [["config", "check"], ["config", "show"], ["status"], ["check"]], ids=" ".join
+)
+def test_a_file_in_a_folder_that_is_closed_to_us_is_said_and_not_taken_for_missing(words, config):
+    config.parent.chmod(0o700)
+    os.seteuid(65534)
+    try:
+        result = run(*words, "-c", config)
+    finally:
+        os.seteuid(0)
+    assert result.exit_code == 2
+    assert f"{config}: cannot be read by user 65534: Permission denied" in result.stderr
+    assert "cp config/fencer.yaml" not in result.stdout
+
+
+def test_check_names_what_is_missing_in_its_row_and_what_to_start_from():
+    result = run("check", "-c", "/nowhere/config.yaml")
+    row, fix, *_ = result.stdout.splitlines()
+    assert row.split()[:4] == ["config", "/nowhere/config.yaml", "FAIL", "no"]
+    assert "no such file. Name one with --config" in row
+    assert fix.strip().startswith("try: cp config/fencer.yaml /nowhere/config.yaml")
 
 
 @pytest.mark.libvirt

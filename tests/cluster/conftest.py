@@ -66,9 +66,10 @@ def lead_to(tmp_path, pauses) -> Callable[..., KubernetesCluster]:
         user: dict[str, str] | None = None,
         page: int = 500,
         patience_s: float = 30.0,  # no stand-in is late that is to answer, however busy the machine is
+        folder: Path = tmp_path,
     ) -> KubernetesCluster:
         settings = ClusterSettings(
-            kubeconfig=write_kubeconfig(tmp_path / "kubeconfig", server, user),
+            kubeconfig=write_kubeconfig(folder / "kubeconfig", server, user),
             servers=further,
             unauthenticated=True,  # stand-ins speak no TLS
             connect_timeout_s=patience_s,

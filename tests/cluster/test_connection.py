@@ -50,6 +50,29 @@ def test_a_context_that_is_not_in_the_file(tmp_path):
         KubernetesCluster(ClusterSettings(kubeconfig=config, context="other"))
 
 
+@pytest.mark.parametrize("current", [None, ""])
+def test_a_kubeconfig_that_says_no_context_to_begin_with_is_told_with_those_there_are(tmp_path, current):
+    config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    config.write_text(json.dumps({**json.loads(config.read_text()), "current-context": current}))
+    with pytest.raises(ConfigError, match=r"kubeconfig: has no current-context.* Contexts: 'test'$"):
+        KubernetesCluster(ClusterSettings(kubeconfig=config))
+
+
+def test_a_kubeconfig_without_contexts_is_said_to_have_none(tmp_path):
+    config = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    config.write_text(json.dumps({**json.loads(config.read_text()), "contexts": []}))
+    with pytest.raises(ConfigError, match="kubeconfig: no kubeconfig: there is no context in it"):
+        KubernetesCluster(ClusterSettings(kubeconfig=config))
+
+
+def test_a_missing_file_with_the_token_is_told_with_the_kubeconfig_that_names_it(tmp_path):
+    config = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1", {"tokenFile": "gone"})
+    with pytest.raises(ConfigError) as caught:
+        KubernetesCluster(ClusterSettings(kubeconfig=config))
+    names = f"{config}: names a file that cannot be used: {tmp_path}/gone: cannot be read: No such file"
+    assert str(caught.value).startswith(names)
+
+
 @pytest.mark.parametrize(
     "server", ["", "ftp://10.0.0.10", "10.0.0.10:6443", "https://", "https://[::1", "https://10.0.0.10:99999"]
 )
@@ -58,6 +81,14 @@ def test_a_server_that_is_no_url_is_named(tmp_path, server):
     with pytest.raises(ConfigError) as caught:
         KubernetesCluster(ClusterSettings(path))
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("server", ["https://me:t0psecret@10.0.0.10:6443", "me:t0psecret@10.0.0.10"])
+def test_a_password_in_a_server_is_refused_and_not_repeated(tmp_path, server):
+    path = write_kubeconfig(tmp_path / "kubeconfig", server)
+    with pytest.raises(ConfigError, match="must not carry a user or password") as caught:
+        KubernetesCluster(ClusterSettings(path))
+    assert "t0psecret" not in str(caught.value)
 
 
 def test_no_server_is_asked_in_the_clear_when_the_kubeconfigs_is_not(tmp_path):

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -483,11 +484,19 @@ def test_credentials_that_say_nothing_are_told_with_what_makes_others(stand_in, 
     )
 
 
-def test_a_kubeconfig_that_may_not_be_read_any_more_is_told_with_the_refusal(stand_in, lead_to, tmp_path):
+@pytest.fixture
+def open_folder():
+    """A folder that others may enter; pytest's own are closed to them."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_kubeconfig_that_may_not_be_read_any_more_is_told_with_the_refusal(stand_in, lead_to, open_folder):
     """Somebody renewed the token as root: the agent goes on with the old one, and cannot have the new one."""
     server = stand_in(status(401))
-    cluster = lead_to(server.url, user={"token": token({"exp": 1})})
-    file, before = tmp_path / "kubeconfig", os.geteuid()
+    cluster = lead_to(server.url, user={"token": token({"exp": 1})}, folder=open_folder)
+    file, before = open_folder / "kubeconfig", os.geteuid()
     file.chmod(0)
     if before == 0:
         os.seteuid(NOBODYS_UID)

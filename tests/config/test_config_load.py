@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -140,8 +141,15 @@ def test_a_file_of_another_kind_is_refused(problems_of, text, seen):
     assert problems_of(text) == [f"config.yaml: the file: must be a mapping (`key: value` lines), not {seen}"]
 
 
-def test_an_empty_file_misses_what_must_be_written(problems_of):
-    assert [problem.partition(";")[0] for problem in problems_of("# nothing\n")] == [
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
+def test_an_empty_file_is_said_to_be_and_where_an_example_is(problems_of, text):
+    (problem,) = problems_of(text)
+    assert problem.startswith("config.yaml: the file is empty")
+    assert "config/fencer.yaml" in problem
+
+
+def test_a_file_without_any_key_misses_what_must_be_written(problems_of):
+    assert [problem.partition(";")[0] for problem in problems_of("{}\n")] == [
         "config.yaml: mode: missing",
         "config.yaml: kubernetes: missing",
         "config.yaml: hypervisors: missing",
@@ -237,6 +245,29 @@ def test_a_file_that_cannot_be_read_is_said_with_why(tmp_path, make, why):
     make(file)
     with pytest.raises(ConfigError, match=rf"/con\\nfig.yaml: cannot be read: {why}$"):
         load(file)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a while")
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        (0o755, "cannot be read by user 65534: Permission denied. `sudo chown 65534 {file}` mends that"),
+        (0o700, "Permission denied. Its folder is closed to that user: see `ls -ld {file.parent}`"),
+    ],
+)
+def test_a_file_that_we_may_not_read_is_said_with_whom_it_has_to_belong_to(folder, said):
+    with tempfile.TemporaryDirectory() as made:  # pytest's own are closed to others
+        file = Path(made) / "config.yaml"
+        file.write_text(VALID)
+        file.chmod(0o600)
+        file.parent.chmod(folder)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(ConfigError) as caught:
+                load(file)
+        finally:
+            os.seteuid(0)
+    assert str(caught.value).endswith(said.format(file=file))
 
 
 def test_a_path_that_no_file_can_have_is_said():

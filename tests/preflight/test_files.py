@@ -82,7 +82,15 @@ def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
     assert [bool(one.tries) for one in told] == [not writable for _ in levels]
 
 
-def test_a_configuration_that_is_wrong_is_the_only_thing_to_say():
-    report = Report(Path("fencer.yaml"), None, (refuse_config(Path("fencer.yaml"), "mode: missing"),))
+@pytest.mark.parametrize(
+    ("missing", "fix"),
+    [
+        (False, "correct it, then run: fencer config check -c 'my fencer.yaml'"),
+        (True, "cp config/fencer.yaml 'my fencer.yaml'   (in fencer's sources; it explains every key)"),
+    ],
+)
+def test_a_configuration_that_is_wrong_or_missing_is_the_only_thing_to_say(missing, fix):
+    path = Path("my fencer.yaml")
+    report = Report(path, None, (refuse_config(path, "mode: missing", missing=missing),))
     assert report.failed == ("config",)
-    assert report.findings[0].tries == ("correct it, then run: fencer config check -c fencer.yaml",)
+    assert report.findings[0].tries == (fix,)

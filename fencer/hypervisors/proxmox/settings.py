@@ -57,19 +57,25 @@ class ProxmoxSettings:
     task_wait_s: float = 10.0
 
 
+def wrong_token_id(text: str) -> str | None:
+    """Say what is wrong with a token's id; None: nothing.
+
+    Nothing of it is told: Proxmox writes ``USER@REALM!ID=SECRET`` in its header, and so do people.
+    """
+    if _TOKEN_ID.fullmatch(text):
+        return None
+    return "must be USER@REALM!ID like fencer@pve!agent, and nothing else: the secret goes into token_file"
+
+
 def require_usable(settings: ProxmoxSettings) -> None:
     """Refuse settings that could never work, before anything is asked.
 
     Raises:
         ConfigError: with what is wrong.
     """
-    if not settings.servers:
-        raise ConfigError(f"{settings.name}: servers: name at least one, like https://pve1:8006")
-    for server in settings.servers:
-        if not _is_server(server):
-            raise ConfigError(f"{settings.name}: servers: {server!r} is not like https://pve1:8006")
-    if not _TOKEN_ID.fullmatch(settings.token_id):
-        raise ConfigError(f"{settings.name}: token_id: {settings.token_id!r} is not like fencer@pve!agent")
+    _refuse_no_server(settings.servers, f"{settings.name}: servers")
+    if wrong := wrong_token_id(settings.token_id):
+        raise ConfigError(f"{settings.name}: token_id: {wrong}")
     pins = settings.fingerprints
     if pins and settings.ca_file is not None:
         raise ConfigError(f"{settings.name}: ca_file or fingerprints, one of the two")
@@ -86,6 +92,17 @@ def require_usable(settings: ProxmoxSettings) -> None:
             )
     if settings.ca_file is not None:
         _refuse_no_ca(settings.ca_file, f"{settings.name}: ca_file {settings.ca_file}")
+
+
+def _refuse_no_server(servers: tuple[str, ...], where: str) -> None:
+    like = "like https://pve1:8006"
+    if not servers:
+        raise ConfigError(f"{where}: name at least one, {like}")
+    for server in servers:
+        if "@" in server:  # not shown: what stands before it may be a password
+            raise ConfigError(f"{where}: must not carry a user or password, but be {like}")
+        if not _is_server(server):
+            raise ConfigError(f"{where}: {server!r} is not {like}")
 
 
 def _refuse_no_ca(file: Path, where: str) -> None:
@@ -112,7 +129,7 @@ def _is_server(url: str) -> bool:
         whole = parts.scheme == "https" and parts.hostname and parts.port != 0
     except ValueError:  # half a bracket, or an IPv6 address without any
         return False
-    return bool(whole) and not parts.path.strip("/") and not parts.username
+    return bool(whole) and not parts.path.strip("/")
 
 
 class Token:

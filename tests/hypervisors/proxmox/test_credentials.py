@@ -95,13 +95,28 @@ def test_a_secret_may_be_written_as_proxmox_prints_it(home):
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"token_id": "fencer@pve!agent=t0psecret"},
+        {"token_id": "t0psecret"},
+        {"servers": ("https://root:t0psecret@pve1:8006",)},
+        {"servers": ("http://root:t0psecret@pve1:8006",)},
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_repeated(home, changes):
+    with pytest.raises(ConfigError) as caught:
+        home.agent(**changes)
+    assert "t0psecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"servers": ()}, "name at least one"),
         ({"servers": ("http://pve1:8006",)}, "not like https"),
-        ({"servers": ("https://root:x@pve1:8006",)}, "not like https"),
+        ({"servers": ("https://root:x@pve1:8006",)}, "must not carry a user or password"),
         ({"servers": ("https://pve1:8006/api2",)}, "not like https"),
-        ({"token_id": "fencer@pve"}, "not like fencer@pve!agent"),
+        ({"token_id": "fencer@pve"}, "must be USER@REALM!ID like fencer@pve!agent"),
         ({"fingerprints": ("aa:bb",)}, "one of the two"),
         ({"ca_file": None, "fingerprints": ("aa:bb",)}, "1 for 3 servers"),
         ({"ca_file": None, "fingerprints": ("aa:bb",) * 3}, "no SHA-256"),
