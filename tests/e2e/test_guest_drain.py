@@ -50,7 +50,7 @@ def test_check_is_right_about_this_node_and_uninstall_leaves_nothing(node: Debia
     text = node.guest.run("fencer-guest check").text
     assert text.startswith(f"node {NODE}, systemd ")
     assert text.count("drained: evicted first, within 2 min") == ORDERLY
-    assert text.count("cut: nobody in here is asked any more") == HARD
+    assert text.count("cut: nothing inside is asked any more") == HARD
     assert "0 wrong, 0 to look at." in text
 
     # A kubelet with graceful node shutdown holds such a lock, and then it comes before the drain.
