@@ -67,7 +67,7 @@ class Evictions(Generic[P]):
         asked = []
         for pod in found:
             budget = self._budgets.get(pod.uid)
-            if budget is None or behind[budget] < self._width(budget):
+            if budget is None or behind[budget] < self._widths[budget]:
                 asked.append(pod)
             if budget is not None:
                 behind[budget] += 1
@@ -113,7 +113,7 @@ class Evictions(Generic[P]):
         times = [
             self._next_s.get(uid, _AT_ONCE)
             for uid in self._open - self._asking
-            if (budget := self._budgets.get(uid)) is None or behind[budget] < self._width(budget)
+            if (budget := self._budgets.get(uid)) is None or behind[budget] < self._widths[budget]
         ]
         return min((time for time in times if time != _NEVER), default=None)
 
@@ -131,10 +131,6 @@ class Evictions(Generic[P]):
         """Count the evictions whose answer is not here yet, by the budget that held their pod back."""
         return Counter(self._budgets[uid] for uid in self._asking if uid in self._budgets)
 
-    def _width(self, budget: tuple[str, str]) -> int:
-        """Return how many pods of a budget may be asked for at once."""
-        return self._widths.get(budget, 1)
-
     def _hold(self, pod: P, budget: tuple[str, str]) -> None:
         """The pods behind a budget wait together, and take turns: one that is not Ready may go sooner."""
         self._budgets[pod.uid] = budget
@@ -150,7 +146,7 @@ class Evictions(Generic[P]):
     def _let_next(self, budget: tuple[str, str] | None, now_s: float) -> None:
         """A budget let one go: the others may try at once."""
         if budget is not None:
-            self._widths[budget] = min(2 * self._width(budget), WIDEST)
+            self._widths[budget] = min(2 * self._widths[budget], WIDEST)
             for uid, other in self._budgets.items():
                 if other == budget:
                     self._next_s[uid] = now_s

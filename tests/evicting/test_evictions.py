@@ -26,7 +26,7 @@ def test_nothing_is_done_before_the_pods_were_seen() -> None:
     state = Evictions()
     assert not state.done
     state.saw([], [], [])
-    assert state.done
+    assert (state.done, state.hopeless) == (True, False)
 
 
 def test_a_pod_that_is_listed_on_is_asked_again_though_the_server_said_it_is_not_there() -> None:
