@@ -113,7 +113,7 @@ def read_object(raw: bytes, place: str) -> dict[str, Any]:
         raise Garbled(f"{place}: the answer is not a JSON object of the API: it {seen}") from error
 
 
-def refusal(status: int, raw: bytes | str | None, place: str, hint: str = "") -> ClusterError:
+def refusal(status: int, raw: bytes, place: str, hint: str = "") -> ClusterError:
     """Turn an HTTP status that is no success into our error.
 
     404 is `ClusterNotFound` only when the API itself names the object that is not there: a proxy's page, or a
@@ -125,7 +125,7 @@ def refusal(status: int, raw: bytes | str | None, place: str, hint: str = "") ->
         place: Server and request, for the error's text.
         hint: What else is known about the refusal. Empty: nothing.
     """
-    body = raw.decode(errors="replace") if isinstance(raw, bytes) else raw or ""
+    body = raw.decode(errors="replace")
     reason, message, name = _status(body)
     said = f"{place}: {status}: {' '.join(message.split()) or shown(body)}"
     if status in _PASSING or status >= _SERVER_FAULT:

@@ -59,7 +59,7 @@ class Refused:
     """
 
     status: int
-    body: bytes | str | None
+    body: bytes
     retry_after: str | None
     hint: str
 

@@ -235,15 +235,15 @@ class ProxmoxSection(Section):
     def endpoint(self) -> ProxmoxEndpoint:
         """Return the section as settings for the rest of fencer."""
         return ProxmoxEndpoint(
-            self.name,
-            tuple(self.servers),
-            None if self.cluster == "standalone" else self.cluster,
-            self.token_id,
-            Path(self.token_file),
-            Path(self.ca_file) if self.ca_file else None,
-            tuple(self.fingerprints or ()),
-            self.quorum_device,
-            (self.power or ProxmoxPowerSection()).admission(),
+            name=self.name,
+            servers=tuple(self.servers),
+            cluster=None if self.cluster == "standalone" else self.cluster,
+            token_id=self.token_id,
+            token_file=Path(self.token_file),
+            ca_file=Path(self.ca_file) if self.ca_file else None,
+            fingerprints=tuple(self.fingerprints or ()),
+            quorum_device=self.quorum_device,
+            power=(self.power or ProxmoxPowerSection()).admission(),
             host_power=_witnesses(self.host_power),
         )
 
