@@ -25,7 +25,7 @@ from fencer.core.history import (
     unheard,
 )
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, GuestHistory, NodeView, PowerState
+from fencer.core.model import Binding, Evidence, GuestHistory, GuestRef, NodeView, PowerState
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.ports import Fact, Heartbeats
@@ -128,12 +128,12 @@ class Leases:
         candidates = directory.candidates(node)
         if not candidates:
             return False
-        key = candidates[0].guest.key
-        reading = readings.get(key)
+        guest = candidates[0].guest
+        reading = readings.get(guest.key)
         if len(candidates) > 1 or reading is None or reading.away:
             return True
         runs = reading.power_state is PowerState.RUNNING
-        return not (runs and history.guest == key and _seen_alive(node, history, lease))
+        return not (runs and _bound(node, guest) and _seen_alive(node, guest, history, lease))
 
     def _beats(self, asked: Collection[str] | None) -> Heartbeats:
         began_s = self._world.clock.now_s()
@@ -212,8 +212,13 @@ def _written_on(node: NodeView) -> bool:
     return bool(node.out_of_service or node.mark or node.cordon or node.doubts or node.claim)
 
 
-def _seen_alive(node: NodeView, history: GuestHistory, lease: LeaseTrack) -> bool:
-    """Whether a node's guest was seen alive with it, in this boot."""
-    run = history.run
-    same = history.proven and run is not None and run.boot_id == history.boot_id == node.boot_id
+def _bound(node: NodeView, guest: GuestRef) -> bool:
+    """Whether that this guest is the node, in this boot and at this place, is written on it."""
+    binding = node.binding
+    return isinstance(binding, Binding) and binding.guest == guest and node.boot_id in binding.boot_ids
+
+
+def _seen_alive(node: NodeView, guest: GuestRef, history: GuestHistory, lease: LeaseTrack) -> bool:
+    """Whether this agent has seen the guest alive with the node, in this boot."""
+    same = history.proven and history.guest == guest.key and history.boot_id == node.boot_id
     return same and lease.renewals > history.renewals_at_boot
