@@ -55,9 +55,7 @@ def test_a_healthy_node_reads_healthy_all_the_same():
     assert sum(item.observation.node.asked for item in judged.values()) == 1  # whom the API told of besides
 
 
-@pytest.mark.parametrize(
-    "what", [What.CRASH, What.PAUSE, What.SAVE, What.DELETE, What.IO_ERROR, What.HANG]
-)
+@pytest.mark.parametrize("what", [What.CRASH, What.PAUSE, What.SAVE, What.DELETE, What.IO_ERROR, What.HANG])
 def test_of_a_node_whose_guest_is_not_seen_running_it_is(what):
     stage, cluster = staged()
     stage.happen(what, "k8s-5" if what is not What.HANG else "lab")
