@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from fencer.core.doubt import CONTRADICTIONS
 from fencer.core.history import LEASE_DURATION_S
-from fencer.core.model import Binding, Evidence, FenceMark, Fleet, GuestHistory, NodeView, PowerState
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Binding,
+    Evidence,
+    FenceMark,
+    Fleet,
+    GuestHistory,
+    NodeView,
+    PowerState,
+    Taint,
+)
 from fencer.core.policy import Policy
 from fencer.core.times import seconds_between
 
@@ -107,6 +118,12 @@ def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) 
     if isinstance(mark, FenceMark) and node.fenced and mark.guest.key in deleted:
         return False
     return taint.time_added is None or seconds_between(taint.time_added, utc) < YOUNG_S
+
+
+def tainted(node: NodeView, mark: FenceMark) -> NodeView:
+    """Return a node as it is once our taint and mark are written on it."""
+    ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)
+    return replace(node, mark=mark, taints=(*node.taints, ours))
 
 
 def quorum(

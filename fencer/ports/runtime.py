@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
@@ -63,6 +64,24 @@ class Asker(Protocol):
         Returns:
             For each endpoint the answer, or the error that `ask` would have raised; by key, in no order.
         """
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Be the only one of the runs `side_by_side` that goes on, but while one asks here."""
+        ...
+
+    def side_by_side(self, runs: Sequence[Callable[[], None]], patience_s: float) -> None:
+        """Let these go on at the same time, each in its turns: while one asks, others go on.
+
+        Args:
+            runs: A bug in one of them ends that one alone.
+            patience_s: Return after so long, even if some have not ended: those go on beside whatever the
+                caller does next.
+        """
+        ...
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Wait until none of the others is at this, and be the only one."""
         ...
 
 

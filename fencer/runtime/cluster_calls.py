@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from fencer.core.policy import Policy
@@ -39,6 +40,10 @@ class ClusterCalls:
             return self._world.asker.ask(API, call, self._policy.call_deadline_s)
         except HypervisorError as error:
             raise ClusterUnreachable(str(error)) from error
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Be the only one at something; see `fencer.ports.Asker`."""
+        return self._world.asker.alone(what)
 
     def show_life(self) -> None:
         """Notice if this agent itself stood still for longer than readings may be apart.

@@ -88,10 +88,18 @@ class Executor:
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder = shared.notes, shared.finder
 
-    def carry_out(self, observation: Observation, action: Action) -> Done:
-        """Carry out one action on what was observed. Never raises: the result tells of a failure."""
+    def carry_out(
+        self, observation: Observation, action: Action, counts: Callable[[], None] = lambda: None
+    ) -> Done:
+        """Carry out one action on what was observed. Never raises: the result tells of a failure.
+
+        Args:
+            observation: What the action was decided on.
+            action: What to do.
+            counts: Called as soon as it counts for whoever is about to act next.
+        """
         try:
-            return self._do(observation, action)
+            return self._do(observation, action, counts)
         except ClusterConflict as error:
             return Happened(f"changed meanwhile, looking again: {error}", ok=False, changed=True)
         except FencerError as error:
@@ -99,7 +107,7 @@ class Executor:
         finally:
             self._api.worked(LONGEST_ACTION_S)
 
-    def _do(self, observation: Observation, action: Action) -> Done:  # noqa: C901, PLR0911, PLR0912 - one row an action
+    def _do(self, observation: Observation, action: Action, counts: Callable[[], None]) -> Done:  # noqa: C901, PLR0911, PLR0912 - one row an action
         node, cluster, api = observation.node, self._world.cluster, self._api
         match action:
             case BindNode(binding):
@@ -113,6 +121,7 @@ class Executor:
                 return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
                 self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
+                counts()
                 return Happened("tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
             case ClearPods(pods):
                 return self._clear(observation, pods)
@@ -130,7 +139,7 @@ class Executor:
                 api(lambda: cluster.forget_mark(node))
                 return Happened("mark of an older fence taken off: the node has booted again")
             case StopGuest() | DiscardSaved() | ShutdownGuest() | StartGuest():
-                return self._do_power(observation, action)
+                return self._do_power(observation, action, counts)
             case DeleteAttachments(attachments):
                 for attachment in attachments:
                     api(partial(cluster.delete_attachment, attachment))
@@ -158,12 +167,15 @@ class Executor:
         return written
 
     def _do_power(
-        self, observation: Observation, action: StopGuest | DiscardSaved | ShutdownGuest | StartGuest
+        self,
+        observation: Observation,
+        action: StopGuest | DiscardSaved | ShutdownGuest | StartGuest,
+        counts: Callable[[], None],
     ) -> Done:
         guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
         match action:
             case StopGuest():
-                return self._stop(observation, action)
+                return self._stop(observation, action, counts)
             case DiscardSaved(incarnation=incarnation):
                 self._order(guest, lambda until: port.discard(guest, incarnation, until))
                 return self._discarded(observation, guest)
@@ -220,21 +232,24 @@ class Executor:
                 results.extend(zip(lane, answer, strict=True))
         return results
 
-    def _stop(self, observation: Observation, action: StopGuest) -> Done:
-        """Claim the incident, read the guest again, cut its power, and read the result."""
-        node, cluster, incident = observation.node, self._world.cluster, observation.incident
-        guest, incarnation = action.guest, action.incarnation
-        self._api(lambda: cluster.claim(node, incident, observation.by))
-        port = self._world.hypervisors[guest.endpoint]
-        deadline_s = self._policy.call_deadline_s
-        before = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
-        expected = observation.evidence.power_state if observation.evidence else None
-        if before.incarnation != incarnation or before.power_state is not expected:
-            return Happened(f"{guest} changed before it was stopped: {before.raw}", ok=False)
-        if not observation.candidates[0].still_admitted(before):
-            return Happened(f"{guest}: the configuration does not admit power actions any more", ok=False)
-        memory = self._memory
-        last_s, memory.last_stop_s = memory.last_stop_s, (began_s := self._world.clock.now_s())
+    def _stop(self, observation: Observation, action: StopGuest, counts: Callable[[], None]) -> Done:
+        """Claim the incident, read the guest again, cut its power, and read the result.
+
+        The power window is taken first, so that nobody else's stop has to wait for this one to be counted.
+        """
+        guest, incarnation, memory = action.guest, action.incarnation, self._memory
+        last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
+        counts()
+        try:
+            changed = self._claim(observation, action)
+        except FencerError:
+            self._give_back_window(taken_s, last_s)
+            raise
+        if changed:
+            self._give_back_window(taken_s, last_s)
+            return Happened(changed, ok=False)
+        port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
+        memory.last_stop_s = began_s = self._world.clock.now_s()
         said, sent, denied = "", True, False
         try:
             self._order(guest, lambda until: port.stop(guest, incarnation, until))
@@ -253,10 +268,29 @@ class Executor:
         if after.gone:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
-            memory.last_stop_s = last_s  # nothing was stopped: the next one need not wait
+            self._give_back_window(began_s, last_s)  # nothing was stopped: the next one need not wait
         if after.gone and not said and observation.intent is not Intent.SHUTDOWN:
             memory.stopped[guest.key] = Left(after.incarnation)
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
+
+    def _claim(self, observation: Observation, action: StopGuest) -> str:
+        """Claim the incident, and read the guest again; return why it may not be stopped, or nothing."""
+        node, cluster, incident = observation.node, self._world.cluster, observation.incident
+        guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
+        self._api(lambda: cluster.claim(node, incident, observation.by))
+        deadline_s = self._policy.call_deadline_s
+        before = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+        expected = observation.evidence.power_state if observation.evidence else None
+        if before.incarnation != action.incarnation or before.power_state is not expected:
+            return f"{guest} changed before it was stopped: {before.raw}"
+        if not observation.candidates[0].still_admitted(before):
+            return f"{guest}: the configuration does not admit power actions any more"
+        return ""
+
+    def _give_back_window(self, taken_s: float, last_s: float | None) -> None:
+        """Let the next stop be as soon as if there had been none; unless one was since."""
+        if self._memory.last_stop_s == taken_s:
+            self._memory.last_stop_s = last_s
 
     def _start(self, observation: Observation, action: StartGuest) -> Done:
         """Power a guest on. If our own stop left it off and its start fails, try again later."""

@@ -6,6 +6,7 @@ A node with nothing to do need not be looked at closely in every pass: it would 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -71,6 +72,10 @@ class Ask(Protocol):
 
     def __call__(self, call: Callable[[], T]) -> T:
         """Return what the call returns, or raise what it raises: a `ClusterError`."""
+        ...
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Be the only one at something; see `fencer.ports.Asker`."""
         ...
 
 
@@ -184,9 +189,10 @@ class Finder:
 
     def _attached_to(self, node: str) -> tuple[AttachmentView, ...]:
         """Return a node's attachments. The API knows no selector for it, and lists those of all nodes."""
-        began_s = self._clock.now_s()
-        if began_s - self._listed_s >= self._poll_s:
-            self._attachments, self._listed_s = self._api(self._cluster.attachments), began_s
+        with self._api.alone("listing attachments"):
+            began_s = self._clock.now_s()
+            if began_s - self._listed_s >= self._poll_s:
+                self._attachments, self._listed_s = self._api(self._cluster.attachments), began_s
         return self._attachments.of(node)
 
     def _kept(

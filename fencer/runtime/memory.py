@@ -61,6 +61,7 @@ class Memory:
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
             them, and has not named since, while it answers. A guest that is missing from a sweep says less.
         calm: By the name of the node, and only while it is known which guest each node may be.
+        pursued: Nodes, by UID, that are being pursued now, as they were last judged: nobody else reads them.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
@@ -77,6 +78,7 @@ class Memory:
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
     not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
     calm: dict[str, Calm] = field(default_factory=dict)
+    pursued: dict[str, Judged] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -100,6 +102,7 @@ class Scene:
         tried_again: A node whose looks fail slowly was looked at again in this pass, in vain: the same.
         views: Nodes as they were told from afar, by name.
         calm: What was decided before about nodes of which everything is as it was, by name.
+        counted_s: When the nodes were last counted again: when that began.
     """
 
     nodes: dict[str, NodeView]
@@ -118,3 +121,4 @@ class Scene:
     tried_again: bool = False
     views: dict[str, NodeView] = field(default_factory=dict)
     calm: dict[str, Judged] = field(default_factory=dict)
+    counted_s: float = float("-inf")

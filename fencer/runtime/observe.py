@@ -19,10 +19,12 @@ from fencer.core.fleet import (
     quorum_without,
     stalls,
     survey,
+    tainted,
 )
 from fencer.core.history import aged, listen, remember
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
+    Action,
     Binding,
     Candidate,
     Evidence,
@@ -35,6 +37,7 @@ from fencer.core.model import (
     Observation,
     PowerState,
     StopFailed,
+    TaintNode,
     Verdict,
     Word,
 )
@@ -314,12 +317,13 @@ class Observer:
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
-    def recount(self, scene: Scene, observation: Observation) -> Observation:
+    def recount(self, scene: Scene, observation: Observation, asked_s: float) -> Observation:
         """List the nodes again: others may have fenced, or died, since the pass began.
 
         Args:
             scene: Of this pass.
             observation: A close one, right before an action that the other nodes are counted for.
+            asked_s: Since when this is waited for: whoever is counted for at the same time shares a list.
 
         Returns:
             The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
@@ -327,16 +331,9 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        listed = self._api(self._world.cluster.list_nodes)
-        views = [self._leases.newest(view) for view in listed.views]
-        known = {node.uid for node in scene.nodes.values()}
-        if any(view.uid not in known for view in views):
-            scene.directory = self._directory(views, scene.evidence, scene.errors)
-        asked = self._leases.in_question(views, scene.evidence, scene.directory)
-        nodes, beats = self._leases.read(views, asked | {observation.node.name})
+        if scene.counted_s < asked_s:
+            self._count_again(scene, observation.node.name)
         now_s = self._world.clock.now_s()
-        scene.nodes |= nodes
-        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
         return replace(
             observation,
@@ -344,8 +341,27 @@ class Observer:
             claimed_by=self._claimed_by(scene, node),
             fleet=self.fleet(scene),
             now_s=now_s,
-            utc=beats.utc,
+            utc=scene.utc,
         )
+
+    def _count_again(self, scene: Scene, name: str) -> None:
+        began_s = self._world.clock.now_s()
+        listed = self._api(self._world.cluster.list_nodes)
+        views = [self._leases.newest(view) for view in listed.views]
+        known = {node.uid for node in scene.nodes.values()}
+        if any(view.uid not in known for view in views):
+            scene.directory = self._directory(views, scene.evidence, scene.errors)
+        asked = self._leases.in_question(views, scene.evidence, scene.directory)
+        nodes, beats = self._leases.read(views, asked | {name})
+        scene.nodes |= nodes
+        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
+        scene.counted_s = began_s
+
+    def count(self, scene: Scene, node: NodeView, action: Action) -> None:
+        """Take into account at once what was just done to a node, for whoever is about to act next."""
+        if isinstance(action, TaintNode):
+            scene.nodes[node.name] = tainted(node, action.mark)
+        scene.fleet = None
 
     def down(self, scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
         """Name those nodes whose guests do not run, by their hypervisor's newest word."""
@@ -487,7 +503,7 @@ class Observer:
         uids = set()
         for node in scene.nodes.values():
             uids.add(node.uid)
-            if node.name in scene.calm:
+            if node.name in scene.calm or node.uid in self._memory.pursued:
                 continue
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None

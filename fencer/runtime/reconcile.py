@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fencer.core.decide import decide
 from fencer.core.done import Done
@@ -50,7 +52,11 @@ NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Notes for people and for other agents: an agent that does only these has done nothing."""
 
 COUNTED = (TaintNode, StopGuest)
-"""Before these the other nodes are counted again: other agents act too, and a pass may take long."""
+"""Before these the other nodes are counted again, one at a time: other agents act too, and other incidents go
+on side by side."""
+
+MOST_AT_ONCE = 256
+"""So many nodes are pursued at the same time; each takes a thread."""
 
 WORTH_WAITING = frozenset(
     {
@@ -105,6 +111,8 @@ class Agent:
         self.shared = Shared.of(world, policy)
         self.observer = Observer(world, rules or Rules(), policy, self.shared)
         self.executor = Executor(world, policy, self.shared)
+        self._pursued = self.shared.memory.pursued
+        self._due_s = float("inf")
 
     def tick(self, progress: Callable[[], object] = lambda: None) -> Pass:
         """Judge every node once, and do what follows.
@@ -115,19 +123,26 @@ class Agent:
         Raises:
             ClusterError: the cluster could not be read at all.
         """
-        scene = self.observer.look(sparing=True)
-        judged = {}
-        for node in tuple(scene.nodes.values()):
-            known = scene.calm.get(node.name)
-            if known is None:
-                known = self._settle(scene, self.observer.observation(scene, node), progress)
-                self.observer.leave_alone(scene, known)
-            judged[node.name] = known
-        recheck_s = min(
-            (item.decision.recheck_s for item in judged.values() if item.decision.recheck_s is not None),
-            default=self._policy.poll_s,
-        )
-        return Pass(scene, judged, min(self._policy.poll_s, recheck_s))
+        asker = self._world.asker
+        with asker.turn():
+            scene = self.observer.look(sparing=True)
+            judged: dict[str, Judged] = {}
+            runs = []
+            for node in tuple(scene.nodes.values()):
+                known = scene.calm.get(node.name) or self._pursued.get(node.uid)
+                if known is None:
+                    observation, decision = self._first(self.observer.observation(scene, node))
+                    known = Judged(observation, decision)
+                    if self._asks(observation, decision) and len(self._pursued) < MOST_AT_ONCE:
+                        self._pursued[node.uid] = known
+                        runs.append(partial(self._pursue_beside, scene, known, judged, progress))
+                    elif not self._asks(observation, decision):
+                        known = self._concluded(observation, decision)
+                        self.observer.leave_alone(scene, known)
+                judged[node.name] = known
+            asker.side_by_side(runs, self._policy.poll_s)
+            self._due_s, due_s = float("inf"), self._due_s
+        return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
 
     def survey(
         self, name: str | None = None, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -196,31 +211,95 @@ class Agent:
         act: bool = True,
     ) -> Judged:
         """Take one node as far as it goes now: one action at a time, everything observed again after each."""
+        return self._go_on(scene, *self._first(observation), progress, act=act)
+
+    def _first(self, observation: Observation) -> tuple[Observation, Decision]:
+        """Decide on a node from afar."""
         observation = self._signed(observation)
-        decision = self._as_rehearsed(observation, decide(observation, self._policy))
-        failed, counted = "", False
+        return observation, self._as_rehearsed(observation, decide(observation, self._policy))
+
+    def _asks(self, observation: Observation, decision: Decision) -> bool:
+        """Whether anybody has to be asked before it is clear what a node is."""
+        due = self._due(observation, decision)
+        return bool(due) or self._wants_closer(observation, decision, due)
+
+    def _pursue_beside(
+        self, scene: Scene, begun: Judged, judged: dict[str, Judged], progress: Callable[[], object]
+    ) -> None:
+        """Take one node as far as it goes, beside others."""
+        node = begun.observation.node
+        try:
+            judged[node.name] = self._go_on(scene, begun.observation, begun.decision, progress)
+        finally:
+            del self._pursued[node.uid]
+
+    def _go_on(
+        self,
+        scene: Scene,
+        observation: Observation,
+        decision: Decision,
+        progress: Callable[[], object],
+        *,
+        act: bool = True,
+    ) -> Judged:
+        """Act and look, in turns, until there is nothing more to do now."""
+        failed = ""
         try:
             for _ in range(STEPS):
                 progress()
-                due = self._due(observation, decision)
+                due, done = self._due(observation, decision), None
                 if self._wants_closer(observation, decision, due):
                     observation = self._signed(self.observer.closer(scene, observation))
-                elif act and due and isinstance(due[0], COUNTED) and not counted:
-                    counted = True
-                    observation = self.observer.recount(scene, observation)
                 elif not due or not act:
                     break
-                elif not (done := self._act(observation, decision, due[0])).ok:
-                    failed = str(done)
-                    break
                 else:
-                    observation, counted = self._signed(self.observer.closer(scene, observation)), False
+                    if isinstance(due[0], COUNTED):
+                        observation, decision, done = self._act_counted(scene, observation)
+                    else:
+                        done = self._act(observation, decision, due[0])
+                    if done is None:
+                        continue
+                    if not done.ok:
+                        failed = str(done)
+                        break
+                    observation = self._signed(self.observer.closer(scene, observation))
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)
             decision = replace(decision, recheck_s=None)  # at once it would fail again
             if not isinstance(error, NotYet):
                 self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
+        return self._concluded(observation, decision, failed)
+
+    def _act_counted(
+        self, scene: Scene, observation: Observation
+    ) -> tuple[Observation, Decision, Done | None]:
+        """Count the other nodes again, and act if that still is right, while nobody else does.
+
+        Returns:
+            What was seen then, what was decided, and what came of the action; None: another one is due, or
+            none.
+        """
+        asked_s = self._world.clock.now_s()
+        with ExitStack() as alone:
+            alone.enter_context(self._world.asker.alone("counting"))
+            observation = self.observer.recount(scene, observation, asked_s)
+            decision = decide(observation, self._policy)
+            due = self._due(observation, decision)
+            if self._wants_closer(observation, decision, due) or not due or not isinstance(due[0], COUNTED):
+                return observation, decision, None
+            action = due[0]
+
+            def counts() -> None:
+                self.observer.count(scene, observation.node, action)
+                alone.close()
+
+            return observation, decision, self._act(observation, decision, action, counts)
+
+    def _concluded(self, observation: Observation, decision: Decision, failed: str = "") -> Judged:
+        """Tell what became of a node, and remember it, and when it has to be looked at again."""
+        if decision.recheck_s is not None:
+            self._due_s = min(self._due_s, self._world.clock.now_s() + decision.recheck_s)
         self._tell(observation.node, decision)
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
@@ -264,11 +343,17 @@ class Agent:
         near = not observation.node.asked or any(not isinstance(action, FROM_AFAR) for action in due)
         return bool(due) and near and not observation.close
 
-    def _act(self, observation: Observation, decision: Decision, action: Action) -> Done:
+    def _act(
+        self,
+        observation: Observation,
+        decision: Decision,
+        action: Action,
+        counts: Callable[[], None] = lambda: None,
+    ) -> Done:
         self._tell(observation.node, decision)
         if isinstance(action, Alarm):
             self._alarmed.add((observation.incident, action))
-        done = self.executor.carry_out(observation, action)
+        done = self.executor.carry_out(observation, action, counts)
         self._world.reporter.acted(observation.node, action, done)
         return done
 

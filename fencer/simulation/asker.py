@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TypeVar, cast
 
@@ -16,6 +18,9 @@ T = TypeVar("T")
 CALLS_LOST = 3
 """How many calls may hang at an endpoint; then it is not asked until one of them returns."""
 
+STEP_S = 0.01
+"""How often a strand looks whether it may go on."""
+
 HANGS_S = 60.0
 """A call that is given up ends at last, with an error: adapters have timeouts of their own."""
 
@@ -25,15 +30,25 @@ class Killed(BaseException):
 
 
 class Process:
-    """The process that an agent runs in: it can be suspended or killed in the middle of anything."""
+    """The process that an agent runs in, all its strands: suspended or killed in the middle of anything.
 
-    def __init__(self) -> None:
+    Args:
+        clock: Whose time passes while it stands still.
+    """
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
         self._steps = 0
         self._fate: Callable[[], None] | None = None
+        self._stands = self._ended = False
 
     def meets(self, fate: Callable[[], None], steps: int = 0) -> None:
         """Have `fate` called after so many further steps."""
         self._steps, self._fate = steps, fate
+
+    def end(self) -> None:
+        """End every strand of it at its next step."""
+        self._ended = True
 
     def step(self) -> None:
         """Go one step: right before or right after what a call brings about.
@@ -41,13 +56,23 @@ class Process:
         Raises:
             Killed: it ends here.
         """
+        while self._stands:
+            self._clock.advance(STEP_S)
+        if self._ended:
+            raise Killed
         if self._fate is None:
             return
         if self._steps:
             self._steps -= 1
             return
-        fate, self._fate = self._fate, None
-        fate()
+        fate, self._fate, self._stands = self._fate, None, True
+        try:
+            fate()
+        except Killed:
+            self.end()
+            raise
+        finally:
+            self._stands = False
 
 
 @dataclass(slots=True)
@@ -93,14 +118,52 @@ class InlineAsker:
         """How long a look at all endpoints waits for a slow one: commands wait, `watch` does not."""
         self._clock = clock
         self._delay_of = delay_of
-        self._process = process or Process()
+        self._process = process or Process(clock)
         self._chance = chance
         self._pending: dict[str, _Late] = {}
         self._lost_until_s: dict[str, list[float]] = {}
+        self._alone: set[str] = set()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Of all strands only one runs at a time anyway."""
+        yield
+
+    @contextmanager
+    def alone(self, what: str) -> Iterator[None]:
+        """Be the only one at something; see `fencer.ports.Asker`."""
+        while what in self._alone:
+            self._clock.advance(STEP_S)
+            self._process.step()
+        self._alone.add(what)
+        try:
+            yield
+        finally:
+            self._alone.discard(what)
+
+    def side_by_side(self, runs: Sequence[Callable[[], None]], patience_s: float) -> None:
+        """Let these go on, each as a strand, in an order by chance; see `fencer.ports.Asker`."""
+        going, until_s = set(range(len(runs))), self._clock.now_s() + patience_s
+
+        def go_on(number: int) -> None:
+            try:
+                runs[number]()
+            except Killed:
+                self._process.end()
+            finally:
+                going.discard(number)
+
+        order = list(going)
+        if self._chance is not None:
+            self._chance.shuffle(order)
+        for number in order:
+            self._clock.spawn(partial(go_on, number))
+        while going and self._clock.now_s() < until_s:
+            self._clock.advance(STEP_S)
+            self._process.step()
 
     def ask(self, endpoint: str, call: Callable[[], T], deadline_s: float) -> T:
         """Run one call; see `fencer.ports.Asker`."""
-        self._lose(endpoint)
         answer = self.ask_all({endpoint: call}, deadline_s, patient=True)[endpoint]
         if isinstance(answer, FencerError):
             raise answer
@@ -115,11 +178,15 @@ class InlineAsker:
     ) -> dict[str, T | FencerError]:
         """Run one call per endpoint at once: together they take as long as the slowest that is waited for."""
         patience_s = deadline_s if patient else min(deadline_s, self.patience_s)
+        pending = {} if patient else self._pending
+        if patient:
+            for endpoint in calls:
+                self._lose(endpoint, self._pending)
         until_s = began_s = self._clock.now_s()
         answers: dict[str, T | FencerError] = {}
         in_time: list[tuple[float, str]] = []
         for endpoint, call in calls.items():
-            late = self._late(endpoint)
+            late = self._late(endpoint, pending)
             delay_s = late.done_s - began_s if late else self._delay_of(endpoint)
             if late is None and self._hangs(endpoint):
                 answers[endpoint] = HypervisorUnreachable(
@@ -129,7 +196,7 @@ class InlineAsker:
             if late is None and delay_s <= patience_s:
                 in_time.append((began_s + delay_s * self._way_there(), endpoint))
             elif late is None:
-                late = self._pending[endpoint] = _Late(began_s + delay_s, began_s + deadline_s)
+                late = pending[endpoint] = _Late(began_s + delay_s, began_s + deadline_s)
                 self._send(call, late, delay_s * self._way_there(given_up=delay_s > deadline_s))
             until_s = max(until_s, began_s + min(delay_s, patience_s))
         for at_s, endpoint in sorted(in_time, key=lambda item: item[0]):
@@ -140,7 +207,7 @@ class InlineAsker:
         self._reach(until_s)
         for endpoint in calls.keys() - answers.keys():
             answers[endpoint] = cast(
-                "T | FencerError", self._collected(endpoint, patience_s, patient=patient)
+                "T | FencerError", self._collected(endpoint, pending, patience_s, patient=patient)
             )
         return {endpoint: answers[endpoint] for endpoint in calls}
 
@@ -153,26 +220,28 @@ class InlineAsker:
         if not math.isinf(late.done_s):
             self._clock.after(there_s, run)
 
-    def _late(self, endpoint: str) -> _Late | None:
+    def _late(self, endpoint: str, pending: dict[str, _Late]) -> _Late | None:
         """Return the call that is under way, unless it is to be given up now."""
-        late = self._pending.get(endpoint)
+        late = pending.get(endpoint)
         if late is not None and late.done_s > self._clock.now_s() >= late.given_up_s:
-            self._lose(endpoint)
-        return self._pending.get(endpoint)
+            self._lose(endpoint, pending)
+        return pending.get(endpoint)
 
-    def _collected(self, endpoint: str, patience_s: float, *, patient: bool) -> object:
+    def _collected(
+        self, endpoint: str, pending: dict[str, _Late], patience_s: float, *, patient: bool
+    ) -> object:
         """Take up the answer of a call, if it has come."""
-        late = self._pending[endpoint]
-        if late.done_s <= self._clock.now_s():
-            del self._pending[endpoint]
+        late = pending.get(endpoint)
+        if late is not None and late.done_s <= self._clock.now_s():
+            del pending[endpoint]
             return late.answer
         if patient:
-            self._lose(endpoint)
+            self._lose(endpoint, pending)
         return HypervisorUnreachable(f"{endpoint}: no answer within {patience_s:g} s")
 
-    def _lose(self, endpoint: str) -> None:
+    def _lose(self, endpoint: str, pending: dict[str, _Late]) -> None:
         """Give a call up for good: whatever it still brings about, nobody hears of it."""
-        late = self._pending.pop(endpoint, None)
+        late = pending.pop(endpoint, None)
         if late is not None and late.done_s > self._clock.now_s():
             ends_s = min(late.done_s, self._clock.now_s() + HANGS_S)
             self._lost_until_s.setdefault(endpoint, []).append(ends_s)

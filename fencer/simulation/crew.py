@@ -178,6 +178,7 @@ class Crew:
         while timeline.now_s() < watcher.until_s:
             try:
                 self._live(self._agent(self._ports(name, watcher)), watcher)
+                self._processes[name].end()
             except Killed:
                 clock.advance(self._down_s[name])
                 timeline.tell("world", None, "agent-begins", f"{name} begins again")
@@ -205,7 +206,7 @@ class Crew:
     def _ports(self, name: str, watcher: Watcher) -> StagePorts:
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
-        process = self._processes[name] = Process()
+        process = self._processes[name] = Process(simulation.clock)
         watched, hypervisors = self._truth.ports()
         cluster: object = watched
         chance = None

@@ -115,7 +115,7 @@ class TestProgress:
             at_s.append(clock.now_s())
             passes_s.append(clock.now_s() - began_s)
             steps_s += [later - earlier for earlier, later in pairwise(at_s)]
-        assert max(passes_s) > 24.0
+        assert max(passes_s) <= ARMED.poll_s + 5.0  # nor does it wait for any of them longer than that
         assert max(steps_s) <= 6.0
 
 

@@ -10,7 +10,7 @@ from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, Shutdown
 from fencer.errors import FencerError
 from fencer.runtime.execute import LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
-from fencer.simulation.asker import InlineAsker
+from fencer.simulation.asker import InlineAsker, Process
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, POWER, Stagehand
@@ -53,6 +53,7 @@ def test_a_taint_that_was_given_up_is_not_set_later():
     slow.stage.agent.shared.finder.attachments_changed()
     slow.stage.agent.tick()
     slow.answer_s = 0.005
+    slow.stage.simulation.clock.wait(20)
     [taint] = [entry for entry in slow.stage.notes.acted_ if entry[1] == "TaintNode"]
     assert not taint[2]
     slow.stage.simulation.clock.wait(60)
@@ -66,8 +67,9 @@ def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():
     slow.until_it_is_due()
     slow.answer_s = 0.4 * ARMED.evidence_max_age_s
     slow.stage.agent.shared.finder.attachments_changed()
-    decision = slow.stage.agent.tick().judged["k8s-2"].decision
-    assert decision.reason is Reason.EVIDENCE_STALE
+    slow.stage.agent.tick()
+    slow.stage.simulation.clock.wait(60)
+    assert slow.stage.reason() is Reason.EVIDENCE_STALE
     assert "taint" not in slow.stage.calls
 
 
@@ -90,11 +92,15 @@ def test_a_power_off_that_took_long_sets_nobody_else_back():
 def test_one_in_the_midst_of_which_the_agent_was_suspended_does():
     """What took longer than any action may is a standstill: the other one's pauses do not add up over it."""
     stage = Stagehand()
+    clock = stage.simulation.clock
+    process = Process(clock)
+    world = replace(stage.world, asker=InlineAsker(clock, lambda _endpoint: 0.05, process))
+    stage.agent = Agent(world, ARMED, stage.simulation.rules())
     stage.run(25)
     stage.happen(What.PAUSE)
     stage.run(20)
     stage.happen(What.PAUSE, "k8s-3")
-    stage.before["claim"] = lambda: stage.simulation.clock.wait(LONGEST_ACTION_S)
+    stage.before["claim"] = lambda: process.meets(lambda: clock.advance(LONGEST_ACTION_S))
     while "stop" not in stage.calls:
         since_s = stage.agent.tick().judged["k8s-3"].observation.history.run.since_s
         stage.simulation.clock.wait(ARMED.poll_s)
@@ -113,7 +119,7 @@ def test_nor_does_a_pass_in_which_the_api_takes_its_time():
         slow.stage.agent.shared.finder.attachments_changed()
         since.add(slow.stage.agent.tick().judged["k8s-3"].observation.history.run.since_s)
         took.append(slow.stage.simulation.clock.now_s() - began_s)
-    assert min(took) > ARMED.apart_s
+    assert sum(took) > ARMED.apart_s
     assert len(since) == 1
 
 

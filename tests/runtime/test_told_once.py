@@ -70,6 +70,7 @@ def test_a_look_that_took_long_in_vain_is_told_when_it_is_tried_and_not_while_th
     stage.before["pods"] = slowly
     stage.happen(What.CRASH)
     stage.run(120)
+    stage.simulation.clock.wait(10)
     told = [text for text, _ in stage.notes.said_ if "list pods of k8s-2" in text]
     assert len(told) == len(tried) > 2
     assert stage.calls.count("sweep") < 120 / ARMED.poll_s + 5  # nor is everything else read without a pause

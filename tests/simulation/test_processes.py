@@ -24,7 +24,7 @@ def clock():
 
 
 def test_a_process_meets_its_fate_after_so_many_steps(clock):
-    process = Process()
+    process = Process(clock)
     process.meets(lambda: clock.advance(30), steps=2)
     process.step()
     process.step()
@@ -40,7 +40,7 @@ def test_a_killed_process_has_brought_about_what_it_had_sent_and_nothing_else(cl
     def kill():
         raise Killed
 
-    process, did = Process(), []
+    process, did = Process(clock), []
     process.meets(kill, steps)
     with pytest.raises(Killed):
         InlineAsker(clock, lambda _: 1.0, process).ask("lab", lambda: did.append("done"), 10)
