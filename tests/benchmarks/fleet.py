@@ -17,6 +17,7 @@ from fencer.core.done import Done
 from fencer.core.model import Binding, Decision, Deed, Evidence, GuestRef, NodeView, PowerState
 from fencer.errors import FencerError
 from fencer.ports import Heartbeats, Lease, Nodes
+from tests.support.in_turn import InTurn
 
 UTC = "2026-11-20T10:41:12Z"
 POLL_S = 2.0
@@ -208,7 +209,7 @@ class Time:
         """Nobody waits."""
 
 
-class Direct:
+class Direct(InTurn):
     """An `Asker` that runs every call at once, in the caller's thread."""
 
     def ask(self, _endpoint: str, call: Callable[[], Any], _deadline_s: float) -> Any:

@@ -167,6 +167,9 @@ class Abandoned:
         self._real = real
         self.pressed, self.kept = False, []
 
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
     def ask(self, endpoint, call, deadline_s):
         if not self.pressed:
             return self._real.ask(endpoint, call, deadline_s)

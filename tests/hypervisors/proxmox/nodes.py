@@ -17,6 +17,7 @@ from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
 from fencer.ports import Attachments, Fact, Heartbeats, Lease, Nodes
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
+from tests.support.in_turn import InTurn
 from tests.support.pve import PveCluster
 from tests.support.pve.clock import EPOCH_S
 from tests.support.pve.model import Conf
@@ -107,7 +108,7 @@ class NodeCluster:
         return datetime.fromtimestamp(EPOCH_S + now_s, UTC).isoformat().replace("+00:00", "Z")
 
 
-class AtOnce:
+class AtOnce(InTurn):
     """An Asker whose every call is answered at once."""
 
     def ask(self, _endpoint: str, call: Callable[[], T], _deadline_s: float) -> T:
