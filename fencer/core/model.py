@@ -511,6 +511,8 @@ class NodeView:
         doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
         cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
+        asked: Its lease was read in this look. False: nothing depends on it, as the node is Ready, and its
+            guest, which was seen alive with it, runs.
     """
 
     name: str
@@ -537,6 +539,7 @@ class NodeView:
     renewed_within_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
+    asked: bool = True
 
     @property
     def heard_s(self) -> float | None:
@@ -712,7 +715,7 @@ class Fleet:
 
     Attributes:
         nodes: How many nodes there are.
-        silent: How many of them are silent.
+        silent: How many of them are silent; all, unless somebody whose lease was read is heard.
         young_fences: Fences of ours younger than an hour whose guest is not absent.
         last_stop_age_s: Since when this agent last stopped a guest. None: never.
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
