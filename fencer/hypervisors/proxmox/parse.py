@@ -227,7 +227,7 @@ def read_processes(data: Any) -> dict[int, int | None]:
     for entry in fields.items(data, "list of guests"):
         of = entry if isinstance(entry, dict) else {}
         vmid, pid = number_or_none(of.get("vmid")), number_or_none(of.get("pid"))
-        if vmid is not None and (of.get("status"), pid is None) in {("running", False), ("stopped", True)}:
+        if vmid is not None and of.get("status") == ("stopped" if pid is None else "running"):
             found[vmid] = pid
     return found
 

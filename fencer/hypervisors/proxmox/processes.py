@@ -41,24 +41,24 @@ def ended_or_replaced(look: Look, memory: Memory, rows: Sequence[Row]) -> Iterat
         rows: Of guests.
     """
     runs = _runs(look, memory, rows)
-    listed = _lists(look, memory, {run.host for run in runs.values()})
-    for vmid, run in runs.items():
-        if listed.get(run.host, {}).get(vmid, run.pid) != run.pid:
-            yield vmid
+    listed = _lists(look, memory, {row.host for row, _ in runs})
+    for row, run in runs:
+        processes = listed.get(row.host, {})
+        if row.vmid in processes and (row.host, processes[row.vmid]) != (run.host, run.pid):
+            yield row.vmid
 
 
-def _runs(look: Look, memory: Memory, rows: Sequence[Row]) -> dict[int, Run]:
-    """Return the runs of the nodes' guests that are where they were last read, on hosts that can be asked."""
+def _runs(look: Look, memory: Memory, rows: Sequence[Row]) -> list[tuple[Row, Run]]:
+    """Return the nodes' guests that were last read running or paused, and are on hosts that can be asked."""
     with memory.lock:
-        known = [(row, memory.of(row.vmid).run) for row in rows if row.vmid in memory.attended]
-        return {
-            row.vmid: run
-            for row, run in known
-            if run is not None
-            and run.host == row.host
+        return [
+            (row, run)
+            for row in rows
+            if row.vmid in memory.attended
+            and (run := memory.of(row.vmid).run) is not None
             and look.online(row.host)
             and not memory.unlisted(row.host, look.began_s)
-        }
+        ]
 
 
 def _lists(look: Look, memory: Memory, hosts: Collection[str]) -> dict[str, Processes]:

@@ -1,5 +1,4 @@
-"""Read all guests at once: three calls for any number of guests, one for each host that runs nodes, and more for
-what these cannot tell.
+"""Read all guests at once: three calls, one for each host that runs nodes, and few for what they do not tell.
 
 `cluster/resources` is a cache: of a dead host it repeats the last word for five minutes, and it calls every
 guest stopped for ten seconds after its start. So its rows only wake, and prove nothing, with one exception: a
