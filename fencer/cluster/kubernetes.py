@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
 from fencer.cluster import parse, patches, volumes
@@ -30,7 +30,7 @@ from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
-from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
 
 NODE_LEASES = "kube-node-lease"
 """The namespace of the nodes' leases."""
@@ -94,32 +94,45 @@ class KubernetesCluster:
 
     # -- reads --------------------------------------------------------------------------------------------
 
-    def roster(self) -> Roster:
-        """See `Cluster.roster`."""
-        space, read_node = self._kube_system(), parse.node_with(self._key.to_read())
+    def nodes(self) -> Nodes:
+        """See `Cluster.nodes`."""
+        return self.list_nodes()
+
+    def list_nodes(self) -> Nodes:
+        """See `Cluster.list_nodes`."""
+        read_node = parse.node_with(self._key.to_read())
+        nodes = self._lists.read(
+            "list nodes", "NodeList", get(NODES), lambda item, utc: (parse.set_aside(read_node, item), utc)
+        )
+        return Nodes(
+            tuple(node for node, _ in nodes if not isinstance(node, str)),
+            tuple(node for node, _ in nodes if isinstance(node, str)),
+            nodes[-1][1] if nodes else "",
+        )
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        """See `Cluster.heartbeats`."""
+        space = self._kube_system()
         leases = self._lists.read(
             "list node leases",
             "LeaseList",
             get(LEASES, NODE_LEASES),
             lambda item, _utc: parse.set_aside(parse.lease, item),
         )
-        nodes = self._lists.read(
-            "list nodes",
-            "NodeList",
-            get(NODES),
-            lambda item, utc: (parse.set_aside(read_node, item), utc),
-        )
-        known = {lease.node: lease for lease in leases if not isinstance(lease, str)}
-        return Roster(
-            facts=tuple(
-                _fact(node, known.get(node.name), utc) for node, utc in nodes if not isinstance(node, str)
-            ),
+        return Heartbeats(
+            {
+                lease.node: Lease(lease.renew_time, lease.version)
+                for lease in leases
+                if not isinstance(lease, str)
+            },
+            version=0,
             utc=space.utc,
-            malformed=tuple(
-                item for item in (*leases, *(node for node, _ in nodes)) if isinstance(item, str)
-            ),
+            malformed=tuple(item for item in leases if isinstance(item, str)),
             paused_why=space.read(parse.paused_why),
         )
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """See `Cluster.subscribe`."""
 
     def fact(self, node: str) -> Fact:
         """See `Cluster.fact`."""
