@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from fencer.core.model import GuestRef, PowerState
+from fencer.core.model import GuestRef, PodView, PowerState
+from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorDenied, HypervisorProtocol
 from fencer.hypervisors.proxmox.errors import HostSilent, NotThere, ServerUnfit
 from fencer.hypervisors.proxmox.look import Look
@@ -19,6 +21,7 @@ from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.sweep import RELEARN_S, Sweeper
 from tests.hypervisors.proxmox.conftest import Home, serve
 from tests.hypervisors.proxmox.finality import final
+from tests.hypervisors.proxmox.nodes import Watch
 from tests.hypervisors.proxmox.replay import ReplayApi
 from tests.hypervisors.proxmox.test_sweeps import READ
 from tests.support.pve import Daemon, Pmxcfs, PveCluster
@@ -398,6 +401,27 @@ def test_a_host_that_hangs_keeps_nobody_else_from_being_read(tmp_path):
         home.api.delay_scale = 0.0
         asked = [it for it in home.asked() if it.startswith("GET /nodes/")]
         assert next(it for it in asked if it.endswith("/current")).startswith("GET /nodes/pve2/")
+
+
+# -- nodes --------------------------------------------------------------------------------------------------
+
+
+SECONDS = Policy(mode=Mode.ARMED, require_not_ready=False, lease_silent_s=0.0)
+
+
+@pytest.mark.parametrize("after_s", [0.1, 1.0, 1.9, 3.3, 6.6, 9.9])
+def test_a_node_whose_guest_is_killed_is_fenced_three_seconds_after_the_wait(home, after_s):
+    """Without a hook, by the recipe that waits for no silence, whenever between two looks or statistics."""
+    confs = [home.guest(f"k8s-{number}", host=f"pve{number}") for number in (1, 2, 3)]
+    attend(home, *confs)
+    watch = Watch(home.pve, home.hypervisor, confs, SECONDS)
+    watch.nodes.placed["k8s-1"] = (PodView("shop", "web", "uid-web", "1", "Running"),)
+    watch.passes(60)
+    died_s = home.pve.clock.now_s() + after_s
+    home.pve.clock.after(after_s, partial(home.pve.crash, confs[0].vmid))
+    watch.passes(after_s + SECONDS.confirm_s + 5)
+    assert watch.nodes.tainted_s.keys() == {"k8s-1"}
+    assert SECONDS.confirm_s <= watch.nodes.tainted_s["k8s-1"] - died_s <= SECONDS.confirm_s + 3
 
 
 # -- who waits for whom -------------------------------------------------------------------------------------
