@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from fencer.core import annotations as written
@@ -29,6 +28,9 @@ from fencer.simulation.evictions import evict
 from fencer.simulation.objects import Api, ApiNode, ApiPod
 
 KEY = b"the key of the simulated cluster"
+
+SILENT_S = 75.0
+"""For so long fencer believes in a watch that says nothing."""
 
 CANARIES = 1
 """As few leases as a cluster can add to those that were asked for."""
@@ -67,6 +69,8 @@ class SimulatedCluster:
         self._api = api
         self._views: dict[str, NodeView] = {}
         self._lag_s = 0.0
+        self._still: tuple[NodeView, ...] = ()
+        self._still_until_s = float("-inf")
         self._past: deque[tuple[float, tuple[Fact, ...], int]] = deque()
 
     def lag(self, lag_s: float) -> None:
@@ -75,6 +79,11 @@ class SimulatedCluster:
         self._past.clear()
         if lag_s:
             self._remember_facts()
+
+    def swallow_watch(self) -> None:
+        """Tell nothing new of nodes from now on, until the watch is given up, and all are listed again."""
+        self._still = tuple(self._view(node) for node in self._api.nodes.values())
+        self._still_until_s = self._api.clock.now_s() + SILENT_S
 
     def taint_by_hand(self, name: str) -> None:
         """Set the out-of-service taint as an admin does: without a mark, and cordon the node."""
@@ -148,8 +157,10 @@ class SimulatedCluster:
         return [right for right in ("create pods/eviction",) if right in self.missing]
 
     def nodes(self) -> Nodes:
-        """Return all nodes as they were last known."""
-        return replace(self.list_nodes(), utc="")
+        """Return all nodes as a watch last told of them."""
+        listed = self.list_nodes()
+        still = self._api.clock.now_s() < self._still_until_s
+        return Nodes(self._still if still else listed.views, listed.malformed)
 
     def list_nodes(self) -> Nodes:
         """List all nodes."""
