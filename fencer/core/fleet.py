@@ -121,9 +121,10 @@ def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) 
 
 
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:
-    """Return a node as it is once our taint and mark are written on it."""
+    """Return a node as it is once our taint and mark are written on it; no older state counts then."""
     ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)
-    return replace(node, mark=mark, taints=(*node.taints, ours))
+    version = str(int(node.version) + 1) if node.version.isdecimal() else node.version
+    return replace(node, mark=mark, taints=(*node.taints, ours), version=version)
 
 
 def quorum(

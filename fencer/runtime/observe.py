@@ -21,7 +21,7 @@ from fencer.core.fleet import (
     survey,
     tainted,
 )
-from fencer.core.history import aged, listen, remember
+from fencer.core.history import aged, listen, remember, unasked
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Action,
@@ -51,6 +51,9 @@ from fencer.runtime.readings import Reader
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
 
+COUNTED_FOR_S = 1.0
+"""For so long a list of the nodes serves those who wait to be counted for; what is told meanwhile is taken in."""
+
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
 a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
@@ -77,6 +80,8 @@ class Observer:
         self._leases = Leases(world, policy, shared)
         self._indexed: tuple[object, Directory] | None = None
         self._paused_why: str | None = None
+        self._counted: Scene | None = None
+        """In which scene the nodes were counted last: only there all own actions are taken into account."""
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -335,7 +340,11 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        if scene.counted_s < asked_s:
+        now_s = self._world.clock.now_s()
+        shared = asked_s <= scene.counted_s and now_s - scene.counted_s < COUNTED_FOR_S
+        if shared and self._counted is scene:
+            self._take_told(scene)
+        else:
             self._count_again(scene, observation.node.name)
         now_s = self._world.clock.now_s()
         node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
@@ -348,6 +357,17 @@ class Observer:
             utc=scene.utc,
         )
 
+    def _take_told(self, scene: Scene) -> None:
+        """Take into account what was told since the nodes were counted: another agent may have acted."""
+        for view in self._api(self._world.cluster.nodes).views:
+            before = scene.nodes.get(view.name)
+            if before is not None and view.newer_than(before):
+                lease = self._memory.leases[view.uid]
+                scene.nodes[view.name] = (
+                    aged(view, lease, scene.now_s) if before.asked else unasked(view, lease)
+                )
+                scene.fleet = None
+
     def _count_again(self, scene: Scene, name: str) -> None:
         began_s = self._world.clock.now_s()
         listed = self._api(self._world.cluster.list_nodes)
@@ -359,12 +379,13 @@ class Observer:
         nodes, beats = self._leases.read(views, asked | {name})
         scene.nodes |= nodes
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
-        scene.counted_s = began_s
+        scene.counted_s, self._counted = began_s, scene
 
     def count(self, scene: Scene, node: NodeView, action: Action) -> None:
         """Take into account at once what was just done to a node, for whoever is about to act next."""
         if isinstance(action, TaintNode):
             scene.nodes[node.name] = tainted(node, action.mark)
+            self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
         scene.fleet = None
 
     def down(self, scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
@@ -513,6 +534,7 @@ class Observer:
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
         memory = self._memory
+        uids |= memory.pursued
         memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
         for known in memories:
             for forgotten in known.keys() - uids:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,37 +112,42 @@ class Agent:
         self.observer = Observer(world, rules or Rules(), policy, self.shared)
         self.executor = Executor(world, policy, self.shared)
         self._pursued = self.shared.memory.pursued
+        self._last: dict[str, Judged] = {}
         self._due_s = float("inf")
 
-    def tick(self, progress: Callable[[], object] = lambda: None) -> Pass:
-        """Judge every node once, and do what follows.
+    def tick(self, progress: Callable[[], object] = lambda: None, *, patience_s: float | None = None) -> Pass:
+        """Judge every node once, and do what follows: for all nodes that need it side by side.
 
         Args:
             progress: Called after every step, for a watchdog: a pass over many nodes takes long.
+            patience_s: How long to wait for the slowest of them; None: a poll. Those that take longer go on
+                beside the next passes, and are told as they were last judged.
 
         Raises:
             ClusterError: the cluster could not be read at all.
         """
-        asker = self._world.asker
-        with asker.turn():
+        with self._world.asker.turn():
             scene = self.observer.look(sparing=True)
-            judged: dict[str, Judged] = {}
+            judged: dict[str, Judged] = dict(scene.calm)
             runs = []
-            for node in tuple(scene.nodes.values()):
-                known = scene.calm.get(node.name) or self._pursued.get(node.uid)
-                if known is None:
-                    observation, decision = self._first(self.observer.observation(scene, node))
-                    known = Judged(observation, decision)
-                    if self._asks(observation, decision) and len(self._pursued) < MOST_AT_ONCE:
-                        self._pursued[node.uid] = known
-                        runs.append(partial(self._pursue_beside, scene, known, judged, progress))
-                    elif not self._asks(observation, decision):
-                        known = self._concluded(observation, decision)
-                        self.observer.leave_alone(scene, known)
-                judged[node.name] = known
-            asker.side_by_side(runs, self._policy.poll_s)
+            for node in [node for node in scene.nodes.values() if node.name not in judged]:
+                if node.uid not in self._pursued:
+                    seen = self._first(self.observer.observation(scene, node))
+                    if not self._asks(*seen):
+                        self.observer.leave_alone(scene, self._concluded(*seen))
+                    elif len(self._pursued) < MOST_AT_ONCE:
+                        self._pursued.add(node.uid)
+                        runs.append(partial(self._pursue_beside, scene, *seen, judged, progress))
+                    self._last.setdefault(node.uid, Judged(*seen))
+                judged[node.name] = self._last[node.uid]
+            self._world.asker.side_by_side(runs, self._policy.poll_s if patience_s is None else patience_s)
+            self._forget_all_but(node.uid for node in scene.nodes.values())
             self._due_s, due_s = float("inf"), self._due_s
         return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
+
+    def _forget_all_but(self, uids: Iterable[str]) -> None:
+        for forgotten in self._last.keys() - uids - self._pursued:
+            del self._last[forgotten]
 
     def survey(
         self, name: str | None = None, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -224,14 +229,19 @@ class Agent:
         return bool(due) or self._wants_closer(observation, decision, due)
 
     def _pursue_beside(
-        self, scene: Scene, begun: Judged, judged: dict[str, Judged], progress: Callable[[], object]
+        self,
+        scene: Scene,
+        observation: Observation,
+        decision: Decision,
+        judged: dict[str, Judged],
+        progress: Callable[[], object],
     ) -> None:
         """Take one node as far as it goes, beside others."""
-        node = begun.observation.node
+        node = observation.node
         try:
-            judged[node.name] = self._go_on(scene, begun.observation, begun.decision, progress)
+            judged[node.name] = self._go_on(scene, observation, decision, progress)
         finally:
-            del self._pursued[node.uid]
+            self._pursued.discard(node.uid)
 
     def _go_on(
         self,
@@ -304,7 +314,8 @@ class Agent:
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
             self.observer.forget(observation.node)
-        return Judged(observation, decision, failed)
+        concluded = self._last[observation.node.uid] = Judged(observation, decision, failed)
+        return concluded
 
     def _as_rehearsed(self, observation: Observation, decision: Decision) -> Decision:
         """Return the action that a close look found lately, if only another close look would find it again.
