@@ -52,7 +52,7 @@ from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
 
 COUNTED_FOR_S = 1.0
-"""For so long a list of the nodes serves those who wait to be counted for; what is told meanwhile is taken in."""
+"""For so long one list of the nodes serves all who wait to act; what is told meanwhile is taken in."""
 
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
@@ -231,7 +231,6 @@ class Observer:
             ClusterError: the node could not be read; nothing may be done.
         """
         guest, evidence, error = self._read_first(scene, before)
-        name = before.node.name
         fact = self._fact(before.node)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
@@ -241,7 +240,7 @@ class Observer:
         self._memory.looked[node.uid] = now_s
         evidence = self._believed(node, evidence)
         self._remember(scene, node, evidence, now_s)
-        scene.nodes[name], scene.fleet = node, None
+        self._take_in(scene, node)
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
         return replace(
@@ -271,6 +270,13 @@ class Observer:
             close=True,
         )
 
+    def _take_in(self, scene: Scene, node: NodeView) -> None:
+        """Put a node that was just read into the scene; sum up again only if that makes a difference."""
+        before = scene.nodes.get(node.name)
+        scene.nodes[node.name] = node
+        if before is None or _for_others(before, self._policy) != _for_others(node, self._policy):
+            scene.fleet = None
+
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
         """Return the guests that their endpoints did not know lately, and whose end is not on record.
 
@@ -298,6 +304,9 @@ class Observer:
         """Read a guest live, and take that into the scene."""
         evidence, error = self._reader.read(scene, guest)
         if evidence is not None:
+            known = scene.evidence.get(evidence.guest.key)
+            if known is None or not known.repeats(evidence):
+                scene.fleet = None
             scene.evidence[evidence.guest.key] = evidence
             if scene.directory.note(evidence):
                 self._indexed = None
@@ -362,10 +371,8 @@ class Observer:
         for view in self._api(self._world.cluster.nodes).views:
             before = scene.nodes.get(view.name)
             if before is not None and view.newer_than(before):
-                lease = self._memory.leases[view.uid]
-                scene.nodes[view.name] = (
-                    aged(view, lease, scene.now_s) if before.asked else unasked(view, lease)
-                )
+                lease, now_s = self._memory.leases[view.uid], scene.now_s
+                scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
                 scene.fleet = None
 
     def _count_again(self, scene: Scene, name: str) -> None:
@@ -551,6 +558,11 @@ class Observer:
             and history.heard is not None
             and (candidates := scene.directory.candidates(node))
         ]
+
+
+def _for_others(node: NodeView, policy: Policy) -> tuple[object, ...]:
+    """Return what of a node counts in the sums over all."""
+    return node.uid, node.taints, node.mark, node.roles, node.asked, heard(node, policy)
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:
