@@ -46,7 +46,6 @@ class Reflector:
     Args:
         api: The way there.
         lists: Reads lists by it.
-        confirm: Makes sure that whoever answers belongs to the cluster that we know, and raises if not.
         changed: Called when a node comes, goes, or changes in what matters.
         now_s: A monotonic clock.
         silent_s: How long a watch may tell nothing, in seconds.
@@ -56,7 +55,6 @@ class Reflector:
         self,
         api: Connection,
         lists: Lists,
-        confirm: Callable[[], object],
         changed: Callable[[], object],
         *,
         now_s: Callable[[], float] = time.monotonic,
@@ -64,7 +62,6 @@ class Reflector:
     ) -> None:
         self._api = api
         self._lists = lists
-        self._confirm = confirm
         self._changed = changed
         self._now_s = now_s
         self._silent_s = silent_s
@@ -130,7 +127,7 @@ class Reflector:
         listed = self._lists.listed("list nodes", "NodeList", get(NODES), lambda item, _utc: _told(item))
         if not listed.version:
             raise ClusterProtocol(f"{self._api.server}: list nodes: without a resourceVersion")
-        self._confirm()
+        self._api.kube_system()
         self._why = ""
         if self._known.take_list(listed, self._now_s()):
             self._changed()
