@@ -136,8 +136,9 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def watch(self, what: str, request: Request, silent_s: float) -> Generator[dict[str, Any], None, None]:
-        """Yield what a watch tells, as it comes, until the server ends it. Not tried again.
+        """Yield what a watch tells, as it comes, until the server ends it.
 
+        It is not tried again, nor at another server: the list that follows shows whether this one lives.
         Nothing is believed of it before its server's kube-system was seen to be the same, after it began.
 
         Args:
@@ -149,17 +150,11 @@ class Connection:
             ClusterError: any of its subclasses.
         """
         place = self._place
-        try:
-            self._recognise(place)
-            for number, line in enumerate(self._stream(place, what, request, silent_s)):
-                if number == 0:
-                    self._compare(place)
-                yield read_object(line, f"{url_of(self._clients[place])}: {what}")
-        except (
-            Late
-        ):  # one that merely broke says little: the list that follows shows whether the server lives
-            self._leave(place)
-            raise
+        self._recognise(place)
+        for number, line in enumerate(self._stream(place, what, request, silent_s)):
+            if number == 0:
+                self._compare(place)
+            yield read_object(line, f"{url_of(self._clients[place])}: {what}")
 
     def kube_system(self) -> Answer:
         """Read the namespace whose UID is the cluster's identity, and compare that with the one seen first.
