@@ -6,8 +6,9 @@ times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Obse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum, auto
+from operator import attrgetter
 from typing import TypeAlias
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -296,6 +297,12 @@ class Evidence:
         """Whether anything was read at all."""
         return self.observed_at_s > NEVER_S
 
+    def repeats(self, other: Evidence) -> bool:
+        """Whether it says the same as another one, perhaps at another time."""
+        return _said(self) == _said(other)
+
+
+_said = attrgetter(*(part.name for part in fields(Evidence) if part.name != "observed_at_s"))
 
 NEVER_S = float("-inf")
 """When a reading that does not exist was taken."""

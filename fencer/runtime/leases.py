@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from fencer.core.fleet import heard
@@ -25,10 +26,11 @@ from fencer.core.history import (
     unheard,
 )
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, GuestHistory, NodeView, PowerState
+from fencer.core.model import Binding, Evidence, GuestHistory, GuestRef, NodeView, PowerState
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.ports import Fact, Heartbeats
+from fencer.runtime.memory import Calm
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
 
@@ -82,32 +84,39 @@ class Leases:
         views: Collection[NodeView],
         readings: Mapping[tuple[str, str, str], Evidence],
         directory: Directory,
+        calm: Collection[str] = (),
     ) -> set[str]:
-        """Name the nodes whose leases something depends on.
+        """Name the nodes whose leases something depends on, but for those that are calm.
 
         Of the control plane's all or none: whether etcd keeps its quorum is a question about each of them.
         """
-        asked = {view.name for view in views if self._depends(view, readings, directory)}
-        members = {view.name for view in views if view.control_plane}
+        asked = {
+            view.name for view in views if view.name not in calm and self._depends(view, readings, directory)
+        }
+        members = {view.name for view in views if view.control_plane} if asked else asked
         return asked | members if asked & members else asked
 
     def read(
-        self, views: Sequence[NodeView], asked: Collection[str] | None
+        self,
+        views: Sequence[NodeView],
+        asked: Collection[str] | None,
+        calm: Mapping[str, Calm] = MappingProxyType({}),
     ) -> tuple[dict[str, NodeView], Heartbeats]:
         """Read leases; return the nodes with what this agent knows of them, by name, and what was read.
 
         Args:
             views: All nodes.
             asked: Names of those whose leases are read; those of all if none of them is heard. None: all.
+            calm: Nodes of which nothing has changed, by name.
 
         Raises:
             ClusterError: they could not be read.
         """
         beats = self._beats(asked)
-        nodes = self._hear(views, asked, beats)
-        if asked is not None and not any(self._voices(nodes)):
+        nodes = self._hear(views, asked, beats, calm)
+        if asked is not None and not self._voices(nodes):
             beats = self._beats(None)
-            nodes = self._hear(views, None, beats)
+            nodes = self._hear(views, None, beats, calm)
         self._unseen_s = 0.0
         return self._counted(nodes), beats
 
@@ -128,12 +137,12 @@ class Leases:
         candidates = directory.candidates(node)
         if not candidates:
             return False
-        key = candidates[0].guest.key
-        reading = readings.get(key)
+        guest = candidates[0].guest
+        reading = readings.get(guest.key)
         if len(candidates) > 1 or reading is None or reading.away:
             return True
         runs = reading.power_state is PowerState.RUNNING
-        return not (runs and history.guest == key and _seen_alive(node, history, lease))
+        return not (runs and _bound(node, guest) and _seen_alive(node, guest, history, lease))
 
     def _beats(self, asked: Collection[str] | None) -> Heartbeats:
         began_s = self._world.clock.now_s()
@@ -143,7 +152,11 @@ class Leases:
         return beats
 
     def _hear(
-        self, views: Sequence[NodeView], asked: Collection[str] | None, beats: Heartbeats
+        self,
+        views: Sequence[NodeView],
+        asked: Collection[str] | None,
+        beats: Heartbeats,
+        calm: Mapping[str, Calm],
     ) -> dict[str, NodeView]:
         nodes = {}
         for view in views:
@@ -152,6 +165,8 @@ class Leases:
                 nodes[view.name] = self._aged(view, lease.renew_time, lease.version)
             elif asked is None or view.name in asked:
                 nodes[view.name] = self._aged(view, None, 0)
+            elif view.name in calm:
+                nodes[view.name] = calm[view.name].node
             else:
                 nodes[view.name] = self._not_asked(view)
         return nodes
@@ -212,8 +227,13 @@ def _written_on(node: NodeView) -> bool:
     return bool(node.out_of_service or node.mark or node.cordon or node.doubts or node.claim)
 
 
-def _seen_alive(node: NodeView, history: GuestHistory, lease: LeaseTrack) -> bool:
-    """Whether a node's guest was seen alive with it, in this boot."""
-    run = history.run
-    same = history.proven and run is not None and run.boot_id == history.boot_id == node.boot_id
+def _bound(node: NodeView, guest: GuestRef) -> bool:
+    """Whether that this guest is the node, in this boot and at this place, is written on it."""
+    binding = node.binding
+    return isinstance(binding, Binding) and binding.guest == guest and node.boot_id in binding.boot_ids
+
+
+def _seen_alive(node: NodeView, guest: GuestRef, history: GuestHistory, lease: LeaseTrack) -> bool:
+    """Whether this agent has seen the guest alive with the node, in this boot."""
+    same = history.proven and history.guest == guest.key and history.boot_id == node.boot_id
     return same and lease.renewals > history.renewals_at_boot

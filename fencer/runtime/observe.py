@@ -30,10 +30,12 @@ from fencer.core.model import (
     GuestHistory,
     GuestRef,
     Intent,
+    Judged,
     NodeView,
     Observation,
     PowerState,
     StopFailed,
+    Verdict,
     Word,
 )
 from fencer.core.policy import Policy
@@ -41,7 +43,7 @@ from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.runtime.leases import Leases
-from fencer.runtime.memory import Scene
+from fencer.runtime.memory import Calm, Scene
 from fencer.runtime.readings import Reader
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
@@ -70,6 +72,8 @@ class Observer:
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
+        self._indexed: tuple[object, Directory] | None = None
+        self._paused_why: str | None = None
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -94,8 +98,9 @@ class Observer:
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         views = [self._leases.newest(view) for view in known.views]
         directory = self._directory(views, readings, failed)
-        asked = self._leases.in_question(views, readings, directory) if sparing else None
-        nodes, beats = self._leases.read(views, asked)
+        calm = self._calm(views, readings) if sparing else {}
+        asked = self._leases.in_question(views, readings, directory, calm) if sparing else None
+        nodes, beats = self._leases.read(views, asked, calm)
         now_s = self._world.clock.now_s()
         self._memory.not_found = {
             key: reading
@@ -113,7 +118,11 @@ class Observer:
             paused_why=beats.paused_why,
             lost=self._reader.lost(sweeps),
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
+            views={view.name: view for view in views},
+            calm={name: known.judged for name, known in calm.items() if nodes[name] is known.node},
         )
+        if beats.paused_why != self._paused_why:
+            self._paused_why, scene.calm = beats.paused_why, {}
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
@@ -129,8 +138,40 @@ class Observer:
         readings: Mapping[tuple[str, str, str], Evidence],
         failed: Collection[str],
     ) -> Directory:
+        """Index all guests and nodes, if any of them is another one than in the last look, or elsewhere."""
         guests = self._guests(readings, failed)
-        return Directory(guests, nodes, self._rules, self._world.hypervisors, readings.values())
+        groups = {key: reading.groups for key, reading in readings.items() if reading.groups}
+        basis = (guests, [(node.name, node.system_uuid, node.binding) for node in nodes], groups)
+        if self._indexed is None or self._indexed[0] != basis:
+            self._memory.calm.clear()
+            endpoints = self._world.hypervisors
+            self._indexed = basis, Directory(guests, nodes, self._rules, endpoints, readings.values())
+        return self._indexed[1]
+
+    def _calm(
+        self, views: Collection[NodeView], readings: Mapping[tuple[str, str, str], Evidence]
+    ) -> dict[str, Calm]:
+        """Return what is known of the nodes of which nothing has changed, nor of their guests, by name."""
+        calm = {}
+        for view in views:
+            known = self._memory.calm.get(view.name)
+            if known is None or known.view is not view:
+                continue
+            reading = readings.get(known.evidence.guest.key)
+            if reading is not None and reading.repeats(known.evidence):
+                calm[view.name] = known
+        return calm
+
+    def leave_alone(self, scene: Scene, judged: Judged) -> None:
+        """Do not look into a healthy node again before anything about it changes."""
+        seen, decision = judged.observation, judged.decision
+        healthy = decision.verdict is Verdict.HEALTHY and not (decision.actions or decision.look)
+        certain = len(seen.candidates) == 1 and not (seen.rivals or seen.claimed_by)
+        waits = decision.recheck_s is not None or seen.close or judged.failed
+        if seen.node.asked or waits or not (healthy and certain):
+            return
+        view, reading = scene.views[seen.node.name], scene.evidence[seen.candidates[0].guest.key]
+        self._memory.calm[view.name] = Calm(view, seen.node, reading, judged)
 
     def observation(
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -246,7 +287,8 @@ class Observer:
         evidence, error = self._reader.read(scene, guest)
         if evidence is not None:
             scene.evidence[evidence.guest.key] = evidence
-            scene.directory.note(evidence)
+            if scene.directory.note(evidence):
+                self._indexed = None
             self._memory.not_found.pop(guest.key, None)
             if evidence.power_state is PowerState.ABSENT:
                 self._memory.not_found[guest.key] = evidence
@@ -267,7 +309,8 @@ class Observer:
                 scene.paused_why,
                 frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
             )
-            without = quorum_without(scene.nodes.values(), self._policy, self.down(scene))
+            members = [node for node in scene.nodes.values() if node.control_plane]
+            without = quorum_without(members, self._policy, self.down(scene, members))
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
@@ -304,11 +347,11 @@ class Observer:
             utc=beats.utc,
         )
 
-    def down(self, scene: Scene) -> frozenset[str]:
-        """Name the nodes whose guests do not run, by their hypervisor's newest word."""
+    def down(self, scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
+        """Name those nodes whose guests do not run, by their hypervisor's newest word."""
         states = {
             node.name: scene.evidence[candidates[0].guest.key].power_state
-            for node in scene.nodes.values()
+            for node in nodes
             if (candidates := scene.directory.candidates(node)) and candidates[0].guest.key in scene.evidence
         }
         up = {PowerState.RUNNING, PowerState.UNKNOWN}
@@ -444,6 +487,8 @@ class Observer:
         uids = set()
         for node in scene.nodes.values():
             uids.add(node.uid)
+            if node.name in scene.calm:
+                continue
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
@@ -456,10 +501,13 @@ class Observer:
         self._notes.keep(uids)
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
+        """Return what may prove an endpoint wrong: nodes that were heard while their guests read off."""
         return [
-            (node, self._memory.guests[node.uid], candidates[0].guest.endpoint)
+            (node, history, candidates[0].guest.endpoint)
             for node in scene.nodes.values()
-            if node.uid in self._memory.guests and (candidates := scene.directory.candidates(node))
+            if (history := self._memory.guests.get(node.uid)) is not None
+            and history.heard is not None
+            and (candidates := scene.directory.candidates(node))
         ]
 
 

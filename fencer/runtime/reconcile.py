@@ -118,7 +118,11 @@ class Agent:
         scene = self.observer.look(sparing=True)
         judged = {}
         for node in tuple(scene.nodes.values()):
-            judged[node.name] = self._settle(scene, self.observer.observation(scene, node), progress)
+            known = scene.calm.get(node.name)
+            if known is None:
+                known = self._settle(scene, self.observer.observation(scene, node), progress)
+                self.observer.leave_alone(scene, known)
+            judged[node.name] = known
         recheck_s = min(
             (item.decision.recheck_s for item in judged.values() if item.decision.recheck_s is not None),
             default=self._policy.poll_s,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from fencer.core import annotations as keys
 from fencer.core.done import Done
 from fencer.core.model import Binding, Decision, Deed, Evidence, GuestRef, NodeView, PowerState
 from fencer.errors import FencerError
-from fencer.ports import Fact, Roster
+from fencer.ports import Heartbeats, Lease, Nodes
 
 UTC = "2026-11-20T10:41:12Z"
 POLL_S = 2.0
@@ -24,6 +24,8 @@ RENEW_S = 10.0
 ENDPOINT = "home"
 KEY = b"the key of all agents of a cluster"
 _NAMESPACE = uuid.UUID("6f1c0000-0000-4000-8000-0000000000e2")
+OTHERS = 16
+"""So many leases a cluster tells of besides those that it was asked for."""
 _IMAGES = 44
 """A kubelet reports 50 at most; so many bring a node to the size that was measured."""
 
@@ -238,15 +240,31 @@ class Silent:
         self.told += 1
 
 
-@dataclass(slots=True)
 class RecordCluster:
-    """A cluster that hands out records; any other question than for all nodes is counted, and refused."""
+    """A cluster that hands out records; any other question than for all nodes is counted, and refused.
 
-    rosters: Iterator[Roster]
-    asked: list[str] = field(default_factory=list)
+    Args:
+        nodes: How many nodes there are.
+    """
 
-    def roster(self) -> Roster:
-        return next(self.rosters)
+    def __init__(self, nodes: int) -> None:
+        self.asked: list[str] = []
+        self._views = tuple(node_view(number) for number in range(nodes))
+        self._passes = 0
+
+    def nodes(self) -> Nodes:
+        self._passes += 1
+        return Nodes(self._views)
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        asked = self._views if nodes is None else self._views[:OTHERS]
+        names = {view.name for view in asked} | {*(nodes or ())}
+        leases = {
+            view.name: Lease(renew_time(number, self._passes), self._passes)
+            for number, view in enumerate(self._views)
+            if view.name in names
+        }
+        return Heartbeats(leases, self._passes, UTC)
 
     def __getattr__(self, name: str) -> Any:
         self.asked.append(name)
@@ -273,13 +291,3 @@ class RecordHypervisor:
 
     def subscribe(self, _wake: Callable[[], None]) -> None:
         """Nothing ever happens here."""
-
-
-def rosters(nodes: int, passes: int) -> Iterator[Roster]:
-    """Make the rosters of so many passes beforehand: making them is not what is measured."""
-    views = [node_view(number) for number in range(nodes)]
-    made = [
-        Roster(tuple(Fact(view, renew_time(n, number), UTC) for n, view in enumerate(views)), UTC)
-        for number in range(passes)
-    ]
-    return iter(made)

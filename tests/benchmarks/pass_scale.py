@@ -76,7 +76,7 @@ def agent(cluster: Any, guests: int, passes: int) -> Told:
 
 def agent_over_records(nodes: int, guests: int, passes: int) -> Told:
     """Measure core and runtime alone."""
-    return agent(fleet.RecordCluster(fleet.rosters(nodes, passes)), guests, passes)
+    return agent(fleet.RecordCluster(nodes), guests, passes)
 
 
 def agent_over_http(url: str, guests: int, passes: int) -> Told:

@@ -79,6 +79,20 @@ def test_of_a_node_that_booted_it_is_until_the_new_boot_is_heard():
     assert cluster.asked[-1] == set()
 
 
+def test_of_a_node_whose_binding_could_not_be_written_it_is():
+    """It was seen alive with its guest as the API went away, and has to be once more."""
+    stage = Stagehand(ARMED, shape=SIX)
+    cluster = Listening(stage.world.cluster)
+    stage.agent = Agent(replace(stage.world, cluster=cluster), ARMED, stage.simulation.rules())
+    stage.before["bind"] = lambda: stage.happen(What.API_DOWN, "")
+    while "bind" in stage.before:
+        stage.run(1)
+    stage.simulation.clock.wait(30)
+    stage.happen(What.API_UP, "")
+    stage.run(40)
+    assert all(node.binding is not None for node in stage.agent.observer.look().nodes.values())
+
+
 def test_of_the_control_plane_all_are_read_or_none():
     """Whether etcd keeps its quorum is a question about each of them."""
     members = {"k8s-1", "k8s-2", "k8s-3"}
