@@ -1,4 +1,4 @@
-"""The watch of nodes against a real API server: its end, its silence, its 410, its bookmarks."""
+"""The watch of nodes against a real API server: its restart, its silence, its 410."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fencer.cluster.answers import Expired
 from fencer.cluster.client import Connection
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.lists import Lists
-from fencer.cluster.reflector import SILENT_S, Reflector
+from fencer.cluster.reflector import Reflector
 from fencer.cluster.requests import NODES, get
 from fencer.cluster.settings import ClusterSettings
-from fencer.cluster.watch_events import BOOKMARK, read_event
+from fencer.cluster.watch_events import read_event
 from fencer.core.model import Taint
 from tests.contract.cluster_contract import BINDING, known
 from tests.support import wait_until
@@ -75,16 +75,3 @@ def test_a_version_that_is_forgotten_is_told_as_such(api):
     events = api.watch("watch nodes", get(NODES, watch="true", resourceVersion=1), 30.0)
     with pytest.raises(Expired, match="too old resource version"):
         read_event(next(events), "here")
-
-
-@pytest.mark.slow
-def test_a_bookmark_comes_in_time_where_nothing_happens(api, node):
-    request = get(
-        NODES,
-        watch="true",
-        allowWatchBookmarks="true",
-        resourceVersion=Lists(api).listed("list nodes", "NodeList", get(NODES), lambda *_: None).version,
-        timeoutSeconds=300,
-    )
-    kinds = (read_event(event, "here").kind for event in api.watch("watch nodes", request, SILENT_S))
-    assert BOOKMARK in kinds
