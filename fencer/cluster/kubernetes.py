@@ -12,7 +12,7 @@ from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
 from fencer.cluster.heartbeats import read_lease, read_leases, sound
 from fencer.cluster.key import ClusterKey
-from fencer.cluster.lists import PAGE, Lists
+from fencer.cluster.lists import NODES_PAGE, PAGE, Lists
 from fencer.cluster.names import NAME, refuse_odd_names
 from fencer.cluster.reflector import Reflector
 from fencer.cluster.requests import (
@@ -50,6 +50,7 @@ class KubernetesCluster:
     ) -> None:
         self._api = Connection(settings, sleep)
         self._lists = Lists(self._api, page)
+        self._node_lists = Lists(self._api, min(page, NODES_PAGE))
         self._key = ClusterKey(self._api)
         self._reflector: Reflector | None = None
         self._wakes: list[Callable[[], None]] = []
@@ -95,7 +96,7 @@ class KubernetesCluster:
     def list_nodes(self) -> Nodes:
         """See `Cluster.list_nodes`."""
         read_node = parse.node_with(self._key.to_read())
-        found = self._lists.read(
+        found = self._node_lists.read(
             "list nodes", "NodeList", get(NODES), lambda item, _utc: parse.set_aside(read_node, item)
         )
         return Nodes(
@@ -123,7 +124,7 @@ class KubernetesCluster:
         """
         self._wakes.append(Hints(wake, time.monotonic))
         if self._reflector is None:
-            self._reflector = Reflector(self._api, self._lists, self._wake)
+            self._reflector = Reflector(self._api, self._node_lists, self._wake)
             self._reflector.begin()
 
     def _wake(self) -> None:
