@@ -16,7 +16,7 @@ NODE_LEASES = "kube-node-lease"
 """The namespace of the nodes' leases."""
 FEW = 16
 """So many leases are asked for one by one, and so many others in one short list. More come quicker in a list
-of all: a page of 500 takes as long as some 20 requests."""
+of all: a request takes 1.5 ms, a list of a thousand leases 25 ms."""
 
 Told = parse.LeaseView | str
 """A lease, or why it cannot be read."""

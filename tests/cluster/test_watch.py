@@ -269,6 +269,7 @@ def heads(request, connection, over) -> None:
 
 REFUSED = {
     "410": status(410, reason="Expired"),
+    "401": status(401, reason="Unauthorized"),
     "403": status(403, reason="Forbidden"),
     "500": status(500),
     "a page": answer("<html>", status=404),
