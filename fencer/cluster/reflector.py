@@ -126,12 +126,13 @@ class Reflector:
             time.sleep(pause_s)
 
     def _list(self) -> None:
+        asked_s = self._now_s()
         listed = self._lists.listed("list nodes", "NodeList", get(NODES), lambda item, _utc: _told(item))
         if not listed.version:
             raise ClusterProtocol(f"{self._api.server}: list nodes: without a resourceVersion")
         self._api.kube_system()
         self._why = ""
-        if self._known.take_list(listed, self._now_s()):
+        if self._known.take_list(listed, asked_s):
             self._changed()
 
     def _watch(self) -> None:

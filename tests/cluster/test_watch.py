@@ -85,7 +85,13 @@ class Watched:
 def watch(stand_in, tmp_path):
     """Build a scene of the answers to lists and watches."""
 
-    def build(lists: Behaviour, watches: Behaviour, space: Behaviour | None = None, *further: str) -> Watched:
+    def build(
+        lists: Behaviour,
+        watches: Behaviour,
+        space: Behaviour | None = None,
+        *further: str,
+        silent_s: float = SHORT_S,
+    ) -> Watched:
         def nodes(request, connection, end) -> None:
             (watches if "watch=true" in request.target else lists)(request, connection, end)
 
@@ -95,7 +101,7 @@ def watch(stand_in, tmp_path):
         )
         api, changes, now = Connection(settings, lambda _s: None), [], [1000.0]
         reflector = Reflector(
-            api, Lists(api), lambda: changes.append(None), now_s=lambda: now[0], silent_s=SHORT_S
+            api, Lists(api), lambda: changes.append(None), now_s=lambda: now[0], silent_s=silent_s
         )
         return Watched(server, reflector, changes, now)
 
@@ -331,6 +337,22 @@ def test_one_that_ends_in_order_after_a_long_silence_is_followed_by_a_list(watch
     assert scene.asked() == ["list", "watch 100"] * 2
 
 
+@pytest.mark.slow
+def test_a_watch_that_tells_something_now_and_then_is_kept(watch):
+    """All together it takes longer than it may be silent."""
+
+    def now_and_then(_request, connection, over) -> None:
+        for number in range(8):
+            line = bookmark(101 + number)
+            connection.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            over.wait(0.5)
+        connection.sendall(b"0\r\n\r\n")
+
+    scene = watch(LISTED, in_turn(stream(then=now_and_then), stream()), silent_s=3.0)
+    scene.turn(2)
+    assert scene.asked() == ["list", "watch 100", "watch 108"]
+
+
 def test_a_line_without_an_end_is_not_read_to_it(watch):
     sent = [0]
 
@@ -425,6 +447,19 @@ def test_what_was_told_long_ago_is_not_believed_and_why_is_said(watch):
     with pytest.raises(
         ClusterUnreachable, match=r"nothing was told of the nodes for 91 s: .*503: etcd is away"
     ):
+        scene.views()
+
+
+def test_a_list_is_as_old_as_its_request(watch):
+    scene = watch(LISTED, stream())
+
+    def slow(request, connection, over) -> None:
+        scene.now[0] += STALE_S + 1
+        LISTED(request, connection, over)
+
+    scene.server.behave = routes({"/kube-system": namespace(), "/nodes": slow})
+    scene.reflector.turn()
+    with pytest.raises(ClusterUnreachable):
         scene.views()
 
 
