@@ -291,3 +291,6 @@ class RecordHypervisor:
 
     def subscribe(self, _wake: Callable[[], None]) -> None:
         """Nothing ever happens here."""
+
+    def attend(self, _guests: Collection[GuestRef]) -> None:
+        """Nothing ever happens here."""
