@@ -59,6 +59,23 @@ class Answer:
         return self.read(lambda body: required(body, *path))
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that is no success, as it came.
+
+    Attributes:
+        status: The HTTP status.
+        body: The body.
+        retry_after: The header Retry-After.
+        hint: Why it may have been refused, where we know. Empty: we do not.
+    """
+
+    status: int
+    body: bytes
+    retry_after: str | None
+    hint: str
+
+
 class Unanswered(ClusterUnreachable):
     """The request had no effect, or that is not known; a read is worth another try."""
 

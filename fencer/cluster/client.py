@@ -10,7 +10,6 @@ import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 
@@ -24,6 +23,7 @@ from fencer.cluster.answers import (
     Answer,
     Garbled,
     Late,
+    Refused,
     TooMuch,
     Unanswered,
     read_object,
@@ -45,23 +45,6 @@ READ_TRIES, FIRST_PAUSE_S = 3, 0.1
 _WRAPPING = re.compile(r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): ")
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
 _QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An answer that is no success, as it came.
-
-    Attributes:
-        status: The HTTP status.
-        body: The body.
-        retry_after: The header Retry-After.
-        hint: Why it may have been refused, where we know. Empty: we do not.
-    """
-
-    status: int
-    body: bytes
-    retry_after: str | None
-    hint: str
 
 
 class Connection:
@@ -153,8 +136,9 @@ class Connection:
             raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def watch(self, what: str, request: Request, silent_s: float) -> Generator[dict[str, Any], None, None]:
-        """Yield what a watch tells, as it comes, until the server ends it. Not tried again.
+        """Yield what a watch tells, as it comes, until the server ends it.
 
+        It is not tried again, nor at another server: the list that follows shows whether this one lives.
         Nothing is believed of it before its server's kube-system was seen to be the same, after it began.
 
         Args:
@@ -166,24 +150,28 @@ class Connection:
             ClusterError: any of its subclasses.
         """
         place = self._place
-        try:
-            self._recognise(place)
-            for number, line in enumerate(self._stream(place, what, request, silent_s)):
-                if number == 0:
-                    self._compare(place)
-                yield read_object(line, f"{url_of(self._clients[place])}: {what}")
-        except (
-            Late
-        ):  # one that merely broke says little: the list that follows shows whether the server lives
-            self._leave(place)
-            raise
+        self._recognise(place)
+        for number, line in enumerate(self._stream(place, what, request, silent_s)):
+            if number == 0:
+                self._compare(place)
+            yield read_object(line, f"{url_of(self._clients[place])}: {what}")
 
-    def confirm(self, uid: str, url: str) -> None:
-        """Compare the UID of kube-system, a cluster's identity, with the one that was seen first.
+    def kube_system(self) -> Answer:
+        """Read the namespace whose UID is the cluster's identity, and compare that with the one seen first.
+
+        Ask after all that is to be believed of a server: whoever answered before may be of another cluster.
 
         Raises:
             ClusterProtocol: it is another cluster.
+            ClusterError: any other of its subclasses.
         """
+        answer = self.read("get namespace kube-system", KUBE_SYSTEM)
+        self._require_same(answer, self.server)
+        return answer
+
+    def _require_same(self, space: Answer, url: str) -> None:
+        """Refuse a server whose kube-system has another UID than the one that was seen first."""
+        uid = space.required("metadata", "uid")
         with self._lock:
             known = self._cluster_uid = self._cluster_uid or uid
         if uid != known:
@@ -213,7 +201,7 @@ class Connection:
     def _compare(self, place: int) -> None:
         answer = self._ask(place, "get namespace kube-system", KUBE_SYSTEM)
         try:
-            self.confirm(answer.required("metadata", "uid"), url_of(self._clients[place]))
+            self._require_same(answer, url_of(self._clients[place]))
         except ClusterProtocol:
             self._leave(place)
             raise

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fencer.cluster import parse
-from fencer.cluster.client import Connection, Refused
+from fencer.cluster.answers import Refused
+from fencer.cluster.client import Connection
 from fencer.cluster.fields import mapping, sequence, text
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import refuse_odd_names

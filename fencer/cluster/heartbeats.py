@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from fencer.cluster import parse
-from fencer.cluster.answers import Answer
 from fencer.cluster.client import Connection
-from fencer.cluster.fields import items, version
+from fencer.cluster.fields import items, shown, version
 from fencer.cluster.lists import Listed, Lists
 from fencer.cluster.names import NAME
 from fencer.cluster.requests import LEASE, LEASES, get
-from fencer.errors import ClusterNotFound
+from fencer.errors import ClusterNotFound, ClusterProtocol
 
 NODE_LEASES = "kube-node-lease"
 """The namespace of the nodes' leases."""
 FEW = 16
 """So many leases are asked for one by one, and so many others in one short list. More come quicker in a list
-of all: a page of 500 takes as long as some 20 requests."""
+of all: a request takes 1.5 ms, a list of a thousand leases 25 ms."""
 
 Told = parse.LeaseView | str
 """A lease, or why it cannot be read."""
@@ -43,8 +42,9 @@ def read_leases(api: Connection, lists: Lists, nodes: Collection[str] | None) ->
         parse.set_aside(parse.lease, item) for item in answer.read(lambda body: items(body, "LeaseList"))
     ]
     listed = {lease.node for lease in sound(found)}
-    missing = [node for node in nodes if node not in listed and NAME.fullmatch(node)]
-    return Listed([*found, *_one_by_one(api, missing)], answer.read(version))
+    missing = (node for node in nodes if node not in listed and NAME.fullmatch(node))
+    found += [lease for node in missing if (lease := _read(api, node)) is not None]
+    return Listed(found, answer.read(version))
 
 
 def sound(told: Iterable[Told]) -> Iterator[parse.LeaseView]:
@@ -58,18 +58,18 @@ def read_lease(api: Connection, node: str) -> parse.LeaseView | None:
     Raises:
         ClusterUnreachable, ClusterDenied, ClusterProtocol: also when it cannot be read.
     """
-    answer = _answer(api, node)
-    return None if answer is None else parse.name_in_error(parse.lease, answer.body)
+    lease = _read(api, node)
+    if isinstance(lease, str):
+        raise ClusterProtocol(lease)
+    return lease
 
 
-def _one_by_one(api: Connection, nodes: Iterable[str]) -> Iterator[Told]:
-    for node in nodes:
-        if (answer := _answer(api, node)) is not None:
-            yield parse.set_aside(parse.lease, answer.body)
-
-
-def _answer(api: Connection, node: str) -> Answer | None:
+def _read(api: Connection, node: str) -> Told | None:
     try:
-        return api.read(f"get lease of {node}", get(LEASE, NODE_LEASES, node))
+        answer = api.read(f"get lease of {node}", get(LEASE, NODE_LEASES, node))
     except ClusterNotFound:
         return None
+    lease = parse.set_aside(parse.lease, answer.body)
+    if isinstance(lease, parse.LeaseView) and lease.node != node:
+        raise ClusterProtocol(f"{answer.place}: asked for the lease of {node}, got {shown(lease.node)}")
+    return lease

@@ -45,7 +45,7 @@ class KnownNodes:
 
         Args:
             listed: Each node's name (or place) with what was read of it.
-            now_s: When it came.
+            now_s: When it was asked for.
 
         Returns:
             Whether anything that matters has changed.

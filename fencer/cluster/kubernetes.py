@@ -7,16 +7,15 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
 from fencer.cluster import parse, patches, volumes
-from fencer.cluster.answers import Answer, NoSuchPath
+from fencer.cluster.answers import NoSuchPath
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
 from fencer.cluster.heartbeats import read_lease, read_leases, sound
 from fencer.cluster.key import ClusterKey
-from fencer.cluster.lists import PAGE, Lists
+from fencer.cluster.lists import NODES_PAGE, PAGE, Lists
 from fencer.cluster.names import NAME, refuse_odd_names
 from fencer.cluster.reflector import Reflector
 from fencer.cluster.requests import (
-    KUBE_SYSTEM,
     NODE,
     NODES,
     POD,
@@ -51,6 +50,7 @@ class KubernetesCluster:
     ) -> None:
         self._api = Connection(settings, sleep)
         self._lists = Lists(self._api, page)
+        self._node_lists = Lists(self._api, min(page, NODES_PAGE))
         self._key = ClusterKey(self._api)
         self._reflector: Reflector | None = None
         self._wakes: list[Callable[[], None]] = []
@@ -60,7 +60,7 @@ class KubernetesCluster:
     def identity(self) -> ClusterInfo:
         """See `Cluster.identity`. A server older than 1.28 does not tell the user: ``(not told)``."""
         version = self._api.read("get version", get("/version"))
-        space = self._kube_system()
+        space = self._api.kube_system()
         return ClusterInfo(
             uid=space.required("metadata", "uid"),
             server=self._api.server,
@@ -68,15 +68,6 @@ class KubernetesCluster:
             user=self._user(),
             paused_why=space.read(parse.paused_why),
         )
-
-    def _kube_system(self) -> Answer:
-        """Read the namespace whose UID is the cluster's identity, and which carries the pause.
-
-        After all that is to be believed of it: who answered before may have been another cluster.
-        """
-        answer = self._api.read("get namespace kube-system", KUBE_SYSTEM)
-        self._api.confirm(answer.required("metadata", "uid"), self._api.server)
-        return answer
 
     def _user(self) -> str:
         review = create("/apis/authentication.k8s.io/v1/selfsubjectreviews", body={})
@@ -105,19 +96,19 @@ class KubernetesCluster:
     def list_nodes(self) -> Nodes:
         """See `Cluster.list_nodes`."""
         read_node = parse.node_with(self._key.to_read())
-        found = self._lists.read(
+        found = self._node_lists.read(
             "list nodes", "NodeList", get(NODES), lambda item, _utc: parse.set_aside(read_node, item)
         )
         return Nodes(
             views=tuple(node for node in found if not isinstance(node, str)),
             malformed=tuple(node for node in found if isinstance(node, str)),
-            utc=self._kube_system().utc,
+            utc=self._api.kube_system().utc,
         )
 
     def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
         """See `Cluster.heartbeats`."""
         found = read_leases(self._api, self._lists, nodes)
-        space = self._kube_system()
+        space = self._api.kube_system()
         return Heartbeats(
             leases={lease.node: Lease(lease.renew_time, lease.version) for lease in sound(found.taken)},
             version=found.version,
@@ -133,7 +124,7 @@ class KubernetesCluster:
         """
         self._wakes.append(Hints(wake, time.monotonic))
         if self._reflector is None:
-            self._reflector = Reflector(self._api, self._lists, self._kube_system, self._wake)
+            self._reflector = Reflector(self._api, self._node_lists, self._wake)
             self._reflector.begin()
 
     def _wake(self) -> None:

@@ -15,7 +15,10 @@ from fencer.errors import ClusterProtocol
 T = TypeVar("T")
 
 PAGE = 500
-"""Objects a page of a list, as kubectl asks for: 5 MB of nodes at a time."""
+"""Objects a page of a list, as kubectl asks for."""
+NODES_PAGE = 100
+"""Nodes a page. They are the largest of all objects, for their images: 2 MB at a time, as the agent does not
+give back all of the memory that a longer page takes."""
 SHORTER = 8
 """A page that is too large is asked for again with this many times fewer objects: no real list is too
 large."""

@@ -26,9 +26,11 @@ from fencer.ports import Nodes
 log = logging.getLogger(__name__)
 
 SILENT_S = 75.0
-"""A watch that tells nothing for so long is left: an API server sends a bookmark about once a minute.
+"""A watch that tells nothing for so long is left. An API server sends a bookmark once a minute, but none
+before anything was written since the watch began (1.36: the first one after two minutes): a small
+cluster where nothing happens is listed every 75 s.
 
-Source: k8s.io/apiserver pkg/storage/cacher/cacher.go, defaultBookmarkFrequency (one minute).
+Source: k8s.io/apiserver pkg/storage/cacher/cacher.go, defaultBookmarkFrequency (one minute); measured.
 """
 WATCHED_S = 300
 """For so long a watch is asked for: the server ends it then, and the next one goes on from there."""
@@ -46,7 +48,6 @@ class Reflector:
     Args:
         api: The way there.
         lists: Reads lists by it.
-        confirm: Makes sure that whoever answers belongs to the cluster that we know, and raises if not.
         changed: Called when a node comes, goes, or changes in what matters.
         now_s: A monotonic clock.
         silent_s: How long a watch may tell nothing, in seconds.
@@ -56,7 +57,6 @@ class Reflector:
         self,
         api: Connection,
         lists: Lists,
-        confirm: Callable[[], object],
         changed: Callable[[], object],
         *,
         now_s: Callable[[], float] = time.monotonic,
@@ -64,7 +64,6 @@ class Reflector:
     ) -> None:
         self._api = api
         self._lists = lists
-        self._confirm = confirm
         self._changed = changed
         self._now_s = now_s
         self._silent_s = silent_s
@@ -108,7 +107,7 @@ class Reflector:
             if not self._goes_on:
                 self._list()
             self._watch()
-            # One that ends in order has told something shortly before, if only how far it came.
+            # The last bookmark comes 2 s before a watch ends in time.
             self._goes_on = self._known.silent_s(self._now_s()) < LONGEST_PAUSE_S
         except ClusterError as error:
             self._goes_on, self._why = False, str(error)
@@ -127,12 +126,13 @@ class Reflector:
             time.sleep(pause_s)
 
     def _list(self) -> None:
+        asked_s = self._now_s()
         listed = self._lists.listed("list nodes", "NodeList", get(NODES), lambda item, _utc: _told(item))
         if not listed.version:
             raise ClusterProtocol(f"{self._api.server}: list nodes: without a resourceVersion")
-        self._confirm()
+        self._api.kube_system()
         self._why = ""
-        if self._known.take_list(listed, self._now_s()):
+        if self._known.take_list(listed, asked_s):
             self._changed()
 
     def _watch(self) -> None:

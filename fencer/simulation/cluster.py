@@ -176,7 +176,7 @@ class SimulatedCluster:
             {
                 fact.node.name: Lease(fact.renew_time, fact.lease_version)
                 for fact in listed
-                if nodes is None or fact.node.name in asked
+                if fact.renew_time is not None and (nodes is None or fact.node.name in asked)
             },
             version=self._past[0][2] if self._past else self._api.version,
             utc=self._api.clock.utc(),

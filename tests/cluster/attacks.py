@@ -436,7 +436,10 @@ ROWS = (
     # -- nodes
     allowed("get nodes", "read a node", lambda s: s.send("GET", f"{NODES}/{s.node}"), "live readings"),
     allowed(
-        "list nodes", "read all nodes", lambda s: s.send("GET", NODES), "every pass looks at all of them"
+        "list nodes, watch nodes",
+        "read all nodes",
+        lambda s: s.send("GET", NODES),
+        "every pass looks at all of them",
     ),
     refused(
         "create nodes", "make a node", lambda s: s.send("POST", NODES, {"metadata": {"name": "evil"}}), RBAC

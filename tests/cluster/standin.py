@@ -220,9 +220,48 @@ def node(name: str = "k8s-1", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def listing(kind: str, *items: Any, more: str = "") -> Behaviour:
+def listing(kind: str, *items: Any, more: str = "", version: int = 100) -> Behaviour:
     """Answer with a page of a list; `more` is the token of the next one."""
-    return answer({"kind": kind, "metadata": {"continue": more}, "items": list(items)})
+    metadata = {"continue": more, "resourceVersion": str(version)}
+    return answer({"kind": kind, "metadata": metadata, "items": list(items)})
+
+
+def event(kind: str, item: Any) -> bytes:
+    """Return one line of a watch."""
+    return json.dumps({"type": kind, "object": item}).encode() + b"\n"
+
+
+def bookmark(version: int) -> bytes:
+    """Return the line that says up to where all was told."""
+    return event("BOOKMARK", {"kind": "Node", "metadata": {"resourceVersion": str(version)}})
+
+
+def end(_request: Request, connection: socket.socket, _end: threading.Event) -> None:
+    """End an answer that came in chunks, in order."""
+    connection.sendall(b"0\r\n\r\n")
+
+
+def stream(*pieces: bytes, then: Behaviour = end) -> Behaviour:
+    """Begin an answer without an end, with these pieces as its chunks, and go on with another behaviour."""
+
+    def behave(request: Request, connection: socket.socket, over: threading.Event) -> None:
+        head = f"HTTP/1.1 200 OK\r\nDate: {DATE}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode())
+        for piece in pieces:
+            connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+        then(request, connection, over)
+
+    return behave
+
+
+def again(piece: bytes) -> Behaviour:
+    """Send the same chunk again and again, with a pause of 0.02 s after each, until the client gives up."""
+
+    def behave(_request: Request, connection: socket.socket, over: threading.Event) -> None:
+        while not over.wait(0.02):
+            connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+
+    return behave
 
 
 class Endless:

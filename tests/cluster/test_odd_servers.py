@@ -375,7 +375,7 @@ def test_the_first_server_comes_back_after_a_stranger_was_refused(stand_in, lead
 
 
 def test_another_cluster_behind_the_same_address_is_not_believed(stand_in, lead_to):
-    lists = {"/leases": listing("LeaseList"), "/nodes": listing("NodeList")}
+    lists = {"/leases": listing("LeaseList"), "/nodes": listing("NodeList"), "/leases/k8s-1": NO_LEASE}
     server = stand_in(routes({"/kube-system": namespace("cluster-1"), **lists}))
     cluster = lead_to(server.url)
     cluster.list_nodes()

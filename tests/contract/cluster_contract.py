@@ -137,8 +137,8 @@ WRITES: dict[str, Write] = {
 every_write = pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 
 
-class ClusterContract:
-    """The contract. Subclasses give the fixtures `cluster` and `backstage`."""
+class OneNode:
+    """The node that each test is about."""
 
     @pytest.fixture
     def node(self, backstage: Backstage) -> str:
@@ -147,12 +147,9 @@ class ClusterContract:
         backstage.make_node(name, taints=OTHERS)
         return name
 
-    @pytest.fixture
-    def woken(self, cluster: Cluster) -> threading.Event:
-        """Set whenever the watch says that something has changed."""
-        woken = threading.Event()
-        cluster.subscribe(woken.set)
-        return woken
+
+class ClusterContract(OneNode):
+    """The contract. Subclasses give the fixtures `cluster` and `backstage`."""
 
     # -- reads --------------------------------------------------------------------------------------------
 
@@ -245,34 +242,6 @@ class ClusterContract:
         found = cluster.heartbeats([])
         assert found.leases
         assert max(lease.version for lease in found.leases.values()) <= found.version
-
-    # -- the watch ----------------------------------------------------------------------------------------
-
-    def test_a_watch_tells_of_a_node_that_comes_and_goes(self, cluster, backstage, woken):
-        name = f"node-{next(_numbers)}"
-        backstage.make_node(name)
-        wait_until(lambda: known(cluster, name), "node that was made")
-        wait_until(woken.is_set, "call")
-        woken.clear()
-        backstage.drop_node(name)
-        wait_until(lambda: known(cluster, name) is None, "end of the node")
-        wait_until(woken.is_set, "call")
-
-    @pytest.mark.parametrize("write", ["bind", "taint", "cordon"])
-    def test_a_watch_tells_of_what_matters_of_a_node(self, cluster, node, woken, write):
-        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
-        woken.clear()
-        WRITES[write](cluster, cluster.fact(node).node)
-        wait_until(woken.is_set, "call")
-        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
-
-    def test_a_watch_calls_nobody_for_what_does_not_matter(self, cluster, backstage, node, woken):
-        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
-        woken.clear()
-        before = cluster.fact(node).node
-        backstage.touch_node(node)
-        wait_until(lambda: known(cluster, node) == cluster.fact(node).node != before, "node as it is")
-        assert not woken.is_set()
 
     # -- nodes --------------------------------------------------------------------------------------------
 
@@ -478,6 +447,43 @@ class ClusterContract:
             ("Warning", "Fenced", "stopped twice; 3 pods cleared"),
             ("Normal", "Unfenced", "booted again"),
         }
+
+
+class WatchContract(OneNode):
+    """What an implementation must do whose `subscribe` watches. Fixtures as in `ClusterContract`."""
+
+    @pytest.fixture
+    def woken(self, cluster: Cluster) -> threading.Event:
+        """Set whenever the watch says that something has changed."""
+        woken = threading.Event()
+        cluster.subscribe(woken.set)
+        return woken
+
+    def test_a_watch_tells_of_a_node_that_comes_and_goes(self, cluster, backstage, woken):
+        name = f"node-{next(_numbers)}"
+        backstage.make_node(name)
+        wait_until(lambda: known(cluster, name), "node that was made")
+        wait_until(woken.is_set, "call")
+        woken.clear()
+        backstage.drop_node(name)
+        wait_until(lambda: known(cluster, name) is None, "end of the node")
+        wait_until(woken.is_set, "call")
+
+    @pytest.mark.parametrize("write", ["bind", "taint", "cordon"])
+    def test_a_watch_tells_of_what_matters_of_a_node(self, cluster, node, woken, write):
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+        woken.clear()
+        WRITES[write](cluster, cluster.fact(node).node)
+        wait_until(woken.is_set, "call")
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+
+    def test_a_watch_calls_nobody_for_what_does_not_matter(self, cluster, backstage, node, woken):
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+        woken.clear()
+        before = cluster.fact(node).node
+        backstage.touch_node(node)
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node != before, "node as it is")
+        assert not woken.is_set()
 
 
 def listed(cluster: Cluster, node: str) -> NodeView:

@@ -4,7 +4,7 @@ import pytest
 
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.settings import ClusterSettings
-from tests.contract.cluster_contract import ClusterContract
+from tests.contract.cluster_contract import ClusterContract, WatchContract
 from tests.support.backstage import ApiBackstage
 
 
@@ -13,7 +13,7 @@ def real_cluster(bare_api):
     return KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig()))
 
 
-class TestRealCluster(ClusterContract):
+class TestRealCluster(ClusterContract, WatchContract):
     @pytest.fixture
     def cluster(self, real_cluster):
         return real_cluster

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from fencer.cluster import parse as cluster
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.settings import ClusterSettings
+from fencer.cluster.watch_events import read_event
 from fencer.config.document import parse
 from fencer.config.load import check
 from fencer.core import annotations
 from fencer.core.annotations import Seal
 from fencer.core.model import Binding, Cordon, Unreadable
-from fencer.errors import ClusterProtocol, ConfigError, HypervisorProtocol
+from fencer.errors import ClusterError, ClusterProtocol, ConfigError, HypervisorProtocol
 from fencer.guest import kubeconfig, little_yaml, logind_files
 from fencer.guest.errors import GuestError
 from fencer.guest.system import Ran
@@ -247,6 +248,17 @@ def test_what_kubernetes_answers(read, data):
     answer = data.draw(near([KUBERNETES[read]]))
     with no_hang(), suppress(ClusterProtocol):
         read(answer)
+
+
+@given(
+    event=near(
+        [{"type": "MODIFIED", "object": next(iter(KUBERNETES.values()))}, {"type": "ERROR", "object": {}}]
+    )
+)
+def test_what_a_watch_tells(event):
+    with no_hang(), suppress(ClusterError):
+        if isinstance(event, dict):
+            assert read_event(event, "here").version
 
 
 @given(
