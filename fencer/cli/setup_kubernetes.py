@@ -244,4 +244,4 @@ def _tried(text: str) -> tuple[str, ...]:
         missing = cluster.missing_rights()
         if not missing:
             cluster.identity()
-        return (*missing, *cluster.missing_volume_rights())
+        return (*missing, *cluster.missing_lesser_rights())

@@ -23,7 +23,7 @@ from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
 from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
-from fencer.preflight.cluster import WITHOUT_VOLUME_RIGHTS
+from fencer.preflight.cluster import WITHOUT
 from fencer.preflight.collect import look_at_secrets
 from fencer.preflight.rights import granting
 from fencer.preflight.transport import ANYBODY, without_key
@@ -223,10 +223,10 @@ def _has_rights(parts: Parts, agent: Agent, mode: Mode) -> bool:
 
 def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> None:
     """Warn of missing rights that an agent can do without: it may have been upgraded before its rights."""
-    missing = agent.shared.api(parts.cluster.missing_volume_rights)
-    if missing:
-        grants = granting(identity.user, version=identity.version)
-        log.warning("may not %s: %s; `%s` grants it", ", ".join(missing), WITHOUT_VOLUME_RIGHTS, grants)
+    missing = agent.shared.api(parts.cluster.missing_lesser_rights)
+    grants = granting(identity.user, version=identity.version)
+    for right in missing:
+        log.warning("may not %s: %s; `%s` grants it", right, WITHOUT[right], grants)
 
 
 class Stop:

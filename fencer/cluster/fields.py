@@ -8,13 +8,12 @@ from __future__ import annotations
 from reprlib import Repr
 from typing import Any, TypeVar
 
+from fencer.core.model import version_number
 from fencer.errors import ClusterProtocol
 
 T = TypeVar("T")
 
 _SHOWN = 80
-_LONGEST_VERSION = 20
-"""Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
 _brief = Repr()
 _brief.maxlevel, _brief.maxdict, _brief.maxlist = 2, 4, 4
 _brief.maxstring = _brief.maxother = _brief.maxlong = _SHOWN
@@ -51,8 +50,7 @@ def text(data: Any, *path: str) -> str:
 
 def version(data: Any) -> int:
     """Return the resourceVersion of an object or a list as a number; 0: it has none that is a number."""
-    seen = text(data, "metadata", "resourceVersion")
-    return int(seen) if seen.isdecimal() and len(seen) <= _LONGEST_VERSION else 0
+    return version_number(text(data, "metadata", "resourceVersion"))
 
 
 def flag(data: Any, *path: str) -> bool:

@@ -25,7 +25,7 @@ from fencer.cluster.requests import (
     get,
     patch,
 )
-from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
+from fencer.cluster.rights import LESSER_RIGHTS, RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
@@ -82,9 +82,9 @@ class KubernetesCluster:
         missing = [str(right) for right in RIGHTS if not granted(self._api, right)]
         return missing or self._key.missing()
 
-    def missing_volume_rights(self) -> list[str]:
-        """See `Cluster.missing_volume_rights`."""
-        return [str(right) for right in VOLUME_RIGHTS if not granted(self._api, right)]
+    def missing_lesser_rights(self) -> list[str]:
+        """See `Cluster.missing_lesser_rights`."""
+        return [str(right) for right in LESSER_RIGHTS if not granted(self._api, right)]
 
     # -- reads --------------------------------------------------------------------------------------------
 

@@ -65,7 +65,6 @@ RIGHTS = (
     Right("get", "namespaces", name="kube-system"),
     Right("get", "nodes"),
     Right("list", "nodes"),
-    Right("watch", "nodes"),
     Right("patch", "nodes"),
     Right("get", "leases", _COORDINATION, "kube-node-lease"),
     Right("list", "leases", _COORDINATION, "kube-node-lease"),
@@ -79,8 +78,9 @@ RIGHTS = (
     Right("create", "secrets", namespace="fencer"),
 )
 
-VOLUME_RIGHTS = (Right("get", "persistentvolumeclaims"),)
-"""What tells the volumes of a pod that tolerates the out-of-service taint; fences are begun without it."""
+LESSER_RIGHTS = (Right("watch", "nodes"), Right("get", "persistentvolumeclaims"))
+"""What fencer can do without: nodes are listed instead of watched, and of a pod that tolerates the
+out-of-service taint it is not told which volumes it has."""
 
 BUDGETS = Right("list", "poddisruptionbudgets", "policy")
 """What tells a drain beforehand that it would never end; ``drain.yaml`` and ``fencer-plan`` grant it."""

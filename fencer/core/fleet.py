@@ -18,6 +18,7 @@ from fencer.core.model import (
     NodeView,
     PowerState,
     Taint,
+    version_number,
 )
 from fencer.core.policy import Policy
 from fencer.core.times import seconds_between
@@ -123,8 +124,9 @@ def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) 
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:
     """Return a node as it is once our taint and mark are written on it; no older state counts then."""
     ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)
-    version = str(int(node.version) + 1) if node.version.isdecimal() else node.version
-    return replace(node, mark=mark, taints=(*node.taints, ours), version=version)
+    version = version_number(node.version)
+    next_one = str(version + 1) if version else node.version
+    return replace(node, mark=mark, taints=(*node.taints, ours), version=next_one)
 
 
 def quorum(

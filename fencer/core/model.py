@@ -11,6 +11,9 @@ from enum import StrEnum, auto
 from operator import attrgetter
 from typing import TypeAlias
 
+LONGEST_VERSION = 20
+"""Digits: resourceVersions have 64 bits."""
+
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """Key of the taint. Source: KEP-2268, non-graceful node shutdown."""
 
@@ -558,8 +561,8 @@ class NodeView:
 
         Source: Kubernetes, KEP-5504: resourceVersions are numbers that grow, of one kind of object.
         """
-        numbers = self.version.isdecimal() and other.version.isdecimal()
-        return self.uid == other.uid and numbers and int(self.version) > int(other.version)
+        mine, others = version_number(self.version), version_number(other.version)
+        return self.uid == other.uid and mine > others > 0
 
     @property
     def out_of_service(self) -> Taint | None:
@@ -579,6 +582,11 @@ class NodeView:
     def control_plane(self) -> bool:
         """Whether the node carries a control-plane role."""
         return bool({"control-plane", "master", "etcd"} & set(self.roles))
+
+
+def version_number(text: str) -> int:
+    """Return a resourceVersion as a number; 0 for any other text."""
+    return int(text) if text.isdecimal() and len(text) <= LONGEST_VERSION else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,8 @@ class Cluster(Protocol):
         """
         ...
 
-    def missing_volume_rights(self) -> Sequence[str]:
-        """Name the rights that `volumes` needs and we do not have. Without them everything else goes on.
+    def missing_lesser_rights(self) -> Sequence[str]:
+        """Name the rights that `subscribe` and `volumes` need and we do not have. Fences go on without them.
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.

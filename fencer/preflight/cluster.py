@@ -21,7 +21,11 @@ TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
 
-WITHOUT_VOLUME_RIGHTS = "a pod that tolerates the fence and has a volume may keep its node fenced"
+WITHOUT = {
+    "watch nodes": "nodes are listed every few seconds, which costs the API server more than watching them",
+    "get persistentvolumeclaims": "a pod that tolerates the fence and has a volume may keep its node fenced",
+}
+"""What each right is for that fences go on without."""
 
 
 def judge_silence(error: FencerError, kubeconfig: Path) -> Finding:
@@ -42,9 +46,8 @@ def judge(cluster: ClusterFacts, *, hook_drains: bool) -> Iterator[Finding]:
     info = cluster.info
     yield judge_version(info, cluster.missing)
     grants = granting(info.user, version=info.version)
-    if cluster.missing_for_volumes:  # fences begin without them
-        text = f"may not {', '.join(cluster.missing_for_volumes)}: {WITHOUT_VOLUME_RIGHTS}"
-        yield Finding("volumes", "", Level.WARN, text, (grants,))
+    for right in cluster.missing_lesser:
+        yield Finding("rights", right, Level.WARN, f"may not {right}: {WITHOUT[right]}", (grants,))
     yield from _evictions(info, cluster.missing_for_drains, hook_drains=hook_drains)
     yield from _attachments(info, cluster.missing_for_attachments)
 

@@ -155,7 +155,7 @@ class _Collector:
             info=self._ask(API, port.identity),
             # More than one question.
             missing=self.asker.ask(API, port.missing_rights, 3 * config.policy.call_deadline_s),
-            missing_for_volumes=self._ask(API, port.missing_volume_rights),
+            missing_lesser=self._ask(API, port.missing_lesser_rights),
             missing_for_drains=_or_why(lambda: self._ask(API, builder.evictor(config).missing_drain_rights)),
             missing_for_attachments=_or_why(
                 lambda: self._ask(API, builder.account(config).missing_attachment_rights)

@@ -28,7 +28,7 @@ class ClusterFacts:
     Attributes:
         info: Which cluster, and who we are there.
         missing: Rights that we do not have, and that fencing needs.
-        missing_for_volumes: Those that finding a pod's volumes needs.
+        missing_lesser: Those that fences go on without.
         missing_for_drains: Those that drains need.
         missing_for_attachments: Those that deleting attachments needs.
         credentials: What lets us in.
@@ -37,7 +37,7 @@ class ClusterFacts:
 
     info: ClusterInfo
     missing: Sequence[str]
-    missing_for_volumes: Sequence[str]
+    missing_lesser: Sequence[str]
     missing_for_drains: Sequence[str] | FencerError
     missing_for_attachments: Sequence[str] | FencerError
     credentials: Sequence[Credential] | FencerError

@@ -146,10 +146,10 @@ class SimulatedCluster:
         self._may()
         return [right for right in RIGHTS if right in self.missing]
 
-    def missing_volume_rights(self) -> Sequence[str]:
-        """Name the rights that the look at a pod's volumes misses."""
+    def missing_lesser_rights(self) -> Sequence[str]:
+        """Name the missing rights that fences go on without."""
         self._may()
-        return [right for right in ("get persistentvolumeclaims",) if right in self.missing]
+        return [right for right in ("watch nodes", "get persistentvolumeclaims") if right in self.missing]
 
     def missing_drain_rights(self) -> Sequence[str]:
         """Name the rights that a drain misses."""

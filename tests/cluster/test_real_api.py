@@ -13,9 +13,9 @@ from fencer.cluster.rights import (
     ATTACHMENT_RIGHTS,
     BUDGETS,
     DRAIN_RIGHTS,
+    LESSER_RIGHTS,
     PLAN_RIGHTS,
     RIGHTS,
-    VOLUME_RIGHTS,
     Right,
 )
 from fencer.cluster.settings import ClusterSettings
@@ -263,7 +263,7 @@ def answers(cluster, node):
 def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
     assert account.identity().user == ACCOUNT
     assert account.missing_rights() == []
-    assert account.missing_volume_rights() == []
+    assert account.missing_lesser_rights() == []
     backstage.renew_lease(node)
     assert node in {view.name for view in account.list_nodes().views}
     assert node in account.heartbeats([node]).leases
@@ -345,7 +345,7 @@ def asked(*rights):
 
 def test_the_roles_that_the_manifest_binds_and_the_list_of_rights_are_the_same():
     bound = {document["roleRef"]["name"] for document in documents(RBAC) if "roleRef" in document}
-    assert granted(*bound) == asked(*RIGHTS, *VOLUME_RIGHTS)
+    assert granted(*bound) == asked(*RIGHTS, *LESSER_RIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_missing_rights_are_named(bare_api):
     nobody = KubernetesCluster(ClusterSettings(kubeconfig=bare_api.kubeconfig("nobody", [])))
     missing = nobody.missing_rights()
     assert missing == [str(right) for right in RIGHTS]
-    assert nobody.missing_volume_rights() == ["get persistentvolumeclaims"]
+    assert nobody.missing_lesser_rights() == ["watch nodes", "get persistentvolumeclaims"]
     assert "patch nodes" in missing
     assert "list leases in kube-node-lease" in missing
     with pytest.raises(ClusterDenied, match=r'403.*"nobody" cannot list resource'):

@@ -181,7 +181,7 @@ class ClusterContract(OneNode):
 
     def test_no_right_is_missing(self, cluster):
         assert list(cluster.missing_rights()) == []
-        assert list(cluster.missing_volume_rights()) == []
+        assert list(cluster.missing_lesser_rights()) == []
 
     def test_a_list_the_heartbeats_and_a_fact_tell_the_same(self, cluster, backstage, node):
         backstage.renew_lease(node)

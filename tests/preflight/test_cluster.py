@@ -38,13 +38,19 @@ def test_missing_rights_are_told_with_the_command_that_grants_them():
     assert rows["kubernetes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
 
 
-def test_a_missing_right_to_look_at_volumes_is_a_warning_with_the_command_that_grants_it():
+@pytest.mark.parametrize(
+    ("right", "without"),
+    [("get persistentvolumeclaims", "a pod that tolerates"), ("watch nodes", "nodes are listed every few")],
+)
+def test_a_missing_right_that_fences_go_on_without_is_a_warning_with_the_command_that_grants_it(
+    right, without
+):
     lab = Lab()
-    lab.simulation.cluster.missing = {"get persistentvolumeclaims"}
+    lab.simulation.cluster.missing = {right}
     rows, _ = findings(lab)
-    assert (rows["kubernetes"]["level"], rows["volumes"]["level"]) == ("ok", "warn")
-    assert rows["volumes"]["note"].startswith("may not get persistentvolumeclaims: a pod that tolerates")
-    assert rows["volumes"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
+    assert (rows["kubernetes"]["level"], rows["rights"]["level"]) == ("ok", "warn")
+    assert rows["rights"]["note"].startswith(f"may not {right}: {without}")
+    assert rows["rights"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
 
 
 def test_an_account_elsewhere_is_told_the_command_for_its_own_namespace():
