@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from types import FrameType
 
@@ -42,6 +43,9 @@ log = logging.getLogger(__name__)
 
 SLOW_S = 2.0
 """How long a pass waits for a slow endpoint; the next pass takes its answer."""
+
+ENDING_S = 10.0
+"""How long what is being done to nodes may still take once fencer is told to stop."""
 
 
 @click.command(
@@ -82,7 +86,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 raise click.exceptions.Exit(1)
             trim()
             if once:
-                judged = agent.tick().judged.values()
+                judged = agent.tick(patience_s=inf).judged.values()
                 well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
                 log.info("one pass: %d of %d nodes are healthy", well, len(judged))
             else:
@@ -93,6 +97,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     lambda text: world.reporter.said(text, warning=True),
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
+                agent.finish(ENDING_S)
                 log.info("told to stop: stopped after the current pass")
         notify("STOPPING=1")
 

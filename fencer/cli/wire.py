@@ -40,7 +40,11 @@ from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hyp
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.workers import ThreadAsker
-from fencer.runtime.world import World
+from fencer.runtime.world import API, World
+
+API_CALLS = 8
+"""So many calls of the cluster at a time, for nodes that are pursued side by side: below API priority and
+fairness' limits."""
 
 
 def is_missing(path: Path) -> bool:
@@ -102,7 +106,7 @@ class Wiring:
             clock: For deadlines.
             patience_s: How long a look at all endpoints waits for the slow ones.
         """
-        return ThreadAsker(clock, patience_s)
+        return ThreadAsker(clock, patience_s, {API: API_CALLS})
 
     def cluster(self, config: Config) -> Cluster:
         """Build the way to the cluster.

@@ -32,7 +32,7 @@ def build_client(settings: ClusterSettings, url: str | None) -> Any:
     configuration.retries = False
     if url is not None:
         _lead_to(configuration, url)
-    _requireurl_of(configuration.host, settings)
+    _require_usable_url(configuration.host, settings)
     if settings.unauthenticated:
         warn_no_more_of(configuration)
     else:
@@ -103,7 +103,7 @@ def _lead_to(configuration: Any, url: str) -> None:
     configuration.refresh_api_key_hook = refresh_and_stay
 
 
-def _requireurl_of(url: str, settings: ClusterSettings) -> None:
+def _require_usable_url(url: str, settings: ClusterSettings) -> None:
     """Refuse URLs that the client cannot use, or would warn about in its own words."""
     try:
         parts = urlsplit(url)

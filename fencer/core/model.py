@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 LONGEST_VERSION = 20
-"""Digits: resourceVersions have 64 bits."""
+"""Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """Key of the taint. Source: KEP-2268, non-graceful node shutdown."""

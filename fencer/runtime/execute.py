@@ -96,7 +96,7 @@ class Executor:
         Args:
             observation: What the action was decided on.
             action: What to do.
-            counts: Called as soon as it counts for whoever is about to act next.
+            counts: Called at once, so that it counts for whoever is about to act next while it goes on.
         """
         try:
             return self._do(observation, action, counts)
@@ -120,8 +120,8 @@ class Executor:
                 written = self._note(observation, action, lambda: cluster.record_doubts(node, doubts))
                 return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
-                self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
                 counts()
+                self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
                 return Happened("tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
             case ClearPods(pods):
                 return self._clear(observation, pods)
@@ -177,7 +177,7 @@ class Executor:
             case StopGuest():
                 return self._stop(observation, action, counts)
             case DiscardSaved(incarnation=incarnation):
-                self._order(guest, lambda until: port.discard(guest, incarnation, until))
+                self._order(guest, lambda until: port.discard(guest, incarnation, until), observation)
                 return self._discarded(observation, guest)
             case ShutdownGuest(incarnation=incarnation):
                 self._order(guest, lambda until: port.shutdown(guest, incarnation, until))
@@ -252,7 +252,7 @@ class Executor:
         memory.last_stop_s = began_s = self._world.clock.now_s()
         said, sent, denied = "", True, False
         try:
-            self._order(guest, lambda until: port.stop(guest, incarnation, until))
+            self._order(guest, lambda until: port.stop(guest, incarnation, until), observation)
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
             said, sent = str(error), not isinstance(error, GuestChanged)
@@ -332,12 +332,24 @@ class Executor:
                 node = self._api(partial(cluster.fact, node.name)).node
         return Happened(f"threw the saved memory of {guest} away")
 
-    def _order(self, guest: GuestRef, order: Callable[[Deadline], None]) -> None:
-        """Give a power order that cannot begin any more after it was given up here."""
+    def _order(
+        self, guest: GuestRef, order: Callable[[Deadline], None], seen: Observation | None = None
+    ) -> None:
+        """Give a power order that cannot begin any more after it was given up here.
+
+        Nor, if it ends a guest, once what was seen of the node is too old: this agent may have stood still,
+        and the node may be heard again.
+        """
         patience_s = self._policy.stop_deadline_s
         until = self._deadline(patience_s)
+
+        def begin() -> None:
+            if seen is not None and self._world.clock.now_s() - seen.now_s > self._policy.evidence_max_age_s:
+                raise GuestChanged(f"{guest}: too late: its node may be heard again")
+            order(until)
+
         try:
-            self._world.asker.ask(guest.endpoint, lambda: order(until), patience_s)
+            self._world.asker.ask(guest.endpoint, begin, patience_s)
         finally:
             until.give_up()
 

@@ -55,6 +55,9 @@ COUNTED = (TaintNode, StopGuest)
 """Before these the other nodes are counted again, one at a time: other agents act too, and other incidents go
 on side by side."""
 
+SHORT_REST_S = 0.05
+"""Between two looks at something that may change at once."""
+
 MOST_AT_ONCE = 256
 """So many nodes are pursued at the same time; each takes a thread."""
 
@@ -145,6 +148,12 @@ class Agent:
             self._due_s, due_s = float("inf"), self._due_s
         return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
 
+    def finish(self, patience_s: float) -> None:
+        """Let what goes on beside the passes come to its end, for so long."""
+        until_s = self._world.clock.now_s() + patience_s
+        while self._pursued and self._world.clock.now_s() < until_s:
+            self._world.clock.wait(SHORT_REST_S)
+
     def _forget_all_but(self, uids: Iterable[str]) -> None:
         for forgotten in self._last.keys() - uids - self._pursued:
             del self._last[forgotten]
@@ -188,7 +197,7 @@ class Agent:
             if over or (does_something(decision) and not act) or self._world.clock.now_s() >= until_s:
                 return judged
             recheck_s = self._policy.poll_s if decision.recheck_s is None else decision.recheck_s
-            self._world.clock.wait(min(self._policy.poll_s, max(0.05, recheck_s)))
+            self._world.clock.wait(min(self._policy.poll_s, max(SHORT_REST_S, recheck_s)))
 
     def step(self, name: str, intent: Intent, word: Word, *, act: bool = True) -> Judged:
         """Look at one node once, and do what follows now.
@@ -304,7 +313,10 @@ class Agent:
                 self.observer.count(scene, observation.node, action)
                 alone.close()
 
-            return observation, decision, self._act(observation, decision, action, counts)
+            done = self._act(observation, decision, action, counts)
+        if not done.ok:
+            self.observer.discount(scene, observation.node)
+        return observation, decision, done
 
     def _concluded(self, observation: Observation, decision: Decision, failed: str = "") -> Judged:
         """Tell what became of a node, and remember it, and when it has to be looked at again."""

@@ -124,7 +124,7 @@ class ThreadAsker:
         threads = [self._turns.begin(run, f"fencer-run-{number}") for number, run in enumerate(runs)]
         with self._turns.given_away():
             for thread in threads:
-                thread.join(max(0.0, until_s - self._clock.now_s()))
+                thread.join(min(max(0.0, until_s - self._clock.now_s()), threading.TIMEOUT_MAX))
 
     def ask(self, endpoint: str, call: Callable[[], T], deadline_s: float) -> T:
         """Run one call on a worker of the endpoint; see `fencer.ports.Asker`."""

@@ -5,6 +5,8 @@ certain way on an endpoint of this asker.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 import pytest
@@ -68,6 +70,69 @@ class AskerContract:
     def test_errors_are_ours_whatever_happens(self, asker: Asker, calls: Calls):
         answers = asker.ask_all({"hung": calls.hanging("hung")}, SHORT_S)
         assert all(isinstance(answer, FencerError) for answer in answers.values())
+
+    def test_runs_go_on_side_by_side_where_they_ask(self, asker: Asker, calls: Calls):
+        """None of them is kept waiting by one whose endpoint hangs."""
+        ended: list[str] = []
+
+        def go_on(endpoint: str, call: Callable[[], str]) -> None:
+            try:
+                asker.ask(endpoint, call, SHORT_S if endpoint == "hung" else LONG_S)
+            except FencerError:
+                ended.append(f"{endpoint} gave up")
+            else:
+                ended.append(endpoint)
+
+        runs = [("hung", calls.hanging("hung")), ("one", calls.well("one")), ("two", calls.well("two"))]
+        with asker.turn():
+            asker.side_by_side([partial(go_on, *run) for run in runs], LONG_S)
+        assert sorted(ended) == ["hung gave up", "one", "two"]
+
+    def test_who_hangs_is_not_waited_for_longer_than_patience(self, asker: Asker, calls: Calls):
+        ended: list[str] = []
+
+        def hang() -> None:
+            with suppress(FencerError):
+                asker.ask("hung", calls.hanging("hung"), LONG_S)
+            ended.append("hung")
+
+        asker.side_by_side([hang], SHORT_S)
+        assert ended == []
+
+    def test_one_at_a_time_is_alone_at_something(self, asker: Asker, calls: Calls):
+        at_it: list[str] = []
+        seen: list[int] = []
+
+        def count(endpoint: str) -> None:
+            with asker.alone("counting"):
+                at_it.append(endpoint)
+                asker.ask(endpoint, calls.well(endpoint), LONG_S)
+                seen.append(len(at_it))
+                at_it.remove(endpoint)
+
+        asker.side_by_side([partial(count, endpoint) for endpoint in ("one", "two", "three")], LONG_S)
+        assert seen == [1, 1, 1]
+
+    def test_many_may_ask_one_endpoint_at_a_time(self, asker: Asker, calls: Calls):
+        answers: list[str] = []
+        asker.side_by_side(
+            [lambda: answers.append(asker.ask("lab", calls.well("lab"), LONG_S)) for _ in range(20)], LONG_S
+        )
+        assert answers == ["well"] * 20
+
+    def test_of_many_that_wait_behind_one_that_hangs_none_is_lost(self, asker: Asker, calls: Calls):
+        """Each gives up; the endpoint is asked again all the same."""
+        given_up: list[str] = []
+
+        def ask() -> None:
+            try:
+                asker.ask("lab", calls.hanging("lab"), SHORT_S)
+            except FencerError as error:
+                given_up.append(str(error))
+
+        asker.side_by_side([ask, ask], LONG_S)
+        assert len(given_up) == 2
+        assert asker.ask("lab", calls.well("lab"), LONG_S) == "well"
 
 
 class ClockContract:

@@ -1,0 +1,117 @@
+"""Many nodes at once: none waits for another, and what is counted is counted one at a time."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from fencer.core.model import Reason, TaintNode
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
+
+NODES = tuple(f"n-{number:02}" for number in range(30))
+FEW, MANY = "lab-b", "lab"
+"""Endpoints; each node's guest is at one of them."""
+PATIENCE_S = 2.0
+"""So long a look waits for a slow endpoint."""
+
+
+def staged(policy=AT_ONCE, answer_s=None):
+    stage = Stagehand(policy, shape=Shape(nodes=NODES, further=(FEW,), spread=True, answer_s=answer_s))
+    stage.simulation.asker.patience_s = PATIENCE_S
+    stage.run(60)
+    return stage
+
+
+def at(stage, endpoint):
+    """Name the nodes whose guests are at an endpoint."""
+    return [name for name in NODES if stage.simulation.guest(name).endpoint == endpoint]
+
+
+def fenced_after_s(stage, names, within_s=120.0):
+    """Let passes go on until all are fenced; return after how long each was."""
+    began_s, clock, took_s = stage.simulation.clock.now_s(), stage.simulation.clock, {}
+    while set(names) - took_s.keys():
+        assert clock.now_s() - began_s < within_s, (names, took_s)
+        stage.agent.tick()
+        for name in names:
+            if stage.node(name).fenced:
+                took_s.setdefault(name, clock.now_s() - began_s)
+        clock.wait(0.1)
+    return took_s
+
+
+@pytest.mark.parametrize("what", [What.HANG, What.TOO_LATE, What.LATE])
+def test_fourteen_at_a_frozen_endpoint_delay_no_other(what):
+    quiet, loud = staged(), staged()
+    for stage in (quiet, loud):
+        victim = at(stage, FEW)[0]
+        if stage is loud:
+            for name in at(stage, MANY)[:14]:
+                stage.happen(What.CRASH, name)
+            stage.happen(what, MANY)
+            stage.run(3)
+        stage.happen(What.CRASH, victim)
+    alone_s, beside_s = (max(fenced_after_s(stage, [victim]).values()) for stage in (quiet, loud))
+    assert beside_s <= alone_s + AT_ONCE.poll_s + 0.5
+
+
+def test_ten_that_die_at_once_are_fenced_as_fast_as_one():
+    """Every answer takes 0.2 s."""
+    policy = replace(AT_ONCE, max_fenced=len(NODES))
+    one, ten = staged(policy, answer_s=0.2), staged(policy, answer_s=0.2)
+    one.happen(What.CRASH, NODES[0])
+    alone_s = fenced_after_s(one, NODES[:1])[NODES[0]]
+    for name in NODES[:10]:
+        ten.happen(What.CRASH, name)
+    assert max(fenced_after_s(ten, NODES[:10]).values()) <= 2 * alone_s + 1.0
+
+
+def test_at_once_as_many_are_fenced_as_the_brake_admits_and_no_more():
+    stage = staged(replace(AT_ONCE, max_fenced=4))
+    for name in NODES[:12]:
+        stage.happen(What.CRASH, name)
+    stage.run(60)
+    assert sum(stage.node(name).fenced for name in NODES) == 4
+    reasons = Counter(stage.reason(name) for name in NODES[:12] if not stage.node(name).fenced)
+    assert reasons == {Reason.BRAKE: 8}
+
+
+def test_the_nodes_are_listed_once_for_many_that_die_at_once():
+    stage = staged(replace(AT_ONCE, max_fenced=len(NODES)))
+    for name in NODES[:12]:
+        stage.happen(What.CRASH, name)
+    stage.calls.clear()
+    fenced_after_s(stage, NODES[:12])
+    assert stage.calls.count("taint") == 12
+    assert stage.calls.count("list_nodes") <= 3
+
+
+def test_one_guest_at_a_time_is_stopped_though_many_hang():
+    stage = staged(ARMED)
+    paused = at(stage, MANY)[:5]
+    for name in paused:
+        stage.happen(What.PAUSE, name)
+    began_s = stage.simulation.clock.now_s()
+    stops_s = []
+    while stage.simulation.clock.now_s() - began_s < 300:
+        before = stage.calls.count("stop")
+        stage.run(0.1)
+        stops_s += [stage.simulation.clock.now_s()] * (stage.calls.count("stop") - before)
+    assert len(stops_s) >= 3
+    assert all(later - earlier >= ARMED.power_window_s - 3 for earlier, later in pairwise(stops_s))
+
+
+def test_a_power_off_that_hangs_keeps_no_other_from_being_fenced():
+    stage = staged(replace(AT_ONCE, max_fenced=len(NODES)))
+    paused, victim = at(stage, MANY)[0], at(stage, FEW)[0]
+    stage.happen(What.PAUSE, paused)
+    stage.before["stop"] = lambda: (stage.happen(What.CRASH, victim), stage.simulation.clock.advance(14.0))
+    while "stop" in stage.before:
+        stage.run(1)
+    took_s = fenced_after_s(stage, [victim])[victim]
+    assert took_s < 14.0
+    tainted = [entry for entry in stage.notes.acted_ if entry[1] == TaintNode.__name__]
+    assert [entry[0] for entry in tainted][:1] == [victim]
