@@ -111,14 +111,18 @@ class BareClient:
         if status >= 300:
             raise RefusedError(f"GET {path}: {status}")
         rest = b""
-        for chunk in self._chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
+        with suppress(OSError):
+            for chunk in self._chunks():
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from lines
 
-    def close(self) -> None:
-        """Close the connection; a watch in another thread ends by that."""
+    def end(self) -> None:
+        """End a watch in another thread."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
         self._answers.close()
         self._socket.close()
 
