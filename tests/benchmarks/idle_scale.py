@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +29,7 @@ from tests.benchmarks.measure import (
     table,
     threads_of,
 )
-from tests.benchmarks.plot import Line, svg
+from tests.benchmarks.plot import Line, Panel, svg
 from tests.controlplane.binaries import API_SERVER, ETCD
 from tests.support.controlplane import ControlPlane
 
@@ -74,6 +74,7 @@ class Idle:
         pass_s: Between two passes.
         received: Bytes a second from the API server.
         resident_mib: fencer's memory at the end of the window.
+        grown_mib: How much more that is than at its beginning.
         peak_mib: The most there ever was of it, mostly while it started.
         threads: fencer's.
         files: Its file descriptors.
@@ -91,6 +92,7 @@ class Idle:
     pass_s: float
     received: float
     resident_mib: float
+    grown_mib: float
     peak_mib: float
     threads: int
     files: int
@@ -136,6 +138,7 @@ def idle(api: ControlPlane, nodes: int, seconds: float) -> Idle:
             used = {what: cpu_of(pid) for what, pid in pids.items()}
             swept, received, began_s = agent.ask(tell=True), proxy.received, time.monotonic()
             beats.ask(tell=True)
+            small_mib = resident_mib(agent.pid)
             wait(seconds)
             passed_s = time.monotonic() - began_s
             received = proxy.received - received
@@ -149,6 +152,7 @@ def idle(api: ControlPlane, nodes: int, seconds: float) -> Idle:
                 pass_s=passed_s / max(1, after["sweeps"] - swept["sweeps"]),
                 received=received / passed_s,
                 resident_mib=resident_mib(agent.pid),
+                grown_mib=resident_mib(agent.pid) - small_mib,
                 peak_mib=resident_mib(agent.pid, peak=True),
                 threads=threads_of(agent.pid),
                 files=files_of(agent.pid),
@@ -193,7 +197,8 @@ def _rows(one: Idle, goal: Goal) -> list[Row]:
             f"≤ {goal.resident_mib:.0f} MiB",
             f"{one.resident_mib:.0f} MiB",
             one.resident_mib <= goal.resident_mib,
-            f"peak {one.peak_mib:.0f} MiB; {one.threads} threads, {one.files} file descriptors",
+            f"peak {one.peak_mib:.0f} MiB, {one.grown_mib:+.1f} MiB in the window; {one.threads} threads, "
+            f"{one.files} file descriptors",
         ),
     ]
 
@@ -217,13 +222,20 @@ def growth(measured: Sequence[Idle]) -> str:
 
 def plot(measured: Sequence[Idle]) -> str:
     """Return the same as a picture: SVG."""
+    by_title: dict[str, tuple[Callable[[Idle], float], Callable[[Goal], float | None]]] = {
+        "CPU, seconds a minute": (lambda one: one.cpu * 60, lambda goal: goal.cpu and goal.cpu * 60),
+        "received, kB/s": (lambda one: one.received / KB, lambda goal: goal.received and goal.received / KB),
+        "memory, MiB": (lambda one: one.resident_mib, lambda goal: goal.resident_mib),
+    }
     return svg(
-        "fencer watch, nothing happens",
         "nodes",
         [
-            Line("CPU, ms a minute", [(one.nodes, one.cpu * 60_000) for one in measured]),
-            Line("received, bytes/s", [(one.nodes, one.received) for one in measured]),
-            Line("memory, MiB", [(one.nodes, one.resident_mib) for one in measured]),
+            Panel(
+                title,
+                [Line("", [(one.nodes, max(told(one), 0.001)) for one in measured])],
+                [(nodes, goal) for nodes, asked in GOALS.items() if (goal := asked_for(asked))],
+            )
+            for title, (told, asked_for) in by_title.items()
         ],
     )
 

@@ -97,6 +97,7 @@ class Measured:
         singles: Deaths one after the other.
         many: Those at once.
         floor_s: What the same writes take a bare client.
+        floor_cpu_s: The API server's CPU seconds for them.
         grown: fencer's memory in MiB, threads and file descriptors, before all deaths and after them.
     """
 
@@ -104,6 +105,7 @@ class Measured:
     singles: Sequence[Deaths]
     many: Deaths
     floor_s: float
+    floor_cpu_s: float
     grown: tuple[tuple[float, int, int], tuple[float, int, int]]
 
 
@@ -142,10 +144,12 @@ def run(
             many = scene.let_die(range(singles, singles + deaths), patience_s)
             after = _size(agent)
         living = range(singles + deaths, min(nodes, singles + 2 * deaths))
+        used_s = cpu_of(api.pid(API_SERVER))
         floor_s = floor(api, living) * deaths / len(living)
+        floor_cpu_s = (cpu_of(api.pid(API_SERVER)) - used_s) * deaths / len(living)
     finally:
         remove_nodes(api, range(nodes))
-    return Measured(nodes, alone, many, floor_s, (before, after))
+    return Measured(nodes, alone, many, floor_s, floor_cpu_s, (before, after))
 
 
 def _size(agent: Talker) -> tuple[float, int, int]:
@@ -281,14 +285,15 @@ def rows(one: Measured) -> list[Row]:
             else f"{len(many.gone_s)} nodes only",
             many.last_gone_s <= goal_s,
             f"{tainted}; a single one: taint {taint:.2f} s, last pod {single_s:.2f} s (median of "
-            f"{len(one.singles)}), so {many.last_gone_s / single_s:.1f} times as long; {PODS_EACH} pods each",
+            f"{len(one.singles)}), {_times(many.last_gone_s / single_s)}; {PODS_EACH} pods each",
         ),
         Row(
             f"{what}: the same writes by a bare client, 8 connections",
             "",
             f"{one.floor_s:.1f} s",
             None,
-            f"fencer: {many.cpu_s:.1f} s of CPU, API server {many.api_cpu_s:.1f} s",
+            f"which cost the API server {one.floor_cpu_s:.1f} s of CPU, and with fencer {many.api_cpu_s:.1f} s; "
+            f"fencer itself {many.cpu_s:.1f} s",
         ),
         Row(
             f"{what}: requests for each",
@@ -307,6 +312,10 @@ def rows(one: Measured) -> list[Row]:
             f"from {rss:.0f} MiB, {threads} threads, {files} file descriptors",
         ),
     ]
+
+
+def _times(ratio: float) -> str:
+    return f"so {ratio:.1f} times as long" if ratio < float("inf") else "and never for all of them"
 
 
 def alone() -> list[Row]:
