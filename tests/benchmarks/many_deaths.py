@@ -292,7 +292,7 @@ def rows(one: Measured) -> list[Row]:
             "",
             f"{one.floor_s:.1f} s",
             None,
-            f"which cost the API server {one.floor_cpu_s:.1f} s of CPU, and with fencer {many.api_cpu_s:.1f} s; "
+            f"for {one.floor_cpu_s:.1f} s of the API server's CPU, and {many.api_cpu_s:.1f} s with fencer; "
             f"fencer itself {many.cpu_s:.1f} s",
         ),
         Row(
