@@ -83,19 +83,34 @@ class Unbounded(Exception):
     """An answer that is not read any further: too large, or compressed although nobody asked for that."""
 
 
+class Bounds:
+    """How much more may come, and until when. Those of a stream are renewed with every part of it.
+
+    Args:
+        limit_s: Seconds for an answer, or for one part of a stream, as a whole; None: no limit.
+    """
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = math.inf if limit_s is None else limit_s
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin again: time and size count for what comes from now on."""
+        self.until_s = monotonic() + self._limit_s
+        self.left_bytes = LARGEST_BYTES
+
+
 class _Metered(io.RawIOBase):
     """The bytes of one answer, until there are too many, or the time is over.
 
     Args:
         raw: Of the socket.
-        sock: Whose timeout, in seconds, counts for the answer as a whole.
+        sock: Whose timeout is set to what is left of the time.
+        bounds: Of the answer.
     """
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
-        self._raw, self._sock = raw, sock
-        limit_s = sock.gettimeout()
-        self._until_s = math.inf if limit_s is None else monotonic() + limit_s
-        self._left_bytes = LARGEST_BYTES
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, bounds: Bounds) -> None:
+        self._raw, self._sock, self._bounds = raw, sock, bounds
 
     def readable(self) -> bool:
         """Whether it can be read: that is all it can."""
@@ -108,14 +123,15 @@ class _Metered(io.RawIOBase):
             TimeoutError: the answer as a whole took too long.
             Unbounded: it is too large.
         """
-        if self._until_s < math.inf:
-            left_s = self._until_s - monotonic()
+        bounds = self._bounds
+        if bounds.until_s < math.inf:
+            left_s = bounds.until_s - monotonic()
             if left_s <= 0:
                 raise TimeoutError("the answer did not end in time")
             self._sock.settimeout(left_s)
         count = self._raw.readinto(into)
-        self._left_bytes -= count or 0
-        if self._left_bytes < 0:
+        bounds.left_bytes -= count or 0
+        if bounds.left_bytes < 0:
             raise Unbounded(
                 f"the answer has more than {LARGEST_BYTES >> 20} MiB, and was not read any further"
             )
@@ -128,19 +144,35 @@ class _Metered(io.RawIOBase):
 
 
 class _Response(HTTPResponse):
+    bounds: Bounds | None = None
+    """Of a stream; None: the socket's timeout, in seconds, counts for each answer as a whole."""
+
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        self.fp = io.BufferedReader(_Metered(self.fp.detach(), sock))
+        bounds = self.bounds or Bounds(sock.gettimeout())
+        self.fp = io.BufferedReader(_Metered(self.fp.detach(), sock, bounds))
 
 
-class _WholeAnswers(HTTPConnectionPool):
+class _PlainAnswers(HTTPConnectionPool):
+    def urlopen(self, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, and return its answer, of which only the head was read.
+
+        Raises:
+            Unbounded: it is compressed.
+        """
+        response = super().urlopen(*args, **{**kwargs, "preload_content": False, "decode_content": False})
+        packed = response.headers.get("Content-Encoding", "")
+        if packed.strip().lower() not in _PLAIN:
+            response.close()
+            raise Unbounded(f"the answer is compressed ({packed!r}), which nobody asked for")
+        return response
+
+
+class _WholeAnswers(_PlainAnswers):
     def urlopen(self, *args: Any, **kwargs: Any) -> Any:
         """Send a request, and return its answer with the whole body already read."""
-        response = super().urlopen(*args, **{**kwargs, "preload_content": False, "decode_content": False})
+        response = super().urlopen(*args, **kwargs)
         with closing(response):  # a connection whose answer came whole has gone back to the pool by then
-            packed = response.headers.get("Content-Encoding", "")
-            if packed.strip().lower() not in _PLAIN:
-                raise Unbounded(f"the answer is compressed ({packed!r}), which nobody asked for")
             try:
                 # In pieces: room for an announced length would be made before any byte of it came.
                 body = b"".join(iter(lambda: response.read1(_PIECE_BYTES), b""))
@@ -163,12 +195,26 @@ def bound_answers(pools: urllib3.PoolManager) -> None:
     Args:
         pools: Before their first request. What else was made of their kinds of connections stays.
     """
+    _make(pools, _WholeAnswers, _Response)
+
+
+def bound_stream(pools: urllib3.PoolManager, bounds: Bounds) -> None:
+    """Have the one answer of these pools come piece by piece, each within bounds that its reader renews.
+
+    Args:
+        pools: As in `bound_answers`.
+        bounds: Of its head, and of what comes until they are renewed.
+    """
+    _make(pools, _PlainAnswers, type(_Response.__name__, (_Response,), {"bounds": bounds}))
+
+
+def _make(pools: urllib3.PoolManager, answers: type[_PlainAnswers], response: type[_Response]) -> None:
     pools.pool_classes_by_scheme = {
-        scheme: _bounded(kind) for scheme, kind in pools.pool_classes_by_scheme.items()
+        scheme: _bounded(kind, answers, response) for scheme, kind in pools.pool_classes_by_scheme.items()
     }
 
 
-def _bounded(kind: Any) -> Any:
+def _bounded(kind: Any, answers: type[_PlainAnswers], response: type[_Response]) -> Any:
     """Make a kind of pool from another one, which may lead through a proxy, or have a TLS of its own."""
-    connection = type(kind.ConnectionCls.__name__, (kind.ConnectionCls,), {"response_class": _Response})
-    return type(kind.__name__, (_WholeAnswers, kind), {"ConnectionCls": connection})
+    connection = type(kind.ConnectionCls.__name__, (kind.ConnectionCls,), {"response_class": response})
+    return type(kind.__name__, (answers, kind), {"ConnectionCls": connection})

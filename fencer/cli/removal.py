@@ -20,7 +20,7 @@ from fencer.core.policy import Policy
 from fencer.core.standing import Standing, standing
 from fencer.core.text import count
 from fencer.errors import ClusterProtocol, FencerError
-from fencer.ports import ClusterInfo, Roster
+from fencer.ports import ClusterInfo, Nodes
 from fencer.runtime.world import API
 
 nothing_stands_option = why_option(
@@ -51,7 +51,7 @@ def refuse_what_stands(
         click.exceptions.Exit: something is left, and was named; or that is not known, and there is no word.
     """
     try:
-        info, roster = _seen(wiring, load())
+        info, nodes = _seen(wiring, load())
     except FencerError as error:
         if word is None:
             complain(
@@ -60,13 +60,12 @@ def refuse_what_stands(
             )
             raise click.exceptions.Exit(error.exit_code) from error
         return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"
-    nodes = [fact.node for fact in roster.facts]
     where = f"{clean(info.server)}, as {clean(info.user)}"
-    found = which(nodes, roster.utc)
+    found = which(nodes.views, nodes.utc)
     if found:
         _name(where, found)
         raise click.exceptions.Exit(1)
-    return f"{where}: {count(len(nodes), 'node')}, and nothing that fencer set is left there"
+    return f"{where}: {count(len(nodes.views), 'node')}, and nothing that fencer set is left there"
 
 
 def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Config:
@@ -75,7 +74,7 @@ def kubeconfig_only(config: Path, context: str | None, server: str | None) -> Co
     return Config(Policy(), kubernetes, ())
 
 
-def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
+def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Nodes]:
     """Ask which cluster it is, and for all nodes.
 
     Raises:
@@ -86,10 +85,10 @@ def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Roster]:
     asker = wiring.asker(wiring.clock(), deadline_s)
     cluster = wiring.cluster(config)
     info = asker.ask(API, cluster.identity, deadline_s)
-    roster = asker.ask(API, cluster.roster, deadline_s)
-    if roster.malformed:
-        raise ClusterProtocol(f"{info.server}: cannot be read: {'; '.join(roster.malformed)}")
-    return info, roster
+    nodes = asker.ask(API, cluster.list_nodes, deadline_s)
+    if nodes.malformed:
+        raise ClusterProtocol(f"{info.server}: cannot be read: {'; '.join(nodes.malformed)}")
+    return info, nodes
 
 
 def _name(where: str, found: Sequence[Standing]) -> None:

@@ -136,10 +136,11 @@ def _refuse_beforehand(tools: Tools) -> None:
         decision = tools.looker.step(name, Intent.SHUTDOWN, Word(), act=False).decision
         if decision.verdict is Verdict.REFUSE:
             refusals.append(f"{name}: refused: {says(decision)}. What would change this: {change(decision)}.")
-    nodes, down = in_order(map(tools.node, tools.names)), tools.looker.observer.down(tools.scene)
+    nodes, everybody = in_order(map(tools.node, tools.names)), tools.scene.nodes.values()
+    down = tools.looker.observer.down(tools.scene, everybody)
     refusals += [
         f"{node.name}: refused: etcd would lose its quorum, with the others off by then."
-        for node in beyond_quorum(nodes, tools.scene.nodes.values(), tools.parts.policy, down)
+        for node in beyond_quorum(nodes, everybody, tools.parts.policy, down)
         if not any(line.startswith(f"{node.name}: ") for line in refusals)
     ]
     if refusals:

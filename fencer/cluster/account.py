@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fencer.cluster.answers import Answer
-from fencer.cluster.client import Connection, build_client
+from fencer.cluster.apiclient import build_client
+from fencer.cluster.client import Connection
 from fencer.cluster.names import TOKENS
 from fencer.cluster.requests import KUBE_SYSTEM, SECRET, SECRETS, create, delete
 from fencer.cluster.settings import ClusterSettings

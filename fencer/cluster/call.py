@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,25 @@ def call(client: Any, request: Request, timeouts: tuple[float, float]) -> Reply:
         kubernetes.client.exceptions.OpenApiException: TLS failed.
         kubernetes.config.ConfigException: there are no credentials to ask with.
         urllib3.exceptions.HTTPError, http.client.HTTPException, OSError: no answer came.
+    """
+    answer = _sent(client, request, timeouts)
+    return answer if isinstance(answer, Reply) else _reply(answer)
+
+
+def stream(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
+    """Send a request once, and return urllib3's response, its body not read; or the `Reply` that refuses.
+
+    Arguments and errors as in `call`; the second timeout is for each piece of the answer.
+    """
+    answer = _sent(client, request, timeouts)
+    if isinstance(answer, Reply) or answer.status in _SUCCESS:
+        return answer
+    with closing(answer):
+        return _reply(answer)
+
+
+def _sent(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
+    """Return urllib3's response; or a `Reply`, which a client before 36.0 makes of a refusal.
 
     Source: kubernetes-client/python, ``ApiClient.call_api``: its arguments changed with 36.0.
     """
@@ -63,14 +83,14 @@ def call(client: Any, request: Request, timeouts: tuple[float, float]) -> Reply:
         body=request.body,
         auth_settings=_AUTH,
     )
-    return _reply(client.call_api(*arguments, _request_timeout=timeouts).response)
+    return client.call_api(*arguments, _request_timeout=timeouts).response
 
 
-def _call_before_36(client: Any, request: Request, timeouts: tuple[float, float]) -> Reply:
+def _call_before_36(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
     from kubernetes.client.exceptions import ApiException  # noqa: PLC0415 - heavy
 
     try:
-        response = client.call_api(
+        return client.call_api(
             request.path,
             request.method,
             query_params=list(request.query.items()),
@@ -86,7 +106,6 @@ def _call_before_36(client: Any, request: Request, timeouts: tuple[float, float]
             raise
         body = error.body or b""
         return Reply(error.status, body.encode() if isinstance(body, str) else body, error.headers or {})
-    return _reply(response)
 
 
 def _reply(response: Any) -> Reply:

@@ -19,8 +19,8 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
     Raises:
         ConfigError: it cannot be read, or used.
     """
-    from kubernetes import config  # noqa: PLC0415 - heavy, see build_client
-    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_client
+    from kubernetes import config  # noqa: PLC0415 - heavy
+    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy
 
     path = settings.kubeconfig
     # The client takes what is in the file as it comes, so a broken one may raise any of these.
@@ -47,7 +47,7 @@ def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:
     Source: kubernetes-client/python, kubernetes/config/kube_config.py, FileOrData: data in the kubeconfig
     itself wins over a file, and paths are relative to the kubeconfig.
     """
-    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy, see build_client
+    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy
 
     path = settings.kubeconfig
     try:

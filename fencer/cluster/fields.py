@@ -13,6 +13,8 @@ from fencer.errors import ClusterProtocol
 T = TypeVar("T")
 
 _SHOWN = 80
+_LONGEST_VERSION = 20
+"""Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
 _brief = Repr()
 _brief.maxlevel, _brief.maxdict, _brief.maxlist = 2, 4, 4
 _brief.maxstring = _brief.maxother = _brief.maxlong = _SHOWN
@@ -45,6 +47,12 @@ def text(data: Any, *path: str) -> str:
     """Return the text at a path; missing reads ""."""
     value = _at(data, path)
     return "" if value is None else expect(value, str, ".".join(path))
+
+
+def version(data: Any) -> int:
+    """Return the resourceVersion of an object or a list as a number; 0: it has none that is a number."""
+    seen = text(data, "metadata", "resourceVersion")
+    return int(seen) if seen.isdecimal() and len(seen) <= _LONGEST_VERSION else 0
 
 
 def flag(data: Any, *path: str) -> bool:

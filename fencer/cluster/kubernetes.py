@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
 from fencer.cluster import parse, patches, volumes
 from fencer.cluster.answers import Answer, NoSuchPath
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown
+from fencer.cluster.heartbeats import read_lease, read_leases, sound
 from fencer.cluster.key import ClusterKey
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.names import NAME, refuse_odd_names
+from fencer.cluster.reflector import Reflector
 from fencer.cluster.requests import (
     KUBE_SYSTEM,
-    LEASE,
-    LEASES,
     NODE,
     NODES,
     POD,
@@ -30,10 +30,7 @@ from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
-from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
-
-NODE_LEASES = "kube-node-lease"
-"""The namespace of the nodes' leases."""
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
 
 
 class KubernetesCluster:
@@ -54,6 +51,8 @@ class KubernetesCluster:
         self._api = Connection(settings, sleep)
         self._lists = Lists(self._api, page)
         self._key = ClusterKey(self._api)
+        self._reflector: Reflector | None = None
+        self._wakes: list[Callable[[], None]] = []
 
     # -- who and what -------------------------------------------------------------------------------------
 
@@ -70,7 +69,10 @@ class KubernetesCluster:
         )
 
     def _kube_system(self) -> Answer:
-        """Read the namespace whose UID is the cluster's identity, and which carries the pause."""
+        """Read the namespace whose UID is the cluster's identity, and which carries the pause.
+
+        After all that is to be believed of it: who answered before may have been another cluster.
+        """
         answer = self._api.read("get namespace kube-system", KUBE_SYSTEM)
         self._api.confirm(answer.required("metadata", "uid"), self._api.server)
         return answer
@@ -94,32 +96,45 @@ class KubernetesCluster:
 
     # -- reads --------------------------------------------------------------------------------------------
 
-    def roster(self) -> Roster:
-        """See `Cluster.roster`."""
-        space, read_node = self._kube_system(), parse.node_with(self._key.to_read())
-        leases = self._lists.read(
-            "list node leases",
-            "LeaseList",
-            get(LEASES, NODE_LEASES),
-            lambda item, _utc: parse.set_aside(parse.lease, item),
+    def nodes(self) -> Nodes:
+        """See `Cluster.nodes`. They are listed until the watch has listed them for the first time."""
+        known = self._reflector.nodes(self._key.to_read()) if self._reflector else None
+        return self.list_nodes() if known is None else known
+
+    def list_nodes(self) -> Nodes:
+        """See `Cluster.list_nodes`."""
+        read_node = parse.node_with(self._key.to_read())
+        found = self._lists.read(
+            "list nodes", "NodeList", get(NODES), lambda item, _utc: parse.set_aside(read_node, item)
         )
-        nodes = self._lists.read(
-            "list nodes",
-            "NodeList",
-            get(NODES),
-            lambda item, utc: (parse.set_aside(read_node, item), utc),
+        return Nodes(
+            views=tuple(node for node in found if not isinstance(node, str)),
+            malformed=tuple(node for node in found if isinstance(node, str)),
+            utc=self._kube_system().utc,
         )
-        known = {lease.node: lease for lease in leases if not isinstance(lease, str)}
-        return Roster(
-            facts=tuple(
-                _fact(node, known.get(node.name), utc) for node, utc in nodes if not isinstance(node, str)
-            ),
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        """See `Cluster.heartbeats`."""
+        found = read_leases(self._api, self._lists, nodes)
+        space = self._kube_system()
+        return Heartbeats(
+            leases={lease.node: Lease(lease.renew_time, lease.version) for lease in sound(found.taken)},
+            version=found.version,
             utc=space.utc,
-            malformed=tuple(
-                item for item in (*leases, *(node for node, _ in nodes)) if isinstance(item, str)
-            ),
+            malformed=tuple(dict.fromkeys(lease for lease in found.taken if isinstance(lease, str))),
             paused_why=space.read(parse.paused_why),
         )
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """See `Cluster.subscribe`. There is one watch, whoever else subscribes."""
+        self._wakes.append(wake)
+        if self._reflector is None:
+            self._reflector = Reflector(self._api, self._lists, self._kube_system, self._wake)
+            self._reflector.begin()
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakes):
+            wake()
 
     def fact(self, node: str) -> Fact:
         """See `Cluster.fact`."""
@@ -129,17 +144,10 @@ class KubernetesCluster:
         view = parse.name_in_error(parse.node_with(self._key.to_read()), answer.body)
         if view.name != node:
             raise ClusterProtocol(f"{self._api.server}: asked for node {node}, got {shown(view.name)}")
-        return _fact(view, self._lease(node), answer.utc)
-
-    def _lease(self, node: str) -> parse.LeaseView | None:
-        try:
-            answer = self._api.read(
-                f"get lease of {node}",
-                get(LEASE, NODE_LEASES, node),
-            )
-        except ClusterNotFound:
-            return None
-        return parse.name_in_error(parse.lease, answer.body)
+        lease = read_lease(self._api, node)
+        if lease is None:
+            return Fact(view, None, answer.utc)
+        return Fact(view, lease.renew_time, answer.utc, lease.version)
 
     def pods(self, node: str) -> list[PodView]:
         """See `Cluster.pods`."""
@@ -263,10 +271,6 @@ class KubernetesCluster:
                 body=patches.event(node, reason, text, _now_utc(), warning=warning),
             ),
         )
-
-
-def _fact(node: NodeView, lease: parse.LeaseView | None, utc: str) -> Fact:
-    return Fact(node, None, utc) if lease is None else Fact(node, lease.renew_time, utc, lease.version)
 
 
 def _now_utc() -> str:

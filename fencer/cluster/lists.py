@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from fencer.cluster.answers import Answer, Expired, TooMuch
 from fencer.cluster.client import Connection
-from fencer.cluster.fields import items, text
+from fencer.cluster.fields import items, text, version
 from fencer.cluster.requests import Request
 from fencer.errors import ClusterProtocol
 
@@ -26,6 +27,20 @@ Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
 """
 
 
+@dataclass(slots=True)
+class Listed(Generic[T]):
+    """A list that was read whole.
+
+    Attributes:
+        taken: What was taken of each item.
+        version: Its resourceVersion: it has what was written up to there, and a watch goes on from there.
+            0: not known.
+    """
+
+    taken: list[T]
+    version: int = 0
+
+
 class Lists:
     """Reads lists of one API.
 
@@ -41,6 +56,10 @@ class Lists:
         """By request: with how many objects to begin where a whole page was too large the last time."""
 
     def read(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> list[T]:
+        """Return what was taken of a list. Arguments and errors as in `listed`."""
+        return self.listed(what, kind, request, take).taken
+
+    def listed(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> Listed[T]:
         """Read all pages of a list; begin again once if the next page has expired meanwhile.
 
         Args:
@@ -57,22 +76,23 @@ class Lists:
         except Expired:
             return self._pages(what, kind, request, take)
 
-    def _pages(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> list[T]:
-        taken: list[T] = []
+    def _pages(self, what: str, kind: str, request: Request, take: Callable[[Any, str], T]) -> Listed[T]:
+        found: Listed[T] = Listed([])
         asked: dict[str, Any] = {"limit": self._shorter.get(what, self._page)}
 
         def take_page() -> str:
             """A function of its own, so that a page is gone from memory before the next one comes."""
             answer = self._page_of(what, request, asked)
             utc = answer.utc
-            taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
+            found.taken.extend(take(item, utc) for item in answer.read(lambda body: items(body, kind)))
+            found.version = found.version or answer.read(version)
             return answer.read(lambda body: text(body, "metadata", "continue"))
 
         for _ in range(MOST_PAGES):
             following = take_page()
             if not following:
                 self._allow_longer(what)
-                return taken
+                return found
             if following == asked.get("continue"):
                 raise ClusterProtocol(f"{self._api.server}: {what}: the same page came again")
             asked["continue"] = following

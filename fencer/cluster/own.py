@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fencer.cluster.client import Connection, build_client
+from fencer.cluster.apiclient import build_client
+from fencer.cluster.client import Connection
 from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.renewal import credentials, sent_claims
 from fencer.cluster.requests import NODE, patch

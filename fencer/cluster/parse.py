@@ -6,13 +6,24 @@ For any JSON, a function here returns its record or raises `ClusterProtocol` nam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from fencer.cluster import podspec
-from fencer.cluster.fields import expect, flag, mapping, named, required, sequence, shown, text, texts
+from fencer.cluster.fields import (
+    expect,
+    flag,
+    mapping,
+    named,
+    required,
+    sequence,
+    shown,
+    text,
+    texts,
+    version,
+)
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, AttachmentView, NodeView, PodView, Taint
 from fencer.errors import ClusterProtocol
@@ -42,16 +53,39 @@ class LeaseView:
     version: int
 
 
-def node(data: Any, key: bytes) -> NodeView:
-    """Read a Node, without what only the agent's own clock can add.
+@dataclass(frozen=True, slots=True)
+class SealedNode:
+    """A Node of which the signed notes are kept as they were written: they are read once a key is known.
 
-    Args:
-        data: The JSON.
-        key: The cluster's, to tell what fencer has signed.
+    Attributes:
+        view: Without what only the agent's own clock can add, and without those notes.
+        notes: The texts of binding, mark, doubts and claim; None: there is none.
     """
+
+    view: NodeView
+    notes: tuple[str | None, str | None, str | None, str | None]
+
+    def opened(self, key: bytes) -> NodeView:
+        """Return the node with its notes.
+
+        Args:
+            key: The cluster's, to tell what fencer has signed.
+        """
+        binding, mark, doubts, claim = self.notes
+        seal = keys.Seal(key, self.view.uid)
+        return replace(
+            self.view,
+            binding=keys.read_binding(binding, seal),
+            mark=keys.read_mark(mark, seal),
+            doubts=keys.read_doubts(doubts, seal),
+            claim=keys.read_claim(claim, seal),
+        )
+
+
+def node(data: Any) -> SealedNode:
+    """Read a Node."""
     notes = texts(data, "metadata", "annotations")
-    seal = keys.Seal(key, required(data, "metadata", "uid"))
-    return NodeView(
+    view = NodeView(
         name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
         version=required(data, "metadata", "resourceVersion"),
@@ -62,21 +96,20 @@ def node(data: Any, key: bytes) -> NodeView:
         unschedulable=flag(data, "spec", "unschedulable"),
         excluded=keys.excluded(notes.get(keys.EXCLUDE)),
         roles=_roles(texts(data, "metadata", "labels")),
-        binding=keys.read_binding(notes.get(keys.BINDING), seal),
-        mark=keys.read_mark(notes.get(keys.MARK), seal),
-        doubts=keys.read_doubts(notes.get(keys.DOUBTS), seal),
-        claim=keys.read_claim(notes.get(keys.INCIDENT), seal),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
     )
+    signed = (keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT)
+    binding, mark, doubts, claim = map(notes.get, signed)
+    return SealedNode(view, (binding, mark, doubts, claim))
 
 
 def node_with(key: bytes) -> Callable[[Any], NodeView]:
-    """Return what reads Nodes of the cluster that has this key."""
+    """Return what reads Nodes of the cluster that has this key, their notes too."""
 
     def read(data: Any) -> NodeView:
-        return node(data, key)
+        return node(data).opened(key)
 
     read.__name__ = node.__name__  # it is named in errors
     return read
@@ -84,11 +117,10 @@ def node_with(key: bytes) -> Callable[[Any], NodeView]:
 
 def lease(data: Any) -> LeaseView:
     """Read a Lease of the namespace kube-node-lease."""
-    version = text(data, "metadata", "resourceVersion")
     return LeaseView(
         node=required(data, "metadata", "name"),
         renew_time=text(data, "spec", "renewTime") or None,
-        version=int(version) if version.isdecimal() else 0,
+        version=version(data),
     )
 
 

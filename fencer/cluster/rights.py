@@ -65,6 +65,7 @@ RIGHTS = (
     Right("get", "namespaces", name="kube-system"),
     Right("get", "nodes"),
     Right("list", "nodes"),
+    Right("watch", "nodes"),
     Right("patch", "nodes"),
     Right("get", "leases", _COORDINATION, "kube-node-lease"),
     Right("list", "leases", _COORDINATION, "kube-node-lease"),

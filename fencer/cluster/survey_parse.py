@@ -23,7 +23,7 @@ def node(data: Any) -> Machine:
     """Read a Node with its labels and what its kubelet offers to pods; what it does not report is no room."""
     room = mapping(data, "status", "allocatable")
     return Machine(
-        node=parse.node(data, NO_KEY),
+        node=parse.node(data).opened(NO_KEY),
         labels=_pairs(data, "metadata", "labels"),
         cpu_m=_amount(room, "cpu", 1000),
         memory_b=_amount(room, "memory", 1),

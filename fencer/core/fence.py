@@ -47,6 +47,8 @@ def heard(subject: Subject, policy: Policy) -> bool:
     Where silence alone is enough for a fence, a guest that reads off is judged at once.
     """
     node = subject.node
+    if not node.asked:
+        return node.ready is True
     if node.ready is not True or node.lease_age_s is None:
         return False
     if node.lease_age_s >= (policy.lease_silent_s or LEASE_DURATION_S):
@@ -250,6 +252,8 @@ def heard_last(seen: Observation) -> str:
     """Say when the node was last heard, in words."""
     node = seen.node
     condition = {True: "True", False: "False", None: "Unknown"}[node.ready]
+    if not node.asked:
+        return f"Ready={condition}; its lease was not read: its guest runs"
     if node.lease_age_s is None:
         return f"Ready={condition}; the node has no lease that can be read"
     watches = seen.intent is Intent.WATCH  # a person's command has seen nothing of what went before

@@ -49,13 +49,19 @@ def survey(
     deleted = {r.guest.key for r in readings if r.power_state is PowerState.ABSENT and r.gone}
     return Fleet(
         nodes=len(nodes),
-        silent=sum(1 for node in nodes if not heard(node, policy)),
+        silent=_silent(nodes, policy),
         young_fences=sum(1 for node in nodes if _young(node, utc, deleted)),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
         contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
         paused_why=paused_why,
     )
+
+
+def _silent(nodes: Collection[NodeView], policy: Policy) -> int:
+    """Count the silent nodes; that a node is Ready alone does not show that the path to the API is sound."""
+    voices = any(node.asked and heard(node, policy) for node in nodes)
+    return sum(1 for node in nodes if not heard(node, policy)) if voices else len(nodes)
 
 
 def _proved_wrong(node: NodeView, history: GuestHistory) -> bool:
@@ -74,7 +80,9 @@ def stalls(evidence: Iterable[Evidence]) -> frozenset[str]:
 
 
 def heard(node: NodeView, policy: Policy) -> bool:
-    """Whether the node's kubelet counts as heard: Ready, and its lease not silent for too long."""
+    """Whether the node's kubelet counts as heard: Ready, and its lease, if it was read, not silent."""
+    if not node.asked:
+        return node.ready is True
     limit_s = policy.lease_silent_s or LEASE_DURATION_S
     return node.ready is True and node.heard_s is not None and node.heard_s < limit_s
 

@@ -7,6 +7,7 @@ and nothing needs to: a missing history delays a fence and never speeds one up.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
@@ -31,6 +32,9 @@ restored from a backup starts from there."""
 
 RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
+
+MARKS_KEPT_S = 600.0
+"""Longer than any silence that is waited for by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,52 @@ class LeaseTrack:
     deaf_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far all leases of the cluster had got at one time.
+
+    A lease that nobody has read for long still tells how long it has been silent: it was written before the
+    first mark that is at least at its version, and after the mark before that.
+
+    Attributes:
+        version: The largest resourceVersion of all leases, as it was told …
+        asked_s: … after it was asked for at this time: each larger one was written later …
+        at_s: … and before this time: no smaller one was written later.
+        deaf_s: How much later silence counts from, see `LeaseTrack.deaf_s`.
+        unseen_s: How long, up to then, nobody could look.
+
+    Source: Kubernetes, KEP-5504: resourceVersions are numbers that grow, of one kind of object.
+    """
+
+    version: int
+    asked_s: float
+    at_s: float
+    deaf_s: float = 0.0
+    unseen_s: float = 0.0
+
+
+def marked(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
+    """Add a mark, and drop old ones; or begin again if the versions have gone back: etcd was restored."""
+    if not mark.version:
+        return marks  # the server did not tell
+    if marks and mark.version < marks[-1].version:
+        return (mark,)
+    return (*(old for old in marks if mark.at_s - old.at_s <= MARKS_KEPT_S), mark)
+
+
+def deafened(marks: tuple[Mark, ...], deaf_s: float, now_s: float, keep_s: float) -> tuple[Mark, ...]:
+    """Take out of the silence since each mark the time in which no node was heard; see `unheard`."""
+    return tuple(
+        replace(mark, deaf_s=mark.deaf_s + _uncounted_s(mark.at_s + mark.deaf_s, deaf_s, now_s, keep_s))
+        for mark in marks
+    )
+
+
+def _uncounted_s(since_s: float, deaf_s: float, now_s: float, keep_s: float) -> float:
+    """Return how much of a deaf time is not counted as silence since a time."""
+    return min(deaf_s, max(0.0, now_s - keep_s - since_s))
+
+
 def chance_s(policy: Policy) -> float:
     """Return within how many seconds a kubelet is heard again once nothing prevents it any more."""
     return CHANCES * policy.lease_period_s
@@ -88,9 +138,8 @@ def track(
     ready: bool,
     now_s: float,
     version: int = 0,
-    deaf_s: float = 0.0,
-    keep_s: float = LEASE_DURATION_S,
     unseen_s: float = 0.0,
+    marks: tuple[Mark, ...] = (),
 ) -> LeaseTrack:
     """Take in one look at a node's lease and Ready condition.
 
@@ -101,36 +150,64 @@ def track(
         now_s: When the look was taken.
         version: The lease's resourceVersion, as a number; 0: not known. Lists may lag behind live reads, by
             less than `LAGS_S`.
-        deaf_s: How long, up to now, no node was heard at all: that time says nothing about this node.
-        keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
         unseen_s: How long, up to now, nobody could look: a change that is seen now may be as old. Silence
             counts from now, a sign of life from then.
+        marks: How far all leases had got, and when: a change that is seen late is dated by them.
     """
     since_s = None if ready else now_s
     if before is None:
         return LeaseTrack(renew_time, now_s, 0, since_s, version, renew_time is not None, read_s=now_s)
-    if deaf_s:
-        more_s = min(deaf_s, max(0.0, now_s - keep_s - before.changed_at_s))
-        before = replace(before, changed_at_s=before.changed_at_s + more_s, deaf_s=before.deaf_s + more_s)
     if not ready and before.not_ready_since_s is not None:
         since_s = before.not_ready_since_s
     before = replace(before, not_ready_since_s=since_s, readable=renew_time is not None)
     old = version < before.version and now_s - before.changed_at_s < LAGS_S
     if renew_time is None or old:
         return before
-    within_s, before = now_s - before.read_s, replace(before, read_s=now_s)
     if renew_time == before.renew_time:
-        return before
-    renewals = before.renewals + (before.renew_time is not None)
+        return replace(before, read_s=now_s)
+    at, since_s = _written(marks, version, Mark(version, now_s, now_s, unseen_s=unseen_s), before.read_s)
     return replace(
         before,
         renew_time=renew_time,
-        changed_at_s=now_s,
-        renewals=renewals,
+        changed_at_s=at.at_s + at.deaf_s,
+        renewals=before.renewals + (before.renew_time is not None),
         version=version,
-        within_s=within_s,
-        deaf_s=unseen_s,
+        read_s=now_s,
+        within_s=at.at_s - since_s,
+        deaf_s=at.deaf_s + at.unseen_s,
     )
+
+
+def unheard(lease: LeaseTrack, deaf_s: float, now_s: float, keep_s: float) -> LeaseTrack:
+    """Take out of a lease's silence the time in which no node was heard: it says nothing about this one.
+
+    Args:
+        lease: As it was tracked.
+        deaf_s: How long, up to now, that was.
+        now_s: The agent's clock.
+        keep_s: That time leaves no silence longer than this; see `silence_kept_s`.
+    """
+    more_s = _uncounted_s(lease.changed_at_s, deaf_s, now_s, keep_s)
+    return replace(lease, changed_at_s=lease.changed_at_s + more_s, deaf_s=lease.deaf_s + more_s)
+
+
+def _written(marks: tuple[Mark, ...], version: int, now: Mark, read_s: float) -> tuple[Mark, float]:
+    """Return until when a version was written at the latest, and since when at the earliest.
+
+    Args:
+        marks: By age.
+        version: Of the lease; 0: not known.
+        now: This very look.
+        read_s: When it was last read, in an older version.
+    """
+    number = bisect_left(marks, version, key=lambda mark: mark.version) if version else 0
+    if not version or not marks:
+        return now, read_s
+    since_s = max(read_s, marks[number - 1].asked_s) if number else read_s
+    if number == len(marks):  # after the last mark
+        return replace(now, unseen_s=0.0), since_s
+    at = marks[number]
+    return (at, since_s) if at.at_s >= since_s else (now, since_s)
 
 
 def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
@@ -148,6 +225,11 @@ def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
         renewed_utc=lease.renew_time or "",
         not_ready_s=None if lease.not_ready_since_s is None else now_s - lease.not_ready_since_s,
     )
+
+
+def unasked(node: NodeView, lease: LeaseTrack) -> NodeView:
+    """Return a node whose lease was not read in this look; see `NodeView.asked`."""
+    return replace(node, asked=False, lease_renewals=lease.renewals)
 
 
 def remember(

@@ -154,11 +154,17 @@ class Directory:
             known = self._found[node.name] = (told, self._candidates(node))
         return known[1]
 
-    def note(self, reading: Evidence) -> None:
-        """Take in a newer reading of a guest: only the groups that it is in now count."""
-        if self._groups.get(reading.guest.key, frozenset()) != reading.groups:
+    def note(self, reading: Evidence) -> bool:
+        """Take in a newer reading of a guest: only the groups that it is in now count.
+
+        Returns:
+            Whether it is in others now.
+        """
+        changed = self._groups.get(reading.guest.key, frozenset()) != reading.groups
+        if changed:
             self._groups[reading.guest.key] = reading.groups
             self._found.clear()
+        return changed
 
     def rivals(self, node: NodeView) -> tuple[str, ...]:
         """Return the other nodes that resolve to one of this node's guests, as clones and containers do."""

@@ -6,8 +6,9 @@ times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Obse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum, auto
+from operator import attrgetter
 from typing import TypeAlias
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -296,6 +297,12 @@ class Evidence:
         """Whether anything was read at all."""
         return self.observed_at_s > NEVER_S
 
+    def repeats(self, other: Evidence) -> bool:
+        """Whether it says the same as another one, perhaps at another time."""
+        return _said(self) == _said(other)
+
+
+_said = attrgetter(*(part.name for part in fields(Evidence) if part.name != "observed_at_s"))
 
 NEVER_S = float("-inf")
 """When a reading that does not exist was taken."""
@@ -511,6 +518,8 @@ class NodeView:
         doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
         cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
+        asked: Its lease was read in this look. False: nothing depends on it, as the node is Ready, and its
+            guest, which was seen alive with it, runs.
     """
 
     name: str
@@ -537,6 +546,7 @@ class NodeView:
     renewed_within_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
+    asked: bool = True
 
     @property
     def heard_s(self) -> float | None:
@@ -712,7 +722,7 @@ class Fleet:
 
     Attributes:
         nodes: How many nodes there are.
-        silent: How many of them are silent.
+        silent: How many of them are silent; all, unless somebody whose lease was read is heard.
         young_fences: Fences of ours younger than an hour whose guest is not absent.
         last_stop_age_s: Since when this agent last stopped a guest. None: never.
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.

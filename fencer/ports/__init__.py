@@ -6,7 +6,16 @@ which holds each call to a deadline. A method raises only what it names.
 """
 
 from fencer.ports.account import Account, Credential
-from fencer.ports.cluster import Attachments, Cleared, Cluster, ClusterInfo, Fact, Roster
+from fencer.ports.cluster import (
+    Attachments,
+    Cleared,
+    Cluster,
+    ClusterInfo,
+    Fact,
+    Heartbeats,
+    Lease,
+    Nodes,
+)
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.planned import Evictor, Surveyor
 from fencer.ports.runtime import Asker, Clock, Reporter
@@ -24,10 +33,12 @@ __all__ = (
     "EndpointInfo",
     "Evictor",
     "Fact",
+    "Heartbeats",
     "HostPower",
     "Hypervisor",
+    "Lease",
+    "Nodes",
     "Reporter",
-    "Roster",
     "StopSettings",
     "Surveyor",
 )

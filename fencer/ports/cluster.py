@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,17 +55,48 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
-    """All nodes and leases, from two lists.
+class Nodes:
+    """All nodes of the cluster, without lease data.
 
     Attributes:
-        facts: One per readable node.
+        views: Those that can be read.
+        malformed: Names (or places) of those that cannot, each with why.
+        utc: The API server's clock when it listed them, RFC 3339; empty: they are as a watch last told.
+    """
+
+    views: tuple[NodeView, ...]
+    malformed: tuple[str, ...] = ()
+    utc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A node's lease, as it was read live.
+
+    Attributes:
+        renew_time: Its renewTime as text, by the node's clock; None: none that can be read.
+        version: Its resourceVersion, as a number; 0: not known.
+    """
+
+    renew_time: str | None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """Leases as they were read live, and what else every pass has to know of the cluster.
+
+    Attributes:
+        leases: By the node's name: every one that was asked for and is there, and perhaps others.
+        version: Every lease that was last written before the answer came, by any node, has a resourceVersion
+            of at most this one; 0: not known.
         utc: The API server's clock when it answered, RFC 3339.
-        malformed: Names (or places) of nodes that could not be read, each with why.
+        malformed: Leases that cannot be read, each with why.
         paused_why: The text of the pause annotation on kube-system; None: not paused.
     """
 
-    facts: tuple[Fact, ...]
+    leases: Mapping[str, Lease]
+    version: int
     utc: str
     malformed: tuple[str, ...] = ()
     paused_why: str | None = None
@@ -138,11 +169,43 @@ class Cluster(Protocol):
         """
         ...
 
-    def roster(self) -> Roster:
-        """List all nodes and node leases, paged, and read the pause. A malformed node never hides the others.
+    def nodes(self) -> Nodes:
+        """Return all nodes as they were last known: once there is a watch (`subscribe`), by that.
+
+        A malformed node never hides the others. What a watch tells may be late, and nothing may be done for
+        it alone: whoever acts reads live before.
+
+        Raises:
+            ClusterUnreachable: they could not be listed, or the watch has not told anything for too long.
+            ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def list_nodes(self) -> Nodes:
+        """List all nodes live, paged. A malformed node never hides the others.
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        """Read the leases of these nodes live, and a few more, so that it is known whether anybody is heard.
+
+        Args:
+            nodes: Names of nodes; None: all.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Watch the nodes from now on, for `nodes`, and tell of what matters.
+
+        Args:
+            wake: Called, on any thread, when a node comes, goes, changes its Ready condition, its taints, its
+                cordon or what fencer has written on it.
         """
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, NodeView
+from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,23 @@ class Left:
     incarnation: str | None
     failed: int = 0
     again_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calm:
+    """A node about which nothing is to be done, and all that this rests on.
+
+    Attributes:
+        view: The node as it was told from afar: this very object, until something about it changes.
+        node: The same with what this agent knows of it.
+        evidence: What was read of its guest.
+        judged: What was decided.
+    """
+
+    view: NodeView
+    node: NodeView
+    evidence: Evidence
+    judged: Judged
 
 
 @dataclass(slots=True)
@@ -43,6 +60,7 @@ class Memory:
         running: Guests, by key, that were last read running, in case their endpoint fails.
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
             them, and has not named since, while it answers. A guest that is missing from a sweep says less.
+        calm: By the name of the node, and only while it is known which guest each node may be.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
@@ -58,6 +76,7 @@ class Memory:
     live: dict[str, tuple[NodeView, float]] = field(default_factory=dict)
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
     not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
+    calm: dict[str, Calm] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -79,6 +98,8 @@ class Scene:
         since_last_s: How long after the look before this one began.
         looked_again: A node that was known well enough was looked at again in this pass: once is enough.
         tried_again: A node whose looks fail slowly was looked at again in this pass, in vain: the same.
+        views: Nodes as they were told from afar, by name.
+        calm: What was decided before about nodes of which everything is as it was, by name.
     """
 
     nodes: dict[str, NodeView]
@@ -95,3 +116,5 @@ class Scene:
     since_last_s: float = 0.0
     looked_again: bool = False
     tried_again: bool = False
+    views: dict[str, NodeView] = field(default_factory=dict)
+    calm: dict[str, Judged] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from fencer.core.model import Binding, BindNode, Doubt, NodeView, RecordDoubts, Unreadable
 
@@ -35,6 +35,8 @@ class Notebook:
         self._bound: dict[str, _Note[Bound]] = {}
         """By the UID of the node, as below."""
         self._doubts: dict[str, _Note[Doubts]] = {}
+        self._laid: dict[str, tuple[NodeView, NodeView]] = {}
+        """Each node as it was last read, without and with its notes."""
 
     def note(self, node: NodeView, action: BindNode | RecordDoubts) -> None:
         """Take a note instead of writing it on the Node.
@@ -43,6 +45,7 @@ class Notebook:
             node: As it was read through this notebook.
             action: What an armed agent would write.
         """
+        self._laid.pop(node.uid, None)
         match action:
             case BindNode(binding):
                 _note(self._bound, node.uid, node.binding, binding)
@@ -53,13 +56,17 @@ class Notebook:
         """Return a node that was just read, with its notes laid over; drop outdated notes."""
         if node.uid not in self._bound and node.uid not in self._doubts:
             return node
-        bound = _read(self._bound, node.uid, node.binding)
-        return replace(node, binding=bound, doubts=_read(self._doubts, node.uid, node.doubts))
+        before, laid = self._laid.get(node.uid, (None, node))
+        if before is not node:
+            bound = _read(self._bound, node.uid, node.binding)
+            laid = replace(node, binding=bound, doubts=_read(self._doubts, node.uid, node.doubts))
+            self._laid[node.uid] = (node, laid)
+        return laid
 
     def keep(self, uids: Collection[str]) -> None:
         """Forget all other nodes."""
-        _keep(self._bound, uids)
-        _keep(self._doubts, uids)
+        for notes in (self._bound, self._doubts, self._laid):
+            _keep(notes, uids)
 
 
 def _note(notes: dict[str, _Note[T]], uid: str, stands: T, noted: T) -> None:
@@ -67,7 +74,7 @@ def _note(notes: dict[str, _Note[T]], uid: str, stands: T, noted: T) -> None:
     notes[uid] = _Note(stood, noted)
 
 
-def _keep(notes: dict[str, _Note[T]], uids: Collection[str]) -> None:
+def _keep(notes: dict[str, Any], uids: Collection[str]) -> None:
     for forgotten in notes.keys() - uids:
         del notes[forgotten]
 

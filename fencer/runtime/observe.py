@@ -6,8 +6,9 @@ that shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fencer.core.doubt import believe
@@ -19,7 +20,7 @@ from fencer.core.fleet import (
     stalls,
     survey,
 )
-from fencer.core.history import LAGS_S, aged, listen, remember, silence_kept_s, track
+from fencer.core.history import aged, listen, remember
 from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
 from fencer.core.model import (
     Binding,
@@ -29,21 +30,20 @@ from fencer.core.model import (
     GuestHistory,
     GuestRef,
     Intent,
+    Judged,
     NodeView,
     Observation,
     PowerState,
     StopFailed,
+    Verdict,
     Word,
 )
 from fencer.core.policy import Policy
-from fencer.errors import (
-    ClusterError,
-    ClusterNotFound,
-    FencerError,
-)
-from fencer.ports import Fact, Roster
+from fencer.errors import ClusterNotFound, FencerError
+from fencer.ports import Fact
 from fencer.runtime.found import LOOK_AGAIN_S
-from fencer.runtime.memory import Scene
+from fencer.runtime.leases import Leases
+from fencer.runtime.memory import Calm, Scene
 from fencer.runtime.readings import Reader
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
@@ -71,12 +71,16 @@ class Observer:
         self._notes, self._finder = shared.notes, shared.finder
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
-        self._listed_s = self._voice_s = self._listed_awake_s = world.clock.now_s()
-        self._lost_s = self._unseen_s = 0.0
-        self._mute = self._stood_before = False
+        self._leases = Leases(world, policy, shared)
+        self._indexed: tuple[object, Directory] | None = None
+        self._paused_why: str | None = None
 
-    def look(self) -> Scene:
-        """Look at everything from afar: one sweep per endpoint, two lists of the cluster.
+    def look(self, *, sparing: bool = False) -> Scene:
+        """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
+
+        Args:
+            sparing: Read only those leases that something depends on, see `Leases`: for looks that follow one
+                another. Otherwise all of them.
 
         Raises:
             ClusterError: without nodes there is nothing to decide.
@@ -84,16 +88,20 @@ class Observer:
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
         sweeps = self._reader.sweep()
-        roster = self._roster()
-        now_s = self._world.clock.now_s()
+        known = self._leases.ask(self._world.cluster.nodes)
         readings = {
             reading.guest.key: reading
             for answer in sweeps.values()
             if not isinstance(answer, FencerError)
             for reading in answer
         }
-        nodes = self._nodes(roster.facts, now_s)
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
+        views = [self._leases.newest(view) for view in known.views]
+        directory = self._directory(views, readings, failed)
+        calm = self._calm(views, readings) if sparing else {}
+        asked = self._leases.in_question(views, readings, directory, calm) if sparing else None
+        nodes, beats = self._leases.read(views, asked, calm)
+        now_s = self._world.clock.now_s()
         self._memory.not_found = {
             key: reading
             for key, reading in self._memory.not_found.items()
@@ -103,14 +111,18 @@ class Observer:
             nodes=nodes | self._deleted(nodes, now_s),
             evidence=readings,
             errors={name: str(answer) for name, answer in sweeps.items() if isinstance(answer, FencerError)},
-            malformed=roster.malformed,
-            directory=self._directory(nodes, readings, failed),
-            utc=roster.utc,
+            malformed=(*known.malformed, *beats.malformed),
+            directory=directory,
+            utc=beats.utc,
             now_s=now_s,
-            paused_why=roster.paused_why,
+            paused_why=beats.paused_why,
             lost=self._reader.lost(sweeps),
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
+            views={view.name: view for view in views},
+            calm={name: known.judged for name, known in calm.items() if nodes[name] is known.node},
         )
+        if beats.paused_why != self._paused_why:
+            self._paused_why, scene.calm = beats.paused_why, {}
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
@@ -122,45 +134,44 @@ class Observer:
 
     def _directory(
         self,
-        nodes: Mapping[str, NodeView],
+        nodes: Collection[NodeView],
         readings: Mapping[tuple[str, str, str], Evidence],
         failed: Collection[str],
     ) -> Directory:
+        """Index all guests and nodes, if any of them is another one than in the last look, or elsewhere."""
         guests = self._guests(readings, failed)
-        return Directory(guests, nodes.values(), self._rules, self._world.hypervisors, readings.values())
+        groups = {key: reading.groups for key, reading in readings.items() if reading.groups}
+        basis = (guests, [(node.name, node.system_uuid, node.binding) for node in nodes], groups)
+        if self._indexed is None or self._indexed[0] != basis:
+            self._memory.calm.clear()
+            endpoints = self._world.hypervisors
+            self._indexed = basis, Directory(guests, nodes, self._rules, endpoints, readings.values())
+        return self._indexed[1]
 
-    def _roster(self) -> Roster:
-        """List the nodes; if the list fails, nobody could be heard until then."""
-        try:
-            return self._api(self._world.cluster.roster)
-        except ClusterError:
-            now_s = self._world.clock.now_s()
-            passed_s, self._listed_s = now_s - self._listed_s, now_s
-            self._lost_s += passed_s
-            self._unseen_s += passed_s
-            raise
+    def _calm(
+        self, views: Collection[NodeView], readings: Mapping[tuple[str, str, str], Evidence]
+    ) -> dict[str, Calm]:
+        """Return what is known of the nodes of which nothing has changed, nor of their guests, by name."""
+        calm = {}
+        for view in views:
+            known = self._memory.calm.get(view.name)
+            if known is None or known.view is not view:
+                continue
+            reading = readings.get(known.evidence.guest.key)
+            if reading is not None and reading.repeats(known.evidence):
+                calm[view.name] = known
+        return calm
 
-    def _nodes(self, facts: Sequence[Fact], now_s: float) -> dict[str, NodeView]:
-        """Return the nodes with what this agent knows of them, by name.
-
-        Once any node is heard again, the time in which none was is not counted: since the last sign of life,
-        if a list showed none meanwhile or nobody looked; otherwise the time of the lists without an answer.
-        What is new after those may be as old as they are, and is no sign that a node is heard now.
-        """
-        self._listed_s = now_s
-        nodes = {fact.node.name: self._listed(fact, now_s, unseen_s=self._unseen_s) for fact in facts}
-        self._unseen_s = 0.0
-        voices = [node.heard_s for node in nodes.values() if heard(node, self._policy)]
-        # Not every time for an agent that stands still again and again: dead nodes have to become silent.
-        stood, self._listed_awake_s = self._api.awake_since_s > self._listed_awake_s, self._api.awake_since_s
-        self._mute = self._mute or not voices or (stood and not self._stood_before)
-        self._stood_before = stood
-        if not voices:
-            return nodes
-        deaf_s = now_s - self._voice_s if self._mute else self._lost_s
-        newest_s = now_s if self._mute else now_s - min(age_s or 0.0 for age_s in voices)
-        self._voice_s, self._lost_s, self._mute = max(self._voice_s, newest_s), 0.0, False
-        return {fact.node.name: self._listed(fact, now_s, deaf_s) for fact in facts} if deaf_s else nodes
+    def leave_alone(self, scene: Scene, judged: Judged) -> None:
+        """Do not look into a healthy node again before anything about it changes."""
+        seen, decision = judged.observation, judged.decision
+        healthy = decision.verdict is Verdict.HEALTHY and not (decision.actions or decision.look)
+        certain = len(seen.candidates) == 1 and not (seen.rivals or seen.claimed_by)
+        waits = decision.recheck_s is not None or seen.close or judged.failed
+        if seen.node.asked or waits or not (healthy and certain):
+            return
+        view, reading = scene.views[seen.node.name], scene.evidence[seen.candidates[0].guest.key]
+        self._memory.calm[view.name] = Calm(view, seen.node, reading, judged)
 
     def observation(
         self, scene: Scene, node: NodeView, intent: Intent = Intent.WATCH, word: Word | None = None
@@ -212,7 +223,7 @@ class Observer:
         fact = self._fact(before.node)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
-        node = self._aged(fact, now_s)
+        node = self._leases.live(fact)
         self._memory.live[node.uid] = (fact.node, now_s)
         self._listen(node, evidence)
         self._memory.looked[node.uid] = now_s
@@ -276,7 +287,8 @@ class Observer:
         evidence, error = self._reader.read(scene, guest)
         if evidence is not None:
             scene.evidence[evidence.guest.key] = evidence
-            scene.directory.note(evidence)
+            if scene.directory.note(evidence):
+                self._indexed = None
             self._memory.not_found.pop(guest.key, None)
             if evidence.power_state is PowerState.ABSENT:
                 self._memory.not_found[guest.key] = evidence
@@ -297,7 +309,8 @@ class Observer:
                 scene.paused_why,
                 frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
             )
-            without = quorum_without(scene.nodes.values(), self._policy, self.down(scene))
+            members = [node for node in scene.nodes.values() if node.control_plane]
+            without = quorum_without(members, self._policy, self.down(scene, members))
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
@@ -314,13 +327,16 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        roster = self._api(self._world.cluster.roster)
-        now_s = self._world.clock.now_s()
+        listed = self._api(self._world.cluster.list_nodes)
+        views = [self._leases.newest(view) for view in listed.views]
         known = {node.uid for node in scene.nodes.values()}
-        scene.nodes |= {fact.node.name: self._listed(fact, now_s) for fact in roster.facts}
-        if any(fact.node.uid not in known for fact in roster.facts):
-            scene.directory = self._directory(scene.nodes, scene.evidence, scene.errors)
-        scene.paused_why, scene.utc, scene.fleet = roster.paused_why, roster.utc, None
+        if any(view.uid not in known for view in views):
+            scene.directory = self._directory(views, scene.evidence, scene.errors)
+        asked = self._leases.in_question(views, scene.evidence, scene.directory)
+        nodes, beats = self._leases.read(views, asked | {observation.node.name})
+        now_s = self._world.clock.now_s()
+        scene.nodes |= nodes
+        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
         return replace(
             observation,
@@ -328,14 +344,14 @@ class Observer:
             claimed_by=self._claimed_by(scene, node),
             fleet=self.fleet(scene),
             now_s=now_s,
-            utc=roster.utc,
+            utc=beats.utc,
         )
 
-    def down(self, scene: Scene) -> frozenset[str]:
-        """Name the nodes whose guests do not run, by their hypervisor's newest word."""
+    def down(self, scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
+        """Name those nodes whose guests do not run, by their hypervisor's newest word."""
         states = {
             node.name: scene.evidence[candidates[0].guest.key].power_state
-            for node in scene.nodes.values()
+            for node in nodes
             if (candidates := scene.directory.candidates(node)) and candidates[0].guest.key in scene.evidence
         }
         up = {PowerState.RUNNING, PowerState.UNKNOWN}
@@ -422,7 +438,9 @@ class Observer:
             if node.uid not in self._memory.fenced:
                 raise
             deleted = replace(self._memory.fenced[node.uid], gone=True)
-            return Fact(deleted, renew_time=None, utc=self._api(self._world.cluster.roster).utc)
+            return Fact(
+                deleted, renew_time=None, utc=self._api(partial(self._world.cluster.heartbeats, ())).utc
+            )
 
     def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
         """Return the nodes whose objects were deleted while we fenced them, and were not made again since."""
@@ -436,31 +454,6 @@ class Observer:
             for node in lost
             if node.name not in nodes
         }
-
-    def _listed(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
-        """Return a node as a list shows it; or as it was read live a moment ago, if the list lags behind.
-
-        Otherwise a fence of a moment ago would not count for the brake.
-        """
-        live, at_s = self._memory.live.get(fact.node.uid, (fact.node, now_s))
-        if now_s - at_s < LAGS_S and live.newer_than(fact.node):
-            fact = replace(fact, node=live)
-        return self._aged(fact, now_s, deaf_s, unseen_s)
-
-    def _aged(self, fact: Fact, now_s: float, deaf_s: float = 0.0, unseen_s: float = 0.0) -> NodeView:
-        uid = fact.node.uid
-        lease = track(
-            self._memory.leases.get(uid),
-            fact.renew_time,
-            ready=fact.node.ready is True,
-            now_s=now_s,
-            version=fact.lease_version,
-            deaf_s=deaf_s,
-            keep_s=silence_kept_s(self._policy),
-            unseen_s=unseen_s,
-        )
-        self._memory.leases[uid] = lease
-        return aged(self._notes.read(fact.node), lease, now_s)
 
     def _stop_failed(self, candidates: tuple[Candidate, ...], now_s: float) -> StopFailed | None:
         failed = self._memory.stops_failed.get(candidates[0].guest.key) if candidates else None
@@ -494,6 +487,8 @@ class Observer:
         uids = set()
         for node in scene.nodes.values():
             uids.add(node.uid)
+            if node.name in scene.calm:
+                continue
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
@@ -506,10 +501,13 @@ class Observer:
         self._notes.keep(uids)
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
+        """Return what may prove an endpoint wrong: nodes that were heard while their guests read off."""
         return [
-            (node, self._memory.guests[node.uid], candidates[0].guest.endpoint)
+            (node, history, candidates[0].guest.endpoint)
             for node in scene.nodes.values()
-            if node.uid in self._memory.guests and (candidates := scene.directory.candidates(node))
+            if (history := self._memory.guests.get(node.uid)) is not None
+            and history.heard is not None
+            and (candidates := scene.directory.candidates(node))
         ]
 
 

@@ -17,7 +17,7 @@ from fencer.core.model import Judged, NodeView
 from fencer.core.policy import Policy
 from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
-from fencer.ports import Fact
+from fencer.ports import Heartbeats, Lease
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
@@ -55,16 +55,20 @@ class Onlooker:
             ClusterError: the cluster could not be read.
         """
         shared = self._agent.shared
-        roster = shared.api(self._world.cluster.roster)
+        known, beats = shared.api(self._world.cluster.nodes), shared.api(self._all_leases)
         now_s = self._world.clock.now_s()
-        for fact in roster.facts:
-            shared.memory.leases.setdefault(fact.node.uid, _told(fact, now_s))
+        for view in known.views:
+            lease = beats.leases.get(view.name, Lease(None))
+            shared.memory.leases.setdefault(view.uid, _told(view, lease, beats.utc, now_s))
         seen = self._agent.survey(name)
         for node, judged in seen.judged.items():
             if judged.decision.reason in self._untold:
                 seen.judged[node] = self._foretold(seen.scene, judged)
         self._untold = untold(self._policy, first_look=False)
         return seen
+
+    def _all_leases(self) -> Heartbeats:
+        return self._world.cluster.heartbeats(None)
 
     def _foretold(self, scene: Scene, judged: Judged) -> Judged:
         """Add what one look cannot tell about a node, and what would follow; that takes a live look."""
@@ -77,15 +81,14 @@ class Onlooker:
         return replace(judged, untold=foretold(judged.observation, judged.decision, self._policy))
 
 
-def _told(fact: Fact, now_s: float) -> LeaseTrack:
+def _told(node: NodeView, lease: Lease, utc: str, now_s: float) -> LeaseTrack:
     """Return the API's view of a lease: its age by the node's clock compared with the API server's."""
-    lease_age_s = _age_s(fact.renew_time, fact.utc)
-    silence_s = max((_age_s(since, fact.utc) for since in _not_ready_since(fact.node)), default=0.0)
+    silence_s = max((_age_s(since, utc) for since in _not_ready_since(node)), default=0.0)
     return LeaseTrack(
-        renew_time=fact.renew_time,
-        changed_at_s=now_s - lease_age_s,
-        renewals=int(fact.renew_time is not None),  # it was renewed once: so a known boot counts as heard
-        not_ready_since_s=None if fact.node.ready else now_s - silence_s,
+        renew_time=lease.renew_time,
+        changed_at_s=now_s - _age_s(lease.renew_time, utc),
+        renewals=int(lease.renew_time is not None),  # it was renewed once: so a known boot counts as heard
+        not_ready_since_s=None if node.ready else now_s - silence_s,
     )
 
 

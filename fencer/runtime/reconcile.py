@@ -42,8 +42,9 @@ from fencer.wording.reasons import says
 STEPS = 64
 """Actions on one node in one pass; 64 batches clear 2,048 pods, and the next pass goes on."""
 
-FROM_AFAR = (Alarm, BindNode, RecordDoubts, ForgetMark, Uncordon)
-"""Notes, and actions on a healthy node, guarded by its version: they need no closer look."""
+FROM_AFAR = (BindNode, RecordDoubts, ForgetMark, Uncordon)
+"""Notes, and actions on a healthy node, guarded by its version: if its lease was read, they need no closer
+look. An alarm does: what is known from afar may be late."""
 
 NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Notes for people and for other agents: an agent that does only these has done nothing."""
@@ -114,10 +115,14 @@ class Agent:
         Raises:
             ClusterError: the cluster could not be read at all.
         """
-        scene = self.observer.look()
+        scene = self.observer.look(sparing=True)
         judged = {}
         for node in tuple(scene.nodes.values()):
-            judged[node.name] = self._settle(scene, self.observer.observation(scene, node), progress)
+            known = scene.calm.get(node.name)
+            if known is None:
+                known = self._settle(scene, self.observer.observation(scene, node), progress)
+                self.observer.leave_alone(scene, known)
+            judged[node.name] = known
         recheck_s = min(
             (item.decision.recheck_s for item in judged.values() if item.decision.recheck_s is not None),
             default=self._policy.poll_s,
@@ -256,8 +261,8 @@ class Agent:
         if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
             run = observation.history.run
             return not observation.close or (decision.reason is Reason.NOT_HELD and run is not None)
-        far = [action for action in due if not isinstance(action, FROM_AFAR)]
-        return bool(far) and not observation.close
+        near = not observation.node.asked or any(not isinstance(action, FROM_AFAR) for action in due)
+        return bool(due) and near and not observation.close
 
     def _act(self, observation: Observation, decision: Decision, action: Action) -> Done:
         self._tell(observation.node, decision)

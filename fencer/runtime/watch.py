@@ -28,6 +28,7 @@ def watch(
     """
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
+    world.cluster.subscribe(world.clock.wake)
     troubles: dict[str, str] = {}
     while not stopped():
         _still_alive()

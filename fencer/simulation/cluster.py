@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 
 from fencer.core import annotations as written
@@ -22,12 +22,18 @@ from fencer.core.model import (
 )
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
 from fencer.evicting.answers import Answer
-from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Roster
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.evictions import evict
 from fencer.simulation.objects import Api, ApiNode, ApiPod
 
 KEY = b"the key of the simulated cluster"
+
+SILENT_S = 75.0
+"""For so long fencer believes in a watch that says nothing."""
+
+CANARIES = 1
+"""As few leases as a cluster can add to those that were asked for."""
 
 RIGHTS = (
     "list nodes",
@@ -63,7 +69,9 @@ class SimulatedCluster:
         self._api = api
         self._views: dict[str, NodeView] = {}
         self._lag_s = 0.0
-        self._past: deque[tuple[float, tuple[Fact, ...]]] = deque()
+        self._still: tuple[NodeView, ...] = ()
+        self._still_until_s = float("-inf")
+        self._past: deque[tuple[float, tuple[Fact, ...], int]] = deque()
 
     def lag(self, lag_s: float) -> None:
         """From now on show in lists what was true `lag_s` ago (0: what is true); live reads stay live."""
@@ -71,6 +79,11 @@ class SimulatedCluster:
         self._past.clear()
         if lag_s:
             self._remember_facts()
+
+    def swallow_watch(self) -> None:
+        """Tell nothing new of nodes from now on, until the watch is given up, and all are listed again."""
+        self._still = tuple(self._view(node) for node in self._api.nodes.values())
+        self._still_until_s = self._api.clock.now_s() + SILENT_S
 
     def taint_by_hand(self, name: str) -> None:
         """Set the out-of-service taint as an admin does: without a mark, and cordon the node."""
@@ -143,11 +156,39 @@ class SimulatedCluster:
         self._may()
         return [right for right in ("create pods/eviction",) if right in self.missing]
 
-    def roster(self) -> Roster:
-        """List all nodes and leases."""
-        self._may("list nodes", "list leases")
-        facts = self._past[0][1] if self._past else self._facts()
-        return Roster(facts, self._api.clock.utc(), self.malformed, self._api.paused_why)
+    def nodes(self) -> Nodes:
+        """Return all nodes as a watch last told of them."""
+        listed = self.list_nodes()
+        still = self._api.clock.now_s() < self._still_until_s
+        return Nodes(self._still if still else listed.views, listed.malformed)
+
+    def list_nodes(self) -> Nodes:
+        """List all nodes."""
+        self._may("list nodes")
+        return Nodes(tuple(fact.node for fact in self._listed()), self.malformed, self._api.clock.utc())
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        """Read leases: those that were asked for, and one more, no matter whose."""
+        self._may("list leases", "get leases")
+        listed = self._listed()
+        asked = {fact.node.name for fact in listed[:CANARIES]} | {*(nodes or ())}
+        return Heartbeats(
+            {
+                fact.node.name: Lease(fact.renew_time, fact.lease_version)
+                for fact in listed
+                if nodes is None or fact.node.name in asked
+            },
+            version=self._past[0][2] if self._past else self._api.version,
+            utc=self._api.clock.utc(),
+            paused_why=self._api.paused_why,
+        )
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Do nothing: passes come in time."""
+
+    def _listed(self) -> tuple[Fact, ...]:
+        """Return what a list shows."""
+        return self._past[0][1] if self._past else self._facts()
 
     def fact(self, node: str) -> Fact:
         """Read one node and its lease."""
@@ -305,7 +346,7 @@ class SimulatedCluster:
         if not self._lag_s:
             return
         now_s = self._api.clock.now_s()
-        self._past.append((now_s, self._facts()))
+        self._past.append((now_s, self._facts(), self._api.version))
         while len(self._past) > 1 and self._past[1][0] <= now_s - self._lag_s:
             self._past.popleft()
         self._api.clock.after(1.0, self._remember_facts)

@@ -109,6 +109,7 @@ class What(StrEnum):
     API_UP = auto()
     API_LAGS = auto()
     API_CAUGHT_UP = auto()
+    WATCH_SWALLOWED = auto()
     # fencer itself (target of the next two: which of its agents, like fencer-1)
     AGENT_FROZEN = auto()
     AGENT_KILLED = auto()
@@ -274,4 +275,5 @@ TO_ALL: dict[What, Callable[[Simulation], object]] = {
     What.API_UP: lambda all_: setattr(all_.api, "down_why", None),
     What.API_LAGS: lambda all_: all_.cluster.lag(LAG_S),
     What.API_CAUGHT_UP: lambda all_: all_.cluster.lag(0.0),
+    What.WATCH_SWALLOWED: lambda all_: all_.cluster.swallow_watch(),
 }

@@ -212,7 +212,7 @@ def more(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[
         (Fault(at_s, What.LIE_STOPPED, victim), Fault(blip_s, What.TRUTHFUL, endpoint)),
         (Fault(at_s, What.CLONE, other), Fault(until_s, What.START, f"{other}-copy")),
         _death(chance, shape, other, at_s, until_s),
-        (),
+        (Fault(at_s, What.WATCH_SWALLOWED),),
         (),
     )
     return chance.choice(choices)

@@ -176,7 +176,7 @@ class Api:
         self.attachments: dict[tuple[str, str], ApiAttachment] = {}
         self.budgets: list[ApiBudget] = []
         self.watchers: list[Callable[[ApiObject], None]] = []
-        self._version = 1000
+        self.version = 1000
         self._by_name: dict[tuple[str, str], ApiPod] = {}
         self._by_owner: dict[str, dict[str, ApiPod]] = {}
         self._by_node: dict[str | None, dict[str, ApiPod]] = {}
@@ -187,8 +187,8 @@ class Api:
 
     def changed(self, obj: ApiObject) -> None:
         """Give an object that was just changed a new version, and tell the watchers."""
-        self._version += 1
-        obj.version = self._version
+        self.version += 1
+        obj.version = self.version
         for watcher in self.watchers:
             watcher(obj)
 
@@ -196,8 +196,8 @@ class Api:
 
     def renew(self, node: ApiNode) -> None:
         """Renew a node's lease: an object of its own, of which no watcher is told."""
-        self._version += 1
-        node.lease, node.lease_version = self.clock.utc("microseconds"), self._version
+        self.version += 1
+        node.lease, node.lease_version = self.clock.utc("microseconds"), self.version
         node.renewed_s = self.clock.now_s()
 
     def add_node(self, node: ApiNode) -> None:

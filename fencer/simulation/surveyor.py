@@ -73,7 +73,7 @@ class SimulatedSurveyor:
         return self._may("list poddisruptionbudgets", Listing(found, tuple(self.unread_budgets)))
 
     def _nodes(self) -> list[NodeView]:
-        return [fact.node for fact in self._cluster.roster().facts]
+        return list(self._cluster.list_nodes().views)
 
     def _pods(self) -> list[Tenant]:
         return [

@@ -4,7 +4,7 @@ import pytest
 
 from fencer.core.model import Cordon
 from fencer.errors import ClusterUnreachable
-from fencer.ports import Roster
+from fencer.ports import Nodes
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise
 
@@ -87,7 +87,7 @@ def test_a_persons_word_does_not_make_a_fence_that_is_seen_go_away():
 
 
 def test_a_cluster_that_cannot_be_asked_needs_a_persons_word_which_is_repeated():
-    lab = Otherwise(roster=unreachable)
+    lab = Otherwise(list_nodes=unreachable)
     result = lab.run(*REMOVE)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no answer: refused" in result.stderr
@@ -98,7 +98,7 @@ def test_a_cluster_that_cannot_be_asked_needs_a_persons_word_which_is_repeated()
 
 
 def test_a_node_that_cannot_be_read_may_be_fenced():
-    lab = Otherwise(roster=lambda: Roster((), "2026-11-20T10:00:00Z", ("node k8s-2: uid is missing",)))
+    lab = Otherwise(list_nodes=lambda: Nodes((), ("node k8s-2: uid is missing",), "2026-11-20T10:00:00Z"))
     result = lab.run(*REMOVE)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "node k8s-2: uid is missing" in result.stderr

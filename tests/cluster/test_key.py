@@ -87,7 +87,7 @@ class TestReal:
     def test_looking_makes_no_key(self, bare_api, backstage, nodes):
         backstage.send("DELETE", SECRET)
         looking = agent(bare_api)
-        looking.roster()
+        looking.list_nodes()
         looking.fact(nodes[0])
         assert kept(backstage) == []
         looking.bind(looking.fact(nodes[0]).node, BINDING)
@@ -189,5 +189,5 @@ class TestOdd:
         with StandIn(routes({**known, **lists, "/fencer-key": there}), key=None) as server:
             cluster = lead_to(server.url)
             for _ in range(6):
-                cluster.roster()
+                cluster.list_nodes()
             assert sum(path.endswith("/fencer-key") for _, path in server.asked) == 3

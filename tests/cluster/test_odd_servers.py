@@ -113,15 +113,13 @@ def test_a_malformed_node_is_set_aside_and_the_others_are_read(stand_in, lead_to
         routes(
             {
                 "/kube-system": namespace(),
-                "/leases": listing("LeaseList", {"metadata": {"name": "k8s-1"}, "spec": {"renewTime": 5}}),
                 "/nodes": listing("NodeList", node("k8s-1"), broken, "nonsense"),
             }
         )
     )
-    roster = lead_to(server.url).roster()
-    assert [(fact.node.name, fact.renew_time) for fact in roster.facts] == [("k8s-1", None)]
-    assert list(roster.malformed) == [
-        "lease k8s-1: spec.renewTime: expected text, not 5",
+    found = lead_to(server.url).list_nodes()
+    assert [view.name for view in found.views] == ["k8s-1"]
+    assert list(found.malformed) == [
         "node k8s-2: effect is missing",
         "node (no name): the object: expected an object, not 'nonsense'",
     ]
@@ -380,10 +378,12 @@ def test_another_cluster_behind_the_same_address_is_not_believed(stand_in, lead_
     lists = {"/leases": listing("LeaseList"), "/nodes": listing("NodeList")}
     server = stand_in(routes({"/kube-system": namespace("cluster-1"), **lists}))
     cluster = lead_to(server.url)
-    cluster.roster()
+    cluster.list_nodes()
+    cluster.heartbeats(None)
     server.behave = routes({"/kube-system": namespace("cluster-2"), **lists})
-    with pytest.raises(ClusterProtocol, match="another cluster"):
-        cluster.roster()
+    for read in (cluster.list_nodes, lambda: cluster.heartbeats(None), lambda: cluster.heartbeats(["k8s-1"])):
+        with pytest.raises(ClusterProtocol, match="another cluster"):
+            read()
 
 
 # -- lists in pages ---------------------------------------------------------------------------------------

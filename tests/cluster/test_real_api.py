@@ -187,11 +187,11 @@ def test_lists_of_many_pages_are_whole(bare_api, backstage, node):
         backstage.renew_lease(f"{node}-{number}")
         backstage.make_pod(node, f"{node}-pod-{number}")
         backstage.make_attachment(node, f"{node}-va-{number}", f"{node}-pv-{number}", attached=True)
-    roster = cluster.roster()
-    assert {f"{node}-{number}" for number in range(5)} <= {
-        fact.node.name for fact in roster.facts if fact.renew_time is not None
-    }
-    assert len({fact.node.name for fact in roster.facts}) == len(roster.facts)
+    names = [view.name for view in cluster.list_nodes().views]
+    made = {f"{node}-{number}" for number in range(5)}
+    assert made <= set(names)
+    assert made <= cluster.heartbeats(None).leases.keys()
+    assert len(set(names)) == len(names)
     assert len(cluster.pods(node)) == 5
     assert len(cluster.attachments().of(node)) == 5
 
@@ -247,7 +247,7 @@ def test_a_user_with_a_client_certificate_may_be_fencer(bare_api, backstage, tok
     cluster = KubernetesCluster(ClusterSettings(bare_api.kubeconfig("fencer-by-certificate", [])))
     assert cluster.identity().user == "fencer-by-certificate"
     assert cluster.missing_rights() == []
-    assert cluster.roster().malformed == ()
+    assert cluster.list_nodes().malformed == ()
 
 
 def answers(cluster, node):
@@ -265,7 +265,9 @@ def test_the_manifest_grants_every_method_of_the_port(account, backstage, node):
     assert account.missing_rights() == []
     assert account.missing_volume_rights() == []
     backstage.renew_lease(node)
-    assert node in {fact.node.name for fact in account.roster().facts}
+    assert node in {view.name for view in account.list_nodes().views}
+    assert node in account.heartbeats([node]).leases
+    assert node in account.heartbeats(None).leases
     assert account.fact(node).renew_time is not None
     account.bind(account.fact(node).node, Binding(GUEST, ("boot-1",)))
     account.claim(account.fact(node).node, "i-1", "fencer")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -37,7 +38,8 @@ from fencer.core.model import (
     Taint,
 )
 from fencer.errors import ClusterConflict, ClusterNotFound
-from fencer.ports import Cluster
+from fencer.ports import Cluster, Lease
+from tests.support import wait_until
 
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4", "lab1")
 BINDING = Binding(GUEST, ("boot-0", "boot-1"))
@@ -145,6 +147,13 @@ class ClusterContract:
         backstage.make_node(name, taints=OTHERS)
         return name
 
+    @pytest.fixture
+    def woken(self, cluster: Cluster) -> threading.Event:
+        """Set whenever the watch says that something has changed."""
+        woken = threading.Event()
+        cluster.subscribe(woken.set)
+        return woken
+
     # -- reads --------------------------------------------------------------------------------------------
 
     def test_identity_is_the_same_each_time(self, cluster):
@@ -156,11 +165,11 @@ class ClusterContract:
         backstage.pause("storage work until noon")
         try:
             assert cluster.identity().paused_why == "storage work until noon"
-            assert cluster.roster().paused_why == "storage work until noon"
+            assert cluster.heartbeats([]).paused_why == "storage work until noon"
         finally:
             backstage.pause(None)
         assert cluster.identity().paused_why is None
-        assert cluster.roster().paused_why is None
+        assert cluster.heartbeats(None).paused_why is None
 
     def test_an_attachment_is_deleted_by_its_uid_and_a_second_time_is_no_error(
         self, cluster, backstage, node
@@ -177,16 +186,20 @@ class ClusterContract:
         assert list(cluster.missing_rights()) == []
         assert list(cluster.missing_volume_rights()) == []
 
-    def test_roster_and_fact_tell_the_same(self, cluster, backstage, node):
+    def test_a_list_the_heartbeats_and_a_fact_tell_the_same(self, cluster, backstage, node):
         backstage.renew_lease(node)
-        listed, live = listed_fact(cluster, node), cluster.fact(node)
-        assert (listed.node, listed.renew_time) == (live.node, live.renew_time)
+        live = cluster.fact(node)
+        assert listed(cluster, node) == live.node
+        wait_until(lambda: known(cluster, node) == live.node, "node as it is")
+        for asked in ([node], None):
+            assert cluster.heartbeats(asked).leases[node] == Lease(live.renew_time, live.lease_version)
         assert live.node.boot_id == "boot-1"
         assert set(OTHERS) <= set(live.node.taints)
 
     def test_times_are_those_of_the_api_server(self, cluster, node):
         assert RFC3339.fullmatch(cluster.fact(node).utc)
-        assert RFC3339.fullmatch(cluster.roster().utc)
+        assert RFC3339.fullmatch(cluster.list_nodes().utc)
+        assert RFC3339.fullmatch(cluster.heartbeats([node]).utc)
 
     def test_a_node_that_does_not_exist_is_not_found(self, cluster):
         with pytest.raises(ClusterNotFound):
@@ -200,7 +213,8 @@ class ClusterContract:
 
     def test_a_node_without_a_lease_has_no_renewal(self, cluster, node):
         assert cluster.fact(node).renew_time is None
-        assert listed_fact(cluster, node).renew_time is None
+        for asked in ([node], None):
+            assert node not in cluster.heartbeats(asked).leases
 
     def test_a_renewal_changes_the_lease_and_not_the_node(self, cluster, backstage, node):
         backstage.renew_lease(node)
@@ -211,6 +225,56 @@ class ClusterContract:
         assert after.renew_time not in {None, before.renew_time}
         assert after.lease_version > before.lease_version > 0
         assert after.node == before.node
+
+    @pytest.mark.parametrize("asked", [1, 40, None], ids=["one", "many", "all"])
+    def test_a_lease_that_is_written_later_is_newer_than_the_heartbeats(
+        self, cluster, backstage, node, asked
+    ):
+        backstage.renew_lease(node)
+        before = cluster.fact(node).lease_version
+        names = asked and [node, *(f"{node}-{number}" for number in range(1, asked))]
+        heartbeats = cluster.heartbeats(names)
+        backstage.renew_lease(node)
+        after = cluster.fact(node).lease_version
+        assert heartbeats.leases[node].version == before
+        assert before <= heartbeats.version < after
+        assert not {f"{node}-{number}" for number in range(1, 40)} & heartbeats.leases.keys()
+
+    def test_of_nobody_in_particular_a_few_are_heard(self, cluster, backstage, node):
+        backstage.renew_lease(node)
+        found = cluster.heartbeats([])
+        assert found.leases
+        assert max(lease.version for lease in found.leases.values()) <= found.version
+
+    # -- the watch ----------------------------------------------------------------------------------------
+
+    def test_a_watch_tells_of_a_node_that_comes_and_goes(self, cluster, backstage, woken):
+        name = f"node-{next(_numbers)}"
+        backstage.make_node(name)
+        wait_until(lambda: known(cluster, name), "node that was made")
+        wait_until(woken.is_set, "call")
+        woken.clear()
+        backstage.drop_node(name)
+        wait_until(lambda: known(cluster, name) is None, "end of the node")
+        wait_until(woken.is_set, "call")
+
+    @pytest.mark.parametrize("write", ["bind", "taint", "cordon"])
+    def test_a_watch_tells_of_what_matters_of_a_node(self, cluster, node, woken, write):
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+        woken.clear()
+        WRITES[write](cluster, cluster.fact(node).node)
+        wait_until(woken.is_set, "call")
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+
+    def test_a_watch_calls_nobody_for_what_does_not_matter(self, cluster, backstage, node, woken):
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node, "node as it is")
+        woken.clear()
+        before = cluster.fact(node).node
+        backstage.touch_node(node)
+        wait_until(lambda: known(cluster, node) == cluster.fact(node).node != before, "node as it is")
+        assert not woken.is_set()
+
+    # -- nodes --------------------------------------------------------------------------------------------
 
     def test_an_excluded_node_is_seen_as_such(self, cluster, backstage, node):
         assert not cluster.fact(node).node.excluded
@@ -416,10 +480,15 @@ class ClusterContract:
         }
 
 
-def listed_fact(cluster: Cluster, node: str):
-    """Return what the roster says of one node."""
-    (fact,) = [fact for fact in cluster.roster().facts if fact.node.name == node]
-    return fact
+def listed(cluster: Cluster, node: str) -> NodeView:
+    """Return what a list says of one node."""
+    (view,) = [view for view in cluster.list_nodes().views if view.name == node]
+    return view
+
+
+def known(cluster: Cluster, node: str) -> NodeView | None:
+    """Return what is known of one node; None: it is not among all."""
+    return next((view for view in cluster.nodes().views if view.name == node), None)
 
 
 def make_pod(cluster: Cluster, backstage: Backstage, node: str, *, name: str = "", **traits) -> PodView:

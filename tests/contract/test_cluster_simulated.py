@@ -97,7 +97,9 @@ class TestSimulatedCluster(ClusterContract):
         api.down_why = "connection refused"
         for call in (
             cluster.identity,
-            cluster.roster,
+            cluster.nodes,
+            cluster.list_nodes,
+            lambda: cluster.heartbeats(None),
             lambda: cluster.fact(node),
             lambda: cluster.pods(node),
             cluster.attachments,
@@ -119,9 +121,9 @@ class TestSimulatedCluster(ClusterContract):
 
     def test_a_malformed_node_does_not_hide_the_others(self, cluster, node):
         cluster.malformed = ("k8s-9: no metadata.uid",)
-        roster = cluster.roster()
-        assert roster.malformed == ("k8s-9: no metadata.uid",)
-        assert node in [fact.node.name for fact in roster.facts]
+        nodes = cluster.nodes()
+        assert nodes.malformed == ("k8s-9: no metadata.uid",)
+        assert node in [view.name for view in nodes.views]
 
     def test_a_view_that_was_read_does_not_change_with_the_object(self, api, cluster, node):
         before = cluster.fact(node).node

@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from fencer.core.history import (
+    LEASE_DURATION_S,
     LeaseTrack,
     aged,
     listen,
@@ -14,6 +15,7 @@ from fencer.core.history import (
     renewals_in_run,
     silence_kept_s,
     track,
+    unheard,
 )
 from fencer.core.model import GuestHistory, Heard, PowerState
 from fencer.core.policy import Mode, Policy
@@ -79,7 +81,7 @@ class TestLeases:
     def test_while_nobody_is_heard_silence_counts_up_to_a_leases_duration_only(self):
         """Else the second node that is heard again would look silent for as long as the API was gone."""
         lease = track(None, "t1", ready=True, now_s=0.0)
-        lease = track(lease, "t1", ready=False, now_s=300.0, deaf_s=290.0)
+        lease = unheard(track(lease, "t1", ready=False, now_s=300.0), 290.0, 300.0, LEASE_DURATION_S)
         seen = aged(node(), lease, 300.0)
         assert (seen.lease_age_s, seen.deaf_s) == (40.0, 260.0)
         later = aged(node(), track(lease, "t1", ready=False, now_s=310.0), 310.0)
@@ -93,16 +95,18 @@ class TestLeases:
         policy = replace(Policy(mode=Mode.OBSERVE), lease_silent_s=silent_s)
         assert silence_kept_s(policy) == kept_s
         lease = track(None, "t1", ready=True, now_s=0.0)
-        lease = track(lease, "t1", ready=False, now_s=100.0, deaf_s=100.0, keep_s=silence_kept_s(policy))
+        lease = unheard(track(lease, "t1", ready=False, now_s=100.0), 100.0, 100.0, silence_kept_s(policy))
         assert aged(node(), lease, 100.0).lease_age_s == kept_s
 
     def test_silence_that_is_not_long_is_counted_in_full(self):
-        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=True, now_s=30.0, deaf_s=30.0)
+        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=True, now_s=30.0)
+        lease = unheard(lease, 30.0, 30.0, LEASE_DURATION_S)
         assert aged(node(), lease, 30.0).lease_age_s == 30.0
 
     def test_only_the_time_in_which_nobody_was_heard_is_not_counted(self):
         """One list in a minute that fails must not take the silence away that was there before."""
-        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=False, now_s=110.0, deaf_s=4.0)
+        lease = track(track(None, "t1", ready=True, now_s=0.0), "t1", ready=False, now_s=110.0)
+        lease = unheard(lease, 4.0, 110.0, LEASE_DURATION_S)
         assert aged(node(), lease, 110.0).lease_age_s == 106.0
 
     def test_what_is_new_after_a_time_without_a_look_may_be_as_old_as_that(self):

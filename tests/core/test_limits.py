@@ -6,7 +6,7 @@ import pytest
 
 from fencer.core.decide import decide
 from fencer.core.done import PodsCleared
-from fencer.core.history import aged, remember, track
+from fencer.core.history import LEASE_DURATION_S, aged, remember, track, unheard
 from fencer.core.model import Fleet, GuestHistory, Intent, PowerState, Reason, Verdict, Word
 from fencer.core.policy import Policy, SavedGuest, UnresponsiveGuest
 from tests.core.build import (
@@ -206,7 +206,7 @@ class TestMemory:
 
     def test_deafness_takes_no_more_than_what_went_beyond_a_leases_duration(self):
         lease = track(None, "t1", ready=True, now_s=100.0)
-        deaf = track(lease, "t1", ready=True, now_s=160.0, deaf_s=60.0)
+        deaf = unheard(track(lease, "t1", ready=True, now_s=160.0), 60.0, 160.0, LEASE_DURATION_S)
         assert (deaf.changed_at_s, deaf.deaf_s) == (120.0, 20.0)
 
     def test_a_new_boot_counts_its_renewals_from_there(self):

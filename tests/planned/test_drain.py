@@ -286,7 +286,7 @@ def test_a_cordon_that_ctrl_c_overtook_is_taken_back():
 
 def test_an_api_that_is_lost_with_the_answer_leaves_no_cordon_behind():
     scene = Scene()
-    cordon, fact = scene.simulation.cluster.cordon, scene.simulation.cluster.roster
+    cordon, nodes = scene.simulation.cluster.cordon, scene.simulation.cluster.nodes
     looks = []
 
     def lose(node, note) -> None:
@@ -298,9 +298,9 @@ def test_an_api_that_is_lost_with_the_answer_leaves_no_cordon_behind():
         if looks and looks[-1] == "lost":
             looks.append("back")
             raise ClusterUnreachable("no answer within 10 s")
-        return fact()
+        return nodes()
 
-    other = SimpleNamespace(cordon=lose, roster=look)
+    other = SimpleNamespace(cordon=lose, nodes=look)
     world = replace(scene.world, cluster=Otherwise(scene.world.cluster, other))
     turn = DrainTurn(scene.node(), scene.drain(world), keep_cordon=False)
     campaign = Campaign(world, [turn], 1, lambda *_words: None)

@@ -3,7 +3,7 @@
 import pytest
 
 from fencer.errors import ClusterProtocol
-from fencer.ports import ClusterInfo, Roster
+from fencer.ports import ClusterInfo, Nodes
 from tests.cli.lab import Lab, Otherwise, in_ops
 from tests.preflight.lab import findings
 
@@ -65,7 +65,7 @@ def test_before_there_were_admission_policies_none_is_tried_and_that_is_said():
 
 
 def test_without_a_node_no_policy_can_be_tried():
-    lab = Otherwise(roster=lambda: Roster((), "2026-11-20T10:41:12Z"))
+    lab = Otherwise(nodes=lambda: Nodes(()))
     rows, _ = findings(lab)
     assert "admission" not in rows
     assert lab.own.tried == []

@@ -27,10 +27,10 @@ from tests.preflight.lab import findings
     ],
 )
 def test_only_who_did_not_answer_is_to_be_asked_again(error, tries):
-    def roster():
+    def nodes():
         raise error
 
-    rows, told = findings(Otherwise(roster=roster))
+    rows, told = findings(Otherwise(nodes=nodes))
     assert (rows["nodes"]["note"], rows["nodes"]["try"], told["ready"]) == (str(error), tries, False)
 
 

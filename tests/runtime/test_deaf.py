@@ -255,7 +255,7 @@ def test_nor_one_whose_living_node_joins_amid_the_pass(call):
     while silent_s < STOPPING.unresponsive_after_s + 20:
         if silent_s > STOPPING.unresponsive_after_s - 2.5 and "new-2" not in nodes:
             stage.before[call] = join
-        silent_s = stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s
+        silent_s = stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s or 0.0
         clock.wait(2.0)
     assert "new-2" in nodes
     assert "stop" not in stage.calls
@@ -321,14 +321,17 @@ class Unready:
     def __getattr__(self, name):
         return getattr(self._cluster, name)
 
-    def roster(self):
-        roster = self._cluster.roster()
-        return replace(roster, facts=tuple(self._told(fact) for fact in roster.facts))
+    def nodes(self):
+        nodes = self._cluster.nodes()
+        return replace(nodes, views=tuple(self._told(node) for node in nodes.views))
 
-    def _told(self, fact):
-        if fact.node.name in self.unready:
-            fact = replace(fact, node=replace(fact.node, ready=False))
-        return replace(fact, renew_time=None) if fact.node.name in self.leaseless else fact
+    def heartbeats(self, nodes):
+        beats = self._cluster.heartbeats(nodes)
+        leases = {name: lease for name, lease in beats.leases.items() if name not in self.leaseless}
+        return replace(beats, leases=leases)
+
+    def _told(self, node):
+        return replace(node, ready=False) if node.name in self.unready else node
 
 
 class TestWhoFellSilent:
@@ -344,7 +347,7 @@ class TestWhoFellSilent:
         return cluster
 
     def silent_s(self, stage):
-        return stage.agent.tick().judged["k8s-2"].observation.node.lease_age_s
+        return stage.agent.observer.look().nodes["k8s-2"].lease_age_s
 
     def test_none_of_what_came_before_the_others_fell_silent_too(self, stage, cluster):
         stage.run(200)

@@ -49,7 +49,7 @@ def test_a_taint_that_was_given_up_is_not_set_later():
         slow.answer_s = ARMED.call_deadline_s + 10.0
 
     before = slow.stage.before  # nodes are counted once more after the look: the next call is the taint's
-    before["attachments"] = lambda: before.update(roster=hang)
+    before["attachments"] = lambda: before.update(list_nodes=lambda: before.update(heartbeats=hang))
     slow.stage.agent.shared.finder.attachments_changed()
     slow.stage.agent.tick()
     slow.answer_s = 0.005

@@ -323,7 +323,7 @@ def test_a_guest_whose_state_is_unknown_is_not_down(stage):
         scene = observer.look()
         key = scene.directory.candidates(scene.nodes[NAME])[0].guest.key
         scene.evidence[key] = replace(scene.evidence[key], power_state=state)
-        states[state] = NAME in observer.down(scene)
+        states[state] = NAME in observer.down(scene, scene.nodes.values())
     assert [state for state, down in states.items() if down] == [PowerState.PAUSED, PowerState.STOPPED]
 
 

@@ -52,7 +52,7 @@ class TestWhatItCosts:
         costs = [calls for _, calls in ticks(stage, 25)]
         assert sum(calls.count("bind") for calls in costs) == len(stage.simulation.nodes)
         assert [calls.count("read") for calls in costs] == [calls.count("bind") for calls in costs]
-        assert {calls.count("roster") for calls in costs} == {1}
+        assert {(calls.count("nodes"), calls.count("heartbeats")) for calls in costs} == {(1, 1)}
 
     def test_one_that_waits_for_kubernetes_costs_nothing(self, stage):
         stage.happen(What.PAUSE)

@@ -22,7 +22,7 @@ def test_bindings_are_written_once_and_healthy_nodes_cost_no_call_of_their_own(s
     }
     stage.calls.clear()
     stage.run(10)
-    assert set(stage.calls) == {"sweep", "roster"}
+    assert set(stage.calls) == {"sweep", "nodes", "heartbeats"}
 
 
 def test_a_dead_guest_is_fenced_cleared_and_unfenced_after_a_new_boot(stage):
@@ -44,7 +44,8 @@ def test_the_guest_is_read_before_the_node_and_again_after_the_taint(stage):
     assert "taint" in stage.calls
     at = stage.calls.index("taint")
     before, after = stage.calls[:at], stage.calls[at + 1 :]
-    assert before[-5:] == ["read", "fact", "pods", "attachments", "roster"]  # and the fleet is counted again
+    again = ["list_nodes", "heartbeats"]  # the fleet is counted again
+    assert before[-6:] == ["read", "fact", "pods", "attachments", *again]
     assert after[:3] == ["read", "fact", "pods"]  # attachments of all nodes were listed a moment ago
     assert after[4] == "clear"
 

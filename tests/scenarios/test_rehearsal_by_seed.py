@@ -29,7 +29,17 @@ WORDS = {
 
 READS = frozenset(
     {
-        *("identity", "missing_rights", "roster", "fact", "pods", "attachments", "volumes"),
+        *(
+            "identity",
+            "missing_rights",
+            "nodes",
+            "list_nodes",
+            "heartbeats",
+            "fact",
+            "pods",
+            "attachments",
+            "volumes",
+        ),
         *("endpoint", "describe", "sweep", "read", "stop_settings", "subscribe", "nudge", "close"),
     }
 )

@@ -102,7 +102,7 @@ def test_a_cluster_that_cannot_be_asked_needs_a_persons_word(cluster):
     def unreachable():
         raise ClusterUnreachable("no answer")
 
-    lab = Otherwise(roster=unreachable)
+    lab = Otherwise(list_nodes=unreachable)
     assert (remove(cluster, lab=lab).exit_code, len(cluster.hooks)) == (3, 2)
     assert remove(cluster, "--nothing-stands", "it is gone", lab=lab).exit_code == 0
     assert cluster.hooks == {}

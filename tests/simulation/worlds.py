@@ -51,12 +51,13 @@ class Hasty:
 
     def tick(self) -> None:
         cluster = self._ports.cluster
-        for fact in cluster.roster().facts:
-            if fact.node.ready is not None or fact.node.out_of_service is not None:
+        listed = cluster.list_nodes()
+        for node in listed.views:
+            if node.ready is not None or node.out_of_service is not None:
                 continue
-            guest = GuestRef("lab", fact.node.name, fact.node.system_uuid, fact.node.name)
-            cluster.taint(fact.node, FenceMark("hasty", fact.utc, fact.node.boot_id, guest, "hasty"))
-            for pod in cluster.pods(fact.node.name):
+            guest = GuestRef("lab", node.name, node.system_uuid, node.name)
+            cluster.taint(node, FenceMark("hasty", listed.utc, node.boot_id, guest, "hasty"))
+            for pod in cluster.pods(node.name):
                 cluster.clear(pod, "not ready is dead, is it not")
 
 

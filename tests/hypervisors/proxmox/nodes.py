@@ -5,7 +5,7 @@ A kubelet renews its lease every 10 s from `BOOTED_S` after its guest's process 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -14,7 +14,7 @@ from fencer.core.model import Action, Binding, Decision, Doubt, FenceMark, NodeV
 from fencer.core.policy import Mode, Policy
 from fencer.errors import FencerError
 from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
-from fencer.ports import Attachments, Fact, Roster
+from fencer.ports import Attachments, Fact, Heartbeats, Lease, Nodes
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
 from tests.support.pve import PveCluster
@@ -38,7 +38,7 @@ class Kubelet:
     doubts: tuple[Doubt, ...] = ()
 
 
-class Nodes:
+class NodeCluster:
     """The `fencer.ports.Cluster` of these nodes, as far as an agent that has nothing to clear needs it.
 
     Args:
@@ -52,8 +52,18 @@ class Nodes:
         self.placed: dict[str, tuple[PodView, ...]] = {}
         self.kubelets = {conf.name: Kubelet(conf) for conf in confs}
 
-    def roster(self) -> Roster:
-        return Roster(tuple(self.fact(name) for name in self.kubelets), self._utc(self._pve.clock.now_s()))
+    def nodes(self) -> Nodes:
+        return Nodes(tuple(self.fact(name).node for name in self.kubelets))
+
+    list_nodes = nodes
+
+    def heartbeats(self, _names: Collection[str] | None) -> Heartbeats:
+        facts, now_s = [self.fact(name) for name in self.kubelets], self._pve.clock.now_s()
+        leases = {fact.node.name: Lease(fact.renew_time, fact.lease_version) for fact in facts}
+        return Heartbeats(leases, int(now_s * 10), self._utc(now_s))
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Do nothing: passes come in time."""
 
     def fact(self, name: str) -> Fact:
         kubelet, now_s = self.kubelets[name], self._pve.clock.now_s()
@@ -142,7 +152,7 @@ class Watch:
 
     def __init__(self, pve: PveCluster, hypervisor: ProxmoxHypervisor, confs: Sequence[Conf]) -> None:
         self.pve, self.notes = pve, Notes()
-        self.nodes = Nodes(pve, confs)
+        self.nodes = NodeCluster(pve, confs)
         world = World(
             cluster=self.nodes,  # type: ignore[arg-type]  # as far as it is needed
             hypervisors={"home": hypervisor},

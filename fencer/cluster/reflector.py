@@ -1,0 +1,171 @@
+"""Keeps what is known of all nodes up to date: lists them, and watches them from there on. No proof.
+
+Whatever ends a watch but its own time, they are listed again, after pauses that grow.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from fencer.cluster import parse
+from fencer.cluster.client import Connection
+from fencer.cluster.fields import mapping, named, text
+from fencer.cluster.known_nodes import KnownNodes, Told
+from fencer.cluster.lists import Lists
+from fencer.cluster.requests import NODES, get
+from fencer.cluster.watch_events import read_event
+from fencer.errors import ClusterDenied, ClusterError, ClusterProtocol, ClusterUnreachable
+from fencer.ports import Nodes
+
+log = logging.getLogger(__name__)
+
+SILENT_S = 75.0
+"""A watch that tells nothing for so long is left: an API server sends a bookmark about once a minute.
+
+Source: k8s.io/apiserver pkg/storage/cacher/cacher.go, defaultBookmarkFrequency (one minute).
+"""
+WATCHED_S = 300
+"""For so long a watch is asked for: the server ends it then, and the next one goes on from there."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
+"""Between two tries: doubled each time, and a random part of it is left out, so that many agents do not ask
+at once."""
+STALE_S = SILENT_S + LONGEST_PAUSE_S
+"""What was told so long ago says nothing of now. A watch that fell silent can be followed by a list before
+that."""
+
+
+class Reflector:
+    """Lists nodes and watches them.
+
+    Args:
+        api: The way there.
+        lists: Reads lists by it.
+        confirm: Makes sure that whoever answers belongs to the cluster that we know, and raises if not.
+        changed: Called when a node comes, goes, or changes in what matters.
+        now_s: A monotonic clock.
+        silent_s: How long a watch may tell nothing, in seconds.
+    """
+
+    def __init__(
+        self,
+        api: Connection,
+        lists: Lists,
+        confirm: Callable[[], object],
+        changed: Callable[[], object],
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        silent_s: float = SILENT_S,
+    ) -> None:
+        self._api = api
+        self._lists = lists
+        self._confirm = confirm
+        self._changed = changed
+        self._now_s = now_s
+        self._silent_s = silent_s
+        self._known = KnownNodes()
+        self._goes_on = False
+        """The next watch goes on from where the last one ended."""
+        self._pause_s = FIRST_PAUSE_S
+        self._why = ""
+        self._denied = False
+
+    def begin(self) -> None:
+        """Keep on, on a thread that ends with the process."""
+        threading.Thread(target=self._run, name="fencer-watch-nodes", daemon=True).start()
+
+    def nodes(self, key: bytes) -> Nodes | None:
+        """Return all nodes as they were last known; None: they were never listed yet.
+
+        Args:
+            key: The cluster's, to tell what fencer has signed.
+
+        Raises:
+            ClusterUnreachable: for longer than `STALE_S` nothing was told of them.
+        """
+        if not self._known.version:
+            return None
+        if (silent_s := self._known.silent_s(self._now_s())) > STALE_S:
+            raise ClusterUnreachable(
+                f"{self._api.server}: nothing was told of the nodes for {silent_s:.0f} s: "
+                f"{self._why or 'their watch is silent'}"
+            )
+        return self._known.read(key)
+
+    def turn(self) -> float:
+        """List the nodes, unless a watch has ended in order, and watch them until that ends.
+
+        Returns:
+            How long to pause before the next turn, in seconds.
+        """
+        began_s = self._now_s()
+        try:
+            if not self._goes_on:
+                self._list()
+            self._watch()
+            # One that ends in order has told something shortly before, if only how far it came.
+            self._goes_on = self._known.silent_s(self._now_s()) < LONGEST_PAUSE_S
+        except ClusterError as error:
+            self._goes_on, self._why = False, str(error)
+        if self._now_s() - began_s > LONGEST_PAUSE_S:
+            self._pause_s = FIRST_PAUSE_S
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, LONGEST_PAUSE_S)
+        return random.uniform(pause_s / 2, pause_s)  # noqa: S311 - no secret, a pause
+
+    def _run(self) -> None:
+        while True:
+            try:
+                pause_s = self.turn()
+            except Exception as error:
+                log.exception("the watch of the nodes failed in a way that nothing translated")
+                pause_s, self._goes_on, self._why = LONGEST_PAUSE_S, False, f"a bug in fencer: {error}"
+            time.sleep(pause_s)
+
+    def _list(self) -> None:
+        listed = self._lists.listed("list nodes", "NodeList", get(NODES), lambda item, _utc: _told(item))
+        if not listed.version:
+            raise ClusterProtocol(f"{self._api.server}: list nodes: without a resourceVersion")
+        self._confirm()
+        self._why = ""
+        if self._known.take_list(listed, self._now_s()):
+            self._changed()
+
+    def _watch(self) -> None:
+        """Watch until the server ends it."""
+        request = get(
+            NODES,
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=self._known.version,
+            timeoutSeconds=WATCHED_S,
+        )
+        try:
+            with closing(self._api.watch("watch nodes", request, self._silent_s)) as events:
+                for data in events:
+                    event = read_event(data, f"{self._api.server}: watch nodes")
+                    self._denied = False
+                    if self._known.take_event(event, self._now_s()):
+                        self._changed()
+        except ClusterDenied as error:
+            if not (self._goes_on or self._denied):  # they could be listed just now
+                self._denied = True
+                log.warning(
+                    "the nodes may not be watched, and are listed every few seconds instead: %s. "
+                    "`fencer setup kubernetes | kubectl apply -f -` grants the right",
+                    error,
+                )
+            raise
+
+
+def _told(item: Any) -> tuple[str, Told]:
+    """Return the name of a node of a list, however malformed, and what can be read of it."""
+    try:
+        name = text(mapping(item), "metadata", "name")
+    except ClusterProtocol:
+        name = ""
+    return name or named(item), parse.set_aside(parse.node, item)

@@ -1,0 +1,110 @@
+"""How far all leases had got, and when: it dates a lease that nobody has read for long."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencer.core.fence import heard_last
+from fencer.core.fleet import heard, survey
+from fencer.core.history import MARKS_KEPT_S, Mark, aged, deafened, marked, track, unasked
+from fencer.core.policy import Mode, Policy
+from tests.core.build import ARMED, node, observation
+
+MARKS = (Mark(100, 9.9, 10.0), Mark(200, 19.9, 20.0), Mark(300, 29.9, 30.0))
+
+
+def read(version, marks=MARKS, now_s=40.0, read_s=0.0):
+    """A lease that was read once long ago, and now once more, renewed."""
+    before = track(None, "t1", ready=True, now_s=read_s)
+    return track(before, "t2", ready=True, now_s=now_s, version=version, marks=marks)
+
+
+def test_a_lease_was_written_before_the_first_mark_that_is_as_far_as_it():
+    assert [read(version).changed_at_s for version in (99, 100, 101, 300)] == [10.0, 10.0, 20.0, 30.0]
+
+
+def test_and_after_the_mark_before_that():
+    assert [round(read(version).within_s, 3) for version in (100, 101, 300)] == [10.0, 10.1, 10.1]
+
+
+def test_one_that_is_further_than_every_mark_is_as_old_as_the_last_of_them_at_most():
+    lease = read(301)
+    assert (lease.changed_at_s, round(lease.within_s, 3)) == (40.0, 10.1)
+
+
+def test_without_versions_or_marks_it_was_written_since_it_was_last_read():
+    for lease in (read(0), read(250, marks=())):
+        assert (lease.changed_at_s, lease.within_s) == (40.0, 40.0)
+
+
+def test_a_mark_from_before_the_last_read_dates_nothing():
+    lease = read(150, read_s=25.0)
+    assert (lease.changed_at_s, lease.within_s) == (40.0, 15.0)
+
+
+def test_marks_that_go_back_are_forgotten_because_etcd_was_restored():
+    back = Mark(50, 39.9, 40.0)
+    assert marked(MARKS, back) == (back,)
+    assert marked(MARKS, replace(back, version=0)) == MARKS
+    assert marked(MARKS, replace(back, version=300)) == (*MARKS, replace(back, version=300))
+
+
+def test_old_marks_are_dropped():
+    now_s = 20.0 + MARKS_KEPT_S
+    assert [mark.version for mark in marked(MARKS, Mark(900, now_s, now_s))] == [200, 300, 900]
+
+
+def test_while_nobody_was_heard_no_silence_counts_for_a_lease_that_is_read_afterwards_either():
+    marks = deafened(MARKS, deaf_s=25.0, now_s=35.0, keep_s=10.0)
+    lease = read(150, marks=marks, now_s=35.0)
+    seen = aged(node(), lease, 35.0)
+    assert (seen.lease_age_s, seen.heard_s) == (10.0, 15.0)
+
+
+def test_what_was_written_while_nobody_could_look_may_be_as_old_as_that():
+    marks = (*MARKS, Mark(400, 99.9, 100.0, unseen_s=65.0))
+    seen = aged(node(), read(400, marks=marks, now_s=100.0), 100.0)
+    assert (seen.lease_age_s, seen.heard_s) == (0.0, 65.0)
+
+
+@given(
+    st.lists(st.floats(0.1, 30.0), min_size=1, max_size=30),
+    st.lists(st.floats(0.1, 30.0), min_size=1, max_size=30),
+    st.floats(0.0, 400.0),
+)
+def test_no_lease_seems_older_than_it_is_nor_younger_than_by_one_look(renewals, looks, asked_s):
+    """Whenever it is read: only a look that came between two renewals makes a difference."""
+    written, marks, at_s = [(0.0, 1)], (), 0.0
+    for number, rest_s in enumerate(renewals, 2):
+        at_s += rest_s
+        written.append((at_s, number))
+    at_s = 0.0
+    for rest_s in looks:
+        at_s += rest_s
+        if at_s <= asked_s:
+            marks = marked(marks, Mark(max(v for w, v in written if w <= at_s), at_s, at_s))
+    true_s, version = max((w, v) for w, v in written if w <= asked_s)
+    before = track(None, "other", ready=True, now_s=0.0, version=0)
+    lease = track(before, "t", ready=True, now_s=asked_s, version=version, marks=marks)
+    assert lease.changed_at_s >= true_s
+    assert lease.changed_at_s - lease.within_s <= true_s
+    later = [mark.at_s for mark in marks if mark.at_s >= true_s]
+    assert lease.changed_at_s == min(later, default=asked_s)
+
+
+def test_a_node_whose_lease_nobody_read_is_healthy_as_long_as_it_is_ready_but_no_voice():
+    policy = Policy(mode=Mode.OBSERVE)
+    lease = track(None, "t1", ready=True, now_s=0.0)
+    ready = unasked(node(ready=True, lease_age_s=None), lease)
+    assert heard(ready, policy)
+    assert not heard(replace(ready, ready=None), policy)
+    assert heard_last(observation(node=ready)) == "Ready=True; its lease was not read: its guest runs"
+    voice = replace(ready, name="k8s-9", uid="9", asked=True, lease_age_s=1.0)
+
+    def silent(*nodes):
+        return survey(nodes, (), (), ARMED, "", None, None).silent
+
+    assert silent(ready, ready) == 2
+    assert silent(ready, voice) == 0
+    assert silent(ready, voice, replace(voice, ready=None)) == 1
