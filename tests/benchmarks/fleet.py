@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from fencer.core import annotations as keys
 from fencer.core.done import Done
 from fencer.core.model import Binding, Decision, Deed, Evidence, GuestRef, NodeView, PowerState
 from fencer.errors import FencerError
-from fencer.ports import Fact, Roster
+from fencer.ports import Heartbeats, Lease, Nodes
 
 UTC = "2026-11-20T10:41:12Z"
 POLL_S = 2.0
@@ -55,7 +55,18 @@ def node_view(number: int) -> NodeView:
 def renew_time(number: int, pass_number: int) -> str:
     """Return a lease's renewTime as it stands in a pass: each moves every tenth second."""
     renewed = int((pass_number * POLL_S + number % RENEW_S) // RENEW_S)
-    return f"2026-11-20T10:{renewed:02d}:00.000000Z"
+    return f"2026-11-20T{10 + renewed // 60}:{renewed % 60:02d}:00.000000Z"
+
+
+def lease_version(pass_number: int) -> int:
+    """Return a resourceVersion that no lease that was written by then exceeds."""
+    return 1_000 + pass_number
+
+
+def lease(number: int, pass_number: int) -> Lease:
+    """Return a lease as it stands in a pass."""
+    written_s = pass_number * POLL_S - (pass_number * POLL_S + number % RENEW_S) % RENEW_S
+    return Lease(renew_time(number, pass_number), lease_version(int(written_s // POLL_S)))
 
 
 def evidence(number: int, now_s: float) -> Evidence:
@@ -140,7 +151,7 @@ def lease_json(number: int, pass_number: int) -> dict[str, Any]:
             "name": name,
             "namespace": "kube-node-lease",
             "uid": f"lease-{number}",
-            "resourceVersion": str(pass_number),
+            "resourceVersion": str(lease(number, pass_number).version),
             "creationTimestamp": UTC,
             "ownerReferences": [owner],
             "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
@@ -171,14 +182,17 @@ def resource_row(number: int) -> dict[str, Any]:
     }
 
 
-def pages(kind: str, items: Sequence[Mapping[str, Any]], size: int) -> dict[str, bytes]:
-    """Cut a list into pages: what ``continue`` asks for (empty: the first) → the page's JSON."""
+def pages(kind: str, items: Sequence[Mapping[str, Any]], size: int, version: int) -> dict[str, bytes]:
+    """Cut a list of a version into pages: what ``continue`` asks for (empty: the first) → the page's JSON."""
     cut = [items[start : start + size] for start in range(0, len(items), size)] or [[]]
     return {
         "" if number == 0 else f"page-{number}": json.dumps(
             {
                 "kind": kind,
-                "metadata": {"continue": f"page-{number + 1}" if number + 1 < len(cut) else ""},
+                "metadata": {
+                    "continue": f"page-{number + 1}" if number + 1 < len(cut) else "",
+                    "resourceVersion": str(version),
+                },
                 "items": page,
             }
         ).encode()
@@ -238,18 +252,34 @@ class Silent:
         self.told += 1
 
 
-@dataclass(slots=True)
 class RecordCluster:
-    """A cluster that hands out records; any other question than for all nodes is counted, and refused."""
+    """A cluster that hands out records of nodes, as a watch keeps them; any other question is refused.
 
-    rosters: Iterator[Roster]
-    asked: list[str] = field(default_factory=list)
+    Args:
+        nodes: How many.
+        clock: By which their leases are renewed.
 
-    def roster(self) -> Roster:
-        return next(self.rosters)
+    Attributes:
+        leases_asked: Of how many nodes the lease was asked for.
+    """
+
+    def __init__(self, nodes: int, clock: Time) -> None:
+        self._views = tuple(node_view(number) for number in range(nodes))
+        self._clock, self._began_s = clock, clock.now_s()
+        self.leases_asked = 0
+
+    def nodes(self) -> Nodes:
+        return Nodes(self._views)
+
+    def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
+        asked = [view.name for view in self._views] if nodes is None else nodes
+        self.leases_asked += len(asked)
+        pass_number = int((self._clock.now_s() - self._began_s) / POLL_S)
+        names = {self._views[0].name, *asked}
+        leases = {name: lease(int(name.rpartition("-")[2]), pass_number) for name in names}
+        return Heartbeats(leases, lease_version(pass_number), UTC)
 
     def __getattr__(self, name: str) -> Any:
-        self.asked.append(name)
         raise AssertionError(f"a pass over healthy nodes called {name}")
 
 
@@ -273,13 +303,3 @@ class RecordHypervisor:
 
     def subscribe(self, _wake: Callable[[], None]) -> None:
         """Nothing ever happens here."""
-
-
-def rosters(nodes: int, passes: int) -> Iterator[Roster]:
-    """Make the rosters of so many passes beforehand: making them is not what is measured."""
-    views = [node_view(number) for number in range(nodes)]
-    made = [
-        Roster(tuple(Fact(view, renew_time(n, number), UTC) for n, view in enumerate(views)), UTC)
-        for number in range(passes)
-    ]
-    return iter(made)

@@ -35,7 +35,7 @@ def test_decide_runs():
 
 
 def test_a_pass_over_healthy_nodes_asks_for_no_single_one():
-    rows = {row.what: row for row in pass_scale.run(nodes=30, guests=40, passes=2)}
+    rows = {row.what: row for row in pass_scale.run(nodes=30, guests=40, passes=14)}
     assert rows["its calls for single healthy nodes"].met
 
 
