@@ -30,6 +30,7 @@ from fencer.cluster.rights import RIGHTS, VOLUME_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
+from fencer.hints import Hints
 from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
 
 
@@ -126,8 +127,11 @@ class KubernetesCluster:
         )
 
     def subscribe(self, wake: Callable[[], None]) -> None:
-        """See `Cluster.subscribe`. There is one watch, whoever else subscribes."""
-        self._wakes.append(wake)
+        """See `Cluster.subscribe`. There is one watch, whoever else subscribes.
+
+        A kubelet may write on its own Node as often as it likes, so wake-ups are limited.
+        """
+        self._wakes.append(Hints(wake, time.monotonic))
         if self._reflector is None:
             self._reflector = Reflector(self._api, self._lists, self._kube_system, self._wake)
             self._reflector.begin()

@@ -27,8 +27,8 @@ from fencer.errors import (
     HypervisorProtocol,
     HypervisorUnreachable,
 )
+from fencer.hints import Hints
 from fencer.hypervisors import plausible
-from fencer.hypervisors.hints import Hints
 from fencer.hypervisors.plausible import Implausible, words
 from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
 

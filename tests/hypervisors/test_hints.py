@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.hypervisors.hints import REST_S, Hints
+from fencer.hints import REST_S, Hints
 
 
 class Bell:

@@ -1,4 +1,4 @@
-"""`Hints`: wake-ups from somebody else's adapter; none is lost, and their rate is limited."""
+"""`Hints`: wake-ups that somebody else causes; none is lost, and their rate is limited."""
 
 from __future__ import annotations
 
