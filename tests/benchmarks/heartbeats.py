@@ -213,7 +213,7 @@ def _status(number: int) -> dict[str, Any]:
 
 
 def _image(number: int) -> dict[str, Any]:
-    name = f"registry.example.com/some-team/some-project/application-number-{number}"
+    name = f"registry.example.com/some-team/some-project/an-application-by-number-{number}"
     digest = "0123456789abcdef" * 4
     return {"names": [f"{name}@sha256:{digest}", f"{name}:1.2.{number}"], "sizeBytes": 10_000_000 + number}
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +56,17 @@ def talking(module: str, *words: str, log: Path | None = None) -> Iterator[Talke
     """
     command: Sequence[str] = [sys.executable, "-m", module, *words]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FENCER_")}
-    with (
-        (log or Path(os.devnull)).open("w") as errors,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors if log else None,
-            text=True,
-            cwd=ROOT,
-            env=environment,
-        ) as process,
-    ):
-        try:
-            yield Talker(process)
-        finally:
-            process.terminate()
+    with ExitStack() as ending:
+        process = ending.enter_context(
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=ending.enter_context(log.open("w")) if log else None,
+                text=True,
+                cwd=ROOT,
+                env=environment,
+            )
+        )
+        ending.callback(process.terminate)
+        yield Talker(process)

@@ -11,6 +11,8 @@ from tests.benchmarks import (
     __main__,
     clear_pods,
     decide,
+    fleet,
+    heartbeats,
     hook,
     idle_agent,
     idle_scale,
@@ -20,8 +22,10 @@ from tests.benchmarks import (
     soak,
     taint_latency,
 )
+from tests.benchmarks.bare import BareClient, Server
 from tests.benchmarks.measure import Row, percentile, table
 from tests.support import missing_real_part
+from tests.support.backstage import NODES
 
 TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "soak"}
 NO_BENCHMARKS = {
@@ -68,6 +72,15 @@ def test_idle_agent_measures_a_watching_fencer(bare_api):
     share, memory = idle_agent.run(bare_api, nodes=3, seconds=1.0)
     assert "3 nodes" in share.what
     assert memory.measured.endswith("MiB")
+
+
+def test_a_node_has_the_size_that_a_node_in_use_has(bare_api):
+    heartbeats.make_nodes(bare_api, [0])
+    try:
+        answer = BareClient(Server.of(bare_api)).send_raw("GET", f"{NODES}/{fleet.node_view(0).name}")
+    finally:
+        heartbeats.remove_nodes(bare_api, [0])
+    assert 18_500 < len(answer) < 20_500
 
 
 def test_idle_scale_measures_each_size_and_counts_every_byte(bare_api):
