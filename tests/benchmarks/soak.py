@@ -4,8 +4,8 @@
 
 Scaled: with the default `poll_s` of 2 a day has 43,200 passes, which would take half an hour here. So the
 agent polls every 10 s, and by `--nodes 100 --poll-s 2` a smaller cluster has all of them. What happens at a
-hypervisor still wakes it, and during an incident it comes again as often as it wants. Guests die, are paused,
-saved or cut off in turn, and come back ten minutes later; then the API or the hypervisor is away for a minute.
+hypervisor still wakes it, and during an incident it comes again as often as it wants. Guests die, are
+paused, saved or cut off in turn, and come back after ten minutes; then API or hypervisor is away for a minute.
 
 What the agent holds is counted object by object, so that the simulated world around it does not count; the
 process as a whole is told beside it.
