@@ -326,6 +326,15 @@ class HypervisorContract:
         hypervisor.nudge(guest.id if known else "no such guest\0")
         assert hypervisor.read(guest).power_state is PowerState.RUNNING
 
+    def test_to_be_told_which_guests_are_nodes_does_no_harm(
+        self, hypervisor: Hypervisor, guest: GuestRef
+    ) -> None:
+        strangers = (replace(guest, endpoint="elsewhere"), replace(guest, id="no such guest\0"))
+        hypervisor.attend({guest, *strangers})
+        assert [told.power_state for told in swept(hypervisor, guest)] == [PowerState.RUNNING]
+        hypervisor.attend(())
+        assert [told.power_state for told in swept(hypervisor, guest)] == [PowerState.RUNNING]
+
     def test_it_can_be_closed_twice(self, hypervisor: Hypervisor, guest: GuestRef) -> None:
         hypervisor.read(guest)
         hypervisor.close()

@@ -326,10 +326,11 @@ class OthersContract:
             bench.connect(more={NO_SUCH_SETTING: True})
 
     def test_it_can_be_subscribed_to_and_nudged_before_it_was_ever_asked(self, bench: Bench) -> None:
-        """Whether it tells of anything is its own affair; both have to return."""
+        """Whether it tells of anything is its own affair; all have to return."""
         hypervisor = bench.connect()
         hypervisor.subscribe(lambda: None)
         hypervisor.nudge("anybody")
+        hypervisor.attend(())
 
 
 _OFF = frozenset({PowerState.STOPPED, PowerState.ABSENT})

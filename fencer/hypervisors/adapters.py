@@ -22,7 +22,7 @@ from fencer.ports import Hypervisor
 GROUP = "fencer.hypervisors"
 _METHODS = (
     *("describe", "sweep", "read", "stop_settings", "shutdown", "stop", "discard", "start"),
-    *("subscribe", "nudge", "close"),
+    *("subscribe", "nudge", "attend", "close"),
 )
 OWN_TYPES = ("libvirt", "proxmox", "virtualbox")
 """The types that fencer itself has an adapter for. Another adapter with one of these names is never found."""

@@ -12,7 +12,7 @@ import logging
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -61,6 +61,7 @@ class Guarded:
         self._one_host = one_host
         self._adapter = adapter
         self._now_s = now_s
+        self._attended: frozenset[GuestRef] = frozenset()
 
     @property
     def endpoint(self) -> str:
@@ -136,6 +137,13 @@ class Guarded:
     def nudge(self, guest: str) -> None:
         """Pass a hook's hint on."""
         self._aside("nudge", lambda: self._adapter.nudge(guest), NUDGE_S)
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Tell the adapter which of its guests are nodes, whenever others are."""
+        attended = frozenset(guest for guest in guests if guest.endpoint == self._endpoint)
+        if attended != self._attended:
+            self._attended = attended
+            self._aside("attend", lambda: self._adapter.attend(attended), NUDGE_S)
 
     def close(self) -> None:
         """Have the adapter close what it holds, and go on if it does not return."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -200,6 +200,17 @@ class Hypervisor(Protocol):
 
         Args:
             guest: Its id, as the hook knows it. Any other text does no harm.
+        """
+        ...
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Take which guests are nodes: the next sweeps have to tell promptly when one of these ends.
+
+        For adapters whose sweeps repeat what is a few seconds old; where they are live anyway, it does
+        nothing. It replaces what was said before, and asks nobody.
+
+        Args:
+            guests: All of them; those of other endpoints, and any that are not there, do no harm.
         """
         ...
 

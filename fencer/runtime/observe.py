@@ -145,7 +145,11 @@ class Observer:
         if self._indexed is None or self._indexed[0] != basis:
             self._memory.calm.clear()
             endpoints = self._world.hypervisors
-            self._indexed = basis, Directory(guests, nodes, self._rules, endpoints, readings.values())
+            directory = Directory(guests, nodes, self._rules, endpoints, readings.values())
+            self._indexed = basis, directory
+            attended = [candidate.guest for node in nodes for candidate in directory.candidates(node)]
+            for port in endpoints.values():
+                port.attend(attended)
         return self._indexed[1]
 
     def _calm(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencer.core.model import Evidence, GuestRef, PowerState, Proof
@@ -150,6 +150,9 @@ class SimulatedHypervisor:
 
     def nudge(self, guest: str) -> None:
         """Do nothing: every sweep reads every guest live."""
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Do nothing, for the same reason."""
 
     def close(self) -> None:
         """Forget the subscribers."""

@@ -303,3 +303,6 @@ class RecordHypervisor:
 
     def subscribe(self, _wake: Callable[[], None]) -> None:
         """Nothing ever happens here."""
+
+    def attend(self, _guests: Collection[GuestRef]) -> None:
+        """Nothing ever happens here."""

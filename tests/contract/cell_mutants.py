@@ -602,6 +602,13 @@ class KnowsWhomAHookMeans(CellHypervisor):
         cell.holder(self._farm / guest)
 
 
+@caught_by("test_to_be_told_which_guests_are_nodes_does_no_harm")
+class KnowsAllNodes(CellHypervisor):
+    def attend(self, guests):
+        for guest in guests:
+            self.read(guest)
+
+
 @caught_by("test_it_can_be_asked_from_several_threads")
 class BelongsToOneThread(CellHypervisor):
     _thread = None

@@ -77,6 +77,10 @@ PROXMOX = {
         "pid": "7",
         "ha": {"managed": 1, "state": "x"},
     },
+    proxmox.read_processes: [
+        {"vmid": 101, "status": "running", "pid": 7},
+        {"vmid": 102, "status": "stopped"},
+    ],
     proxmox.read_config: {
         "smbios1": f"uuid={UUID}",
         "lock": "backup",

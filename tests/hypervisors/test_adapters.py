@@ -150,7 +150,7 @@ def test_what_is_no_hypervisor_is_refused(package):
         connect("vm", settings())
 
 
-@pytest.mark.parametrize("name", ["read", "subscribe", "nudge", "close"])
+@pytest.mark.parametrize("name", ["read", "subscribe", "nudge", "attend", "close"])
 def test_an_adapter_that_lacks_one_method_is_refused_with_its_name(package, name):
     methods = [method for method in dir(Hypervisor) if not method.startswith("_")]
     made = ", ".join(f"'{method}': print" for method in methods if method != name)

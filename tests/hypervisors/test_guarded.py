@@ -512,15 +512,25 @@ def test_an_order_that_is_too_late_never_reaches_the_adapter(name):
 # -- what nothing depends on --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["subscribe", "nudge", "close"])
+@pytest.mark.parametrize("name", ["subscribe", "nudge", "attend", "close"])
 @pytest.mark.parametrize(
     "error", [NotImplementedError("no events"), SystemExit(1), HypervisorUnreachable("x")]
 )
 def test_what_fails_there_is_said_in_the_log_alone(name, error, caplog):
     guard = guarded(**{name: raises(error)})
     with caplog.at_level(logging.WARNING):
-        getattr(guard, name)(*{"subscribe": (lambda: None,), "nudge": ("web",), "close": ()}[name])
+        given = {"subscribe": (lambda: None,), "nudge": ("web",), "attend": ((GUEST,),), "close": ()}
+        getattr(guard, name)(*given[name])
     assert f"endpoint=farm the adapter's {name} failed: {type(error).__name__}" in caplog.text
+
+
+def test_an_adapter_is_told_of_its_own_nodes_and_only_when_they_are_others():
+    told = []
+    guard = guarded(attend=told.append)
+    elsewhere = replace(GUEST, endpoint="barn")
+    for guests in ([], [elsewhere], [GUEST, elsewhere], [elsewhere, GUEST, GUEST], (), ()):
+        guard.attend(guests)
+    assert told == [{GUEST}, frozenset()]
 
 
 def test_a_close_that_never_returns_is_left_behind():

@@ -78,6 +78,9 @@ class Barn:
     def sweep(self):
         return [self._reading]
 
+    def attend(self, guests):
+        """Whose end is told at once anyway."""
+
 
 def test_a_number_and_a_host_that_two_clusters_have_name_no_guest(lab):
     """The other one may be none of the nodes: then this one's would be drained for its stop."""

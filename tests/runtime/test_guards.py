@@ -208,7 +208,7 @@ class TestADeletedNode:
         self.delete(stage)()
         stage.calls.clear()
         stage.run(90)
-        assert set(stage.calls) == {"sweep", "nodes", "heartbeats"}
+        assert set(stage.calls) == {"sweep", "nodes", "heartbeats", "attend"}
 
     def test_nor_is_a_new_one_of_its_name_taken_for_it(self, stage):
         """It joined as another machine: whatever is attached there now is not the old one's."""

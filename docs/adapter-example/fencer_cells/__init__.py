@@ -11,7 +11,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from fencer.core.model import Evidence, GuestRef, PowerState
@@ -106,6 +106,9 @@ class CellHypervisor:
 
     def nudge(self, guest: str) -> None:
         """Do nothing: every sweep is live."""
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Do nothing, for the same reason."""
 
     def close(self) -> None:
         """Do nothing: nothing is held."""

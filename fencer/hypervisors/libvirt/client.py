@@ -9,7 +9,7 @@ memory are used to read: a call to a frozen QEMU's monitor blocks for ever.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -191,6 +191,9 @@ class LibvirtHypervisor:
 
     def nudge(self, guest: str) -> None:
         """Do nothing: every sweep reads every guest live."""
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Do nothing, for the same reason."""
 
     def close(self) -> None:
         """Close the connection; one that hangs is left alone. Later calls read unreachable."""

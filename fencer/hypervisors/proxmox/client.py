@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -152,6 +152,11 @@ class ProxmoxHypervisor:
                     self._memory.of(int(guest)).nudged = True
         for wake in tuple(self._wakes):
             wake()
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Have sweeps look at the process tables of the hosts that run these guests."""
+        ids = [guest.id for guest in guests if guest.endpoint == self.endpoint]
+        self._memory.attended = frozenset(int(vmid) for vmid in ids if vmid.isascii() and vmid.isdigit())
 
     def close(self) -> None:
         """Close idle connections."""

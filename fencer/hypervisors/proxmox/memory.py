@@ -30,6 +30,9 @@ Source: pve-manager, PVE/Service/pvestatd.pm; docs/proxmox.md, "What the cluster
 WORD_S = 15.0
 """Hosts renew their own figures every 10 s: an agent that listens less often cannot say when they did."""
 
+SILENT_S = 30.0
+"""A host that did not answer is left alone for this long."""
+
 PENDING_S = 60.0
 """A start that has been due for this long is no longer expected: six rounds of HA's daemons."""
 
@@ -149,7 +152,9 @@ class Memory:
         lock: Held while anything here is read and changed as one.
         guests: By number.
         former: When guests were last seen running whose number is another's now, by number and UUID.
+        attended: Numbers of the guests that are nodes.
         silent: Host, or server as people read it → when it last did not answer.
+        silent_lists: Host → when it last did not answer with its list of processes.
         servers: Server, as people read it → which host it is.
         heard: Server, as people read it → what it has heard of other hosts.
         ha: What the HA fold remembers.
@@ -158,11 +163,17 @@ class Memory:
     lock: threading.RLock = field(default_factory=threading.RLock)
     guests: dict[int, Known] = field(default_factory=dict)
     former: dict[tuple[int, str], Sighting] = field(default_factory=dict)
+    attended: frozenset[int] = frozenset()
     silent: dict[str, float] = field(default_factory=dict)
+    silent_lists: dict[str, float] = field(default_factory=dict)
     servers: dict[str, str] = field(default_factory=dict)
     heard: dict[str, dict[str, Word]] = field(default_factory=dict)
     ha: HaState = field(default_factory=HaState)
     _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def unlisted(self, host: str, now_s: float) -> bool:
+        """Whether a host did not answer with its list of processes a while ago."""
+        return now_s - self.silent_lists.get(host, -SILENT_S) < SILENT_S
 
     def heard_from(self, server: str, what: str, said: int, now_s: float) -> None:
         """Take in what a server repeats of another host."""

@@ -221,6 +221,17 @@ def read_status(data: Any) -> Status:
     )
 
 
+def read_processes(data: Any) -> dict[int, int | None]:
+    """Read a host's list of guests: number → its process; None: it has none. Odd rows are left out."""
+    found: dict[int, int | None] = {}
+    for entry in fields.items(data, "list of guests"):
+        of = entry if isinstance(entry, dict) else {}
+        vmid, pid = number_or_none(of.get("vmid")), number_or_none(of.get("pid"))
+        if vmid is not None and of.get("status") == ("stopped" if pid is None else "running"):
+            found[vmid] = pid
+    return found
+
+
 def read_config(data: Any) -> Config:
     """Read a guest's `config`."""
     what = "config"

@@ -1,4 +1,4 @@
-"""Read all guests at once: three calls for any number of guests, and a few more for what these cannot tell.
+"""Read all guests at once: three calls, one for each host that runs nodes, and few for what they do not tell.
 
 `cluster/resources` is a cache: of a dead host it repeats the last word for five minutes, and it calls every
 guest stopped for ten seconds after its start. So its rows only wake, and prove nothing, with one exception: a
@@ -6,7 +6,8 @@ row that continues a run that was read live (same host, uptime up to a short whi
 process ran then. That is enough to bind a node to its guest, and costs no call per guest and look.
 
 It does not tell UUIDs either. So each guest is read live once, and again whenever its row departs from what
-was read: as many as fit into a short time, those first that something is said to have happened to.
+was read, or its host has lost its process (`processes`): as many as fit into a short time, those first that
+something is said to have happened to.
 """
 
 from __future__ import annotations
@@ -22,21 +23,20 @@ from fencer.hypervisors.proxmox.deadhost import may_be_witnessed
 from fencer.hypervisors.proxmox.errors import HostSilent, shown
 from fencer.hypervisors.proxmox.ha import HaView, standing
 from fencer.hypervisors.proxmox.look import Look, look_at_ha
-from fencer.hypervisors.proxmox.memory import Known, Memory, Run, Sighting
+from fencer.hypervisors.proxmox.memory import SILENT_S, Known, Memory, Run, Sighting
 from fencer.hypervisors.proxmox.parse import Row, read_rights
+from fencer.hypervisors.proxmox.processes import ended_or_replaced
 from fencer.hypervisors.proxmox.proof import Prover
 from fencer.hypervisors.proxmox.quorum import refuse_deaf
 from fencer.hypervisors.proxmox.rights import sees_all_guests
 from fencer.hypervisors.proxmox.states import PowerReading, read_row
 
 LIVE_S = 3.0
-"""How long a sweep goes on reading guests live; the rest has to wait for the next one …"""
+"""How long a sweep goes on reading guests live, lists of processes included; the rest waits for the next …"""
 ANSWER_S = 4.0
 """… and how long it waits for each answer: a frozen guest's takes 3 s. Together below a call's 10 s."""
 AGAIN_S = 10.0
 """How often a guest whose row stays odd is read live: as often as its host tells the cluster."""
-SILENT_S = 30.0
-"""A host that did not answer is left alone for this long."""
 RELEARN_S = 300.0
 """Configurations change and numbers are used again: how often each is read again …"""
 RELEARNT = 2
@@ -76,7 +76,10 @@ class Sweeper:
             with suppress(HypervisorDenied, HypervisorProtocol):  # then HA will prove nothing
                 ha = look_at_ha(look, self.memory)
         runs = {row.vmid: self.memory.goes_on(row, look.began_s) for row in rows}
-        live = self._read_live(replace(look, api=look.api.within(ANSWER_S)), rows, runs)
+        until_s = self.timer() + LIVE_S
+        for vmid in ended_or_replaced(look, self.memory, rows):
+            self.memory.of(vmid).nudged = True
+        live = self._read_live(replace(look, api=look.api.within(ANSWER_S)), rows, runs, until_s)
         found = [live.get(row.vmid) or self._by_row(look, row, runs[row.vmid], ha) for row in rows]
         found.extend(self._unreadable(look, vmid, why) for vmid, why in look.listing.unreadable.items())
         self._forget(look)
@@ -97,10 +100,10 @@ class Sweeper:
             )
 
     def _read_live(
-        self, look: Look, rows: Sequence[Row], runs: dict[int, Run | None]
+        self, look: Look, rows: Sequence[Row], runs: dict[int, Run | None], until_s: float
     ) -> dict[int, Evidence | None]:
         """Read those guests live whose rows do not tell enough, the most urgent first, for a while."""
-        until_s, found = self.timer() + LIVE_S, dict[int, Evidence | None]()
+        found = dict[int, Evidence | None]()
         for row in self._wanting(look, rows, runs):
             known = self.memory.of(row.vmid)
             if look.began_s - self.memory.silent.get(row.host, -SILENT_S) < SILENT_S:
@@ -131,9 +134,11 @@ class Sweeper:
                 odd.append(row)
             elif look.began_s - known.learnt_s > RELEARN_S:
                 old.append(row)
-        odd.sort(key=lambda row: self.memory.of(row.vmid).tried_s)
+        urgent.sort(key=lambda row: self.memory.of(row.vmid).tried_s)
+        odd.sort(key=lambda row: (row.vmid not in self.memory.attended, self.memory.of(row.vmid).tried_s))
         old.sort(key=lambda row: self.memory.of(row.vmid).learnt_s)
-        return [*urgent, *odd, *old[:RELEARNT]]
+        wanting = [*urgent, *odd, *old[:RELEARNT]]
+        return sorted(wanting, key=lambda row: self.memory.unlisted(row.host, look.began_s))
 
     def _by_row(self, look: Look, row: Row, run: Run | None, ha: HaView | None) -> Evidence | None:
         last = self.memory.of(row.vmid).last

@@ -15,7 +15,7 @@ tests/hypervisors/recordings/virtualbox-7.2.22.jsonl.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -210,6 +210,9 @@ class VirtualBoxHypervisor:
 
     def nudge(self, guest: str) -> None:
         """Do nothing: every sweep reads every guest live."""
+
+    def attend(self, guests: Collection[GuestRef]) -> None:
+        """Do nothing, for the same reason."""
 
     def close(self) -> None:
         """End all running commands. Later calls read unreachable."""

@@ -25,6 +25,7 @@ T = TypeVar("T")
 BOOTED_S = 3.0
 RENEWED_EVERY_S = 10.0
 READY_FOR_S = 40.0
+ARMED = Policy(mode=Mode.ARMED)
 
 
 @dataclass(slots=True)
@@ -148,9 +149,16 @@ class Watch:
         pve: Where their guests are.
         hypervisor: How it asks for them.
         confs: Of the guests.
+        policy: By which it acts.
     """
 
-    def __init__(self, pve: PveCluster, hypervisor: ProxmoxHypervisor, confs: Sequence[Conf]) -> None:
+    def __init__(
+        self,
+        pve: PveCluster,
+        hypervisor: ProxmoxHypervisor,
+        confs: Sequence[Conf],
+        policy: Policy = ARMED,
+    ) -> None:
         self.pve, self.notes = pve, Notes()
         self.nodes = NodeCluster(pve, confs)
         world = World(
@@ -160,7 +168,7 @@ class Watch:
             clock=pve.clock,
             reporter=self.notes,
         )
-        self.policy = Policy(mode=Mode.ARMED)
+        self.policy = policy
         self.agent = Agent(world, self.policy)
 
     def passes(self, seconds: float) -> list[Pass]:

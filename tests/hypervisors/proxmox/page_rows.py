@@ -92,7 +92,12 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         ),
     ),
     "What the cluster repeats": (
-        Situation("5 s after kvm was killed", "02-kill9-resources", "read live as soon as this changes", 5.0),
+        Situation(
+            "5 s after kvm was killed",
+            "02-kill9-resources",
+            "read live at once if it is a node, else as soon as this changes",
+            5.0,
+        ),
         Situation("8 s after kvm was killed", "02-kill9-resources", "read live at once", 7.5),
         Situation(
             "it was started by HA 5 s ago, and runs",

@@ -23,6 +23,7 @@ from fencer.hypervisors.proxmox.parse import (
     read_listing,
     read_log,
     read_members,
+    read_processes,
     read_rights,
     read_status,
     read_task_end,
@@ -136,6 +137,7 @@ PARSERS = [
     read_status,
     read_config,
     read_members,
+    read_processes,
     read_tasks,
     read_task_end,
     read_upid,
@@ -188,7 +190,7 @@ def test_a_row_is_off_only_by_its_word(status, lock, online):
         assert (status, online) == ("stopped", True)
 
 
-@given(odd=JSON, spoilt=st.integers(0, 5))
+@given(odd=JSON, spoilt=st.integers(0, 6))
 def test_a_proof_with_one_odd_answer_is_none_or_true(odd, spoilt):
     """Whichever answer is replaced: a guest with a process is never off; only our errors come out."""
     answers = {
@@ -198,10 +200,11 @@ def test_a_proof_with_one_odd_answer_is_none_or_true(odd, spoilt):
         "nodes/pve3/qemu/201/config": {"smbios1": f"uuid={UUID}"},
         "nodes/pve2/tasks": [],
         "nodes/pve3/tasks": [],
+        "nodes/pve3/qemu": [{"vmid": 201, **RUNNING}],
     }
     spoilt_path = list(answers)[spoilt]
     answers = _Lenient(answers | {spoilt_path: odd})
-    prover = Prover(SETTINGS, Memory())
+    prover = Prover(SETTINGS, Memory(attended=frozenset({201})))
     with suppress(HypervisorError):
         evidence = prover.prove(look_around(answers, SETTINGS, 100.0), GUEST)
         said_stopped = (
