@@ -10,6 +10,7 @@ receives from the API server are counted on their way. Prints the goals, and how
 from __future__ import annotations
 
 import argparse
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -114,6 +115,7 @@ def run(api: ControlPlane, sizes: Sequence[int] = SIZES, seconds: float = SECOND
     try:
         measured, made = [], 0
         for nodes in sizes:
+            print(f"{nodes:,} nodes …", file=sys.stderr, flush=True)  # noqa: T201 - it takes minutes
             make_nodes(api, range(made, nodes))
             made = nodes
             measured.append(idle(api, nodes, seconds))
@@ -206,12 +208,13 @@ def _rows(one: Idle, goal: Goal) -> list[Row]:
 def growth(measured: Sequence[Idle]) -> str:
     """Return how the costs grow with the cluster, as a Markdown table."""
     lines = [
-        "| nodes | CPU per minute | of a core | pass every | received | memory (peak) | threads | files "
+        "| nodes | CPU per minute | of a core | CPU per pass | pass every | received | memory (peak) | threads | files "
         "| API server without, with | etcd | heartbeats: of a core, late by |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        f"|{'---|' * 12}",
     ]
     lines += [
-        f"| {one.nodes:,} | {one.cpu * 60:.2f} s | {one.cpu:.1%} | {one.pass_s:.1f} s "
+        f"| {one.nodes:,} | {one.cpu * 60:.2f} s | {one.cpu:.1%} "
+        f"| {one.cpu * one.pass_s * 1000:.0f} ms | {one.pass_s:.1f} s "
         f"| {one.received / KB:,.1f} kB/s | {one.resident_mib:.0f} ({one.peak_mib:.0f}) MiB "
         f"| {one.threads} | {one.files} | {one.api_cpu_without:.1%}, {one.api_cpu:.1%} "
         f"| {one.etcd_cpu:.1%} | {one.beats_cpu:.1%}, {one.late_s:.1f} s |"
@@ -238,12 +241,6 @@ def plot(measured: Sequence[Idle]) -> str:
             for title, (told, asked_for) in by_title.items()
         ],
     )
-
-
-def alone() -> list[Row]:
-    """Measure at full size, on a control plane of its own."""
-    with control_plane(controllers=False) as api:
-        return rows(run(api))
 
 
 def main() -> None:

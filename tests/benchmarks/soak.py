@@ -5,7 +5,8 @@
 Scaled: with the default `poll_s` of 2 a day has 43,200 passes, which would take half an hour here. So the
 agent polls every 10 s, and by `--nodes 100 --poll-s 2` a smaller cluster has all of them. What happens at a
 hypervisor still wakes it, and during an incident it comes again as often as it wants. Guests die, are
-paused, saved or cut off in turn, and come back after ten minutes; then API or hypervisor is away for a minute.
+paused, saved or cut off in turn, and come back after ten minutes; then the API or the hypervisor is away for
+a minute.
 
 What the agent holds is counted object by object, so that the simulated world around it does not count; the
 process as a whole is told beside it.
@@ -222,11 +223,6 @@ def growth(samples: Sequence[Sample]) -> str:
         for one in samples
     ]
     return "\n".join(lines)
-
-
-def alone() -> list[Row]:
-    """Play at full size."""
-    return rows(play())
 
 
 def main() -> None:

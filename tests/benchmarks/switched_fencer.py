@@ -11,7 +11,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,8 +55,11 @@ class SwitchedHypervisor:
     def subscribe(self, wake: Callable[[], None]) -> None:
         self._wake = wake
 
-    def nudge(self, guest: str) -> None:
+    def attend(self, guests: Collection[GuestRef]) -> None:
         """Do nothing: every sweep reads every guest live."""
+
+    def nudge(self, guest: str) -> None:
+        """Do nothing, either."""
 
     def close(self) -> None:
         """There is nothing to close."""
