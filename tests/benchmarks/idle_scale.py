@@ -208,8 +208,8 @@ def _rows(one: Idle, goal: Goal) -> list[Row]:
 def growth(measured: Sequence[Idle]) -> str:
     """Return how the costs grow with the cluster, as a Markdown table."""
     lines = [
-        "| nodes | CPU per minute | of a core | CPU per pass | pass every | received | memory (peak) | threads | files "
-        "| API server without, with | etcd | heartbeats: of a core, late by |",
+        "| nodes | CPU per minute | of a core | CPU per pass | pass every | received | memory (peak) "
+        "| threads | files | API server without, with | etcd | heartbeats: of a core, late by |",
         f"|{'---|' * 12}",
     ]
     lines += [
