@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,6 +67,7 @@ class Deaths:
         tainted_s: When each was tainted, in order.
         gone_s: When the last pod of each was gone, in order.
         asked: What fencer asked of the API server until then, by verb and resource.
+        took_s: How long the API server took for each of these, all together.
         cpu_s: fencer's CPU seconds until then.
         api_cpu_s: The API server's.
     """
@@ -74,6 +76,7 @@ class Deaths:
     tainted_s: list[float] = field(default_factory=list)
     gone_s: list[float] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    took_s: dict[str, float] = field(default_factory=dict)
     cpu_s: float = 0.0
     api_cpu_s: float = 0.0
 
@@ -228,11 +231,11 @@ class Scene:
         found.cpu_s = cpu_of(self.agent.pid) - used[0]
         found.api_cpu_s = cpu_of(self.api.pid(API_SERVER)) - used[1]
         threading.Event().wait(1.0)  # the audit log is written a little later
-        found.asked = Counter(
-            _asked(event)
-            for event in self.api.audit_events()[audited:]
-            if event["user"]["username"] == COUNTED[0] and event["stage"] == "ResponseComplete"
-        )
+        for event in self.api.audit_events()[audited:]:
+            if event["user"]["username"] == COUNTED[0] and event["stage"] == "ResponseComplete":
+                asked = _asked(event)
+                found.asked[asked] += 1
+                found.took_s[asked] = found.took_s.get(asked, 0.0) + _took_s(event)
         gone = [
             max(self.seen.gone_s.get(f"{name}-{pod}", float("inf")) for pod in range(PODS_EACH))
             for name in names
@@ -246,6 +249,13 @@ def _asked(event: dict[str, Any]) -> str:
     what = event.get("objectRef", {})
     parts = (what.get("resource", event["requestURI"]), what.get("subresource"))
     return f"{event['verb']} {'/'.join(part for part in parts if part)}"
+
+
+def _took_s(event: dict[str, Any]) -> float:
+    began, ended = (
+        datetime.fromisoformat(event[name]) for name in ("requestReceivedTimestamp", "stageTimestamp")
+    )
+    return (ended - began).total_seconds()
 
 
 def floor(api: ControlPlane, numbers: Sequence[int]) -> float:
@@ -301,7 +311,10 @@ def rows(one: Measured) -> list[Row]:
             f"{many.requests_each:.1f}",
             None,
             f"a single death: {statistics.median(death.requests_each for death in one.singles):.0f}; "
-            + ", ".join(f"{count / many.nodes:.1f} {asked}" for asked, count in many.asked.most_common(8)),
+            + ", ".join(
+                f"{count / many.nodes:.1f} {asked} of {many.took_s[asked] / count * 1000:.0f} ms"
+                for asked, count in many.asked.most_common(10)
+            ),
         ),
         Row(
             f"{what}: what is left of it in fencer",
