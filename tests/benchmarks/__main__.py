@@ -2,8 +2,8 @@
 
     ./dev bench
 
-`failover`, which lets real guests die for half an hour, and `drain`, which takes a quarter, are started by
-their own names.
+`failover`, which lets real guests die for half an hour, and those that take a quarter of an hour each
+(`drain`, `idle_scale`, `many_deaths`, `soak`) are started by their own names.
 """
 
 from __future__ import annotations

@@ -25,8 +25,6 @@ RENEW_S = 10.0
 ENDPOINT = "home"
 KEY = b"the key of all agents of a cluster"
 _NAMESPACE = uuid.UUID("6f1c0000-0000-4000-8000-0000000000e2")
-OTHERS = 16
-"""So many leases a cluster tells of besides those that it was asked for."""
 _IMAGES = 44
 """A kubelet reports 50 at most; so many bring a node to the size that was measured."""
 
@@ -58,7 +56,18 @@ def node_view(number: int) -> NodeView:
 def renew_time(number: int, pass_number: int) -> str:
     """Return a lease's renewTime as it stands in a pass: each moves every tenth second."""
     renewed = int((pass_number * POLL_S + number % RENEW_S) // RENEW_S)
-    return f"2026-11-20T10:{renewed:02d}:00.000000Z"
+    return f"2026-11-20T{10 + renewed // 60}:{renewed % 60:02d}:00.000000Z"
+
+
+def lease_version(pass_number: int) -> int:
+    """Return a resourceVersion that no lease that was written by then exceeds."""
+    return 1_000 + pass_number
+
+
+def lease(number: int, pass_number: int) -> Lease:
+    """Return a lease as it stands in a pass."""
+    written_s = pass_number * POLL_S - (pass_number * POLL_S + number % RENEW_S) % RENEW_S
+    return Lease(renew_time(number, pass_number), lease_version(int(written_s // POLL_S)))
 
 
 def evidence(number: int, now_s: float) -> Evidence:
@@ -143,7 +152,7 @@ def lease_json(number: int, pass_number: int) -> dict[str, Any]:
             "name": name,
             "namespace": "kube-node-lease",
             "uid": f"lease-{number}",
-            "resourceVersion": str(pass_number),
+            "resourceVersion": str(lease(number, pass_number).version),
             "creationTimestamp": UTC,
             "ownerReferences": [owner],
             "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
@@ -174,14 +183,17 @@ def resource_row(number: int) -> dict[str, Any]:
     }
 
 
-def pages(kind: str, items: Sequence[Mapping[str, Any]], size: int) -> dict[str, bytes]:
-    """Cut a list into pages: what ``continue`` asks for (empty: the first) → the page's JSON."""
+def pages(kind: str, items: Sequence[Mapping[str, Any]], size: int, version: int) -> dict[str, bytes]:
+    """Cut a list of a version into pages: what ``continue`` asks for (empty: the first) → the page's JSON."""
     cut = [items[start : start + size] for start in range(0, len(items), size)] or [[]]
     return {
         "" if number == 0 else f"page-{number}": json.dumps(
             {
                 "kind": kind,
-                "metadata": {"continue": f"page-{number + 1}" if number + 1 < len(cut) else ""},
+                "metadata": {
+                    "continue": f"page-{number + 1}" if number + 1 < len(cut) else "",
+                    "resourceVersion": str(version),
+                },
                 "items": page,
             }
         ).encode()
@@ -242,33 +254,33 @@ class Silent:
 
 
 class RecordCluster:
-    """A cluster that hands out records; any other question than for all nodes is counted, and refused.
+    """A cluster that hands out records of nodes, as a watch keeps them; any other question is refused.
 
     Args:
-        nodes: How many nodes there are.
+        nodes: How many.
+        clock: By which their leases are renewed.
+
+    Attributes:
+        leases_asked: Of how many nodes the lease was asked for.
     """
 
-    def __init__(self, nodes: int) -> None:
-        self.asked: list[str] = []
+    def __init__(self, nodes: int, clock: Time) -> None:
         self._views = tuple(node_view(number) for number in range(nodes))
-        self._passes = 0
+        self._clock, self._began_s = clock, clock.now_s()
+        self.leases_asked = 0
 
     def nodes(self) -> Nodes:
-        self._passes += 1
         return Nodes(self._views)
 
     def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
-        asked = self._views if nodes is None else self._views[:OTHERS]
-        names = {view.name for view in asked} | {*(nodes or ())}
-        leases = {
-            view.name: Lease(renew_time(number, self._passes), self._passes)
-            for number, view in enumerate(self._views)
-            if view.name in names
-        }
-        return Heartbeats(leases, self._passes, UTC)
+        asked = [view.name for view in self._views] if nodes is None else nodes
+        self.leases_asked += len(asked)
+        pass_number = int((self._clock.now_s() - self._began_s) / POLL_S)
+        names = {self._views[0].name, *asked}
+        leases = {name: lease(int(name.rpartition("-")[2]), pass_number) for name in names}
+        return Heartbeats(leases, lease_version(pass_number), UTC)
 
     def __getattr__(self, name: str) -> Any:
-        self.asked.append(name)
         raise AssertionError(f"a pass over healthy nodes called {name}")
 
 

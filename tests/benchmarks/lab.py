@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,9 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.workers import ThreadAsker
 from fencer.runtime.world import World
 from tests.benchmarks import fleet
+from tests.benchmarks.talker import Talker, talking
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER, find_or_build
+from tests.support import wait_until
 from tests.support.backstage import LEASES, NODES, PODS, ApiBackstage
 from tests.support.controlplane import ControlPlane
 
@@ -57,7 +60,7 @@ def control_plane(*, controllers: bool) -> Iterator[ControlPlane]:
 def make_nodes(api: ControlPlane, numbers: Sequence[int], *, pods: int) -> None:
     """Make healthy, bound nodes (`fleet.node_view` tells their names), each with a lease and so many pods."""
     backstage = ApiBackstage(api)
-    key = _key(backstage)
+    key = agents_key(backstage)
     for number in numbers:
         view = fleet.node_view(number)
         made = backstage.send("POST", NODES, {"metadata": {"name": view.name}})
@@ -73,7 +76,7 @@ def make_nodes(api: ControlPlane, numbers: Sequence[int], *, pods: int) -> None:
             backstage.make_pod(view.name, f"{view.name}-{pod}")
 
 
-def _key(backstage: ApiBackstage) -> bytes:
+def agents_key(backstage: ApiBackstage) -> bytes:
     """Return the agents' key, made where there is none: what they sign with is what binds nodes here."""
     secrets = "/api/v1/namespaces/fencer/secrets"
     found = backstage.send("GET", f"{secrets}?fieldSelector=metadata.name%3Dfencer-key")["items"]
@@ -188,6 +191,54 @@ def watcher(api: ControlPlane, numbers: Sequence[int], policy: Policy) -> Watche
     agent = Agent(World(cluster, ports, ThreadAsker(clock, patience_s=2.0), clock, fleet.Silent()), policy)
     agent.tick()
     return Watcher(agent, cluster, hypervisor)
+
+
+@contextmanager
+def watching(
+    folder: Path, kubeconfig: Path, guests: int, policy: Mapping[str, Any] | None = None
+) -> Iterator[Talker]:
+    """Run ``fencer watch``, armed, as a process over `switched_fencer`'s hypervisor, from its first pass on.
+
+    Args:
+        folder: For its files.
+        kubeconfig: How it reaches the cluster.
+        guests: How many guests there are.
+        policy: As in a configuration; None: all defaults.
+    """
+    config, token, log = folder / "fencer.yaml", folder / "token", folder / "log"
+    token.touch(mode=0o600)
+    token.write_text("never asked for")
+    endpoint = {
+        "name": fleet.ENDPOINT,
+        "type": "proxmox",
+        "servers": ["https://127.0.0.1:1"],
+        "cluster": "bench",
+        "token_id": "fencer@pve!agent",
+        "token_file": str(token),
+    }
+    content = {
+        "mode": "armed",
+        "kubernetes": {"kubeconfig": str(kubeconfig)},
+        "hypervisors": [endpoint],
+        "policy": policy or {},
+    }
+    config.write_text(json.dumps(content))
+    words = [str(guests), "watch", "--config", str(config)]
+    with talking("tests.benchmarks.switched_fencer", *words, log=log) as agent:
+        wait_until(
+            lambda: agent.process.poll() is not None or "watching " in log.read_text(), "agent that watches"
+        )
+        assert agent.process.poll() is None, log.read_text()
+        yield agent
+        assert agent.process.poll() is None, log.read_text()
+
+
+def through(api: ControlPlane, url: str, folder: Path, user: str = "admin") -> Path:
+    """Return a kubeconfig of an administrator by which the API server is reached at another address."""
+    path = folder / "kubeconfig"
+    path.touch(mode=0o600)
+    path.write_text(api.kubeconfig(user).read_text().replace(api.url, url))
+    return path
 
 
 def seconds_of(call: Callable[[], object]) -> float:

@@ -67,6 +67,16 @@ def resident_mib(pid: int | str = "self", *, peak: bool = False) -> float:
     raise RuntimeError(f"process {pid} tells no {name}")
 
 
+def threads_of(pid: int | str = "self") -> int:
+    """Return how many threads a process has."""
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def files_of(pid: int | str = "self") -> int:
+    """Return how many file descriptors a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that `share` of the values do not exceed."""
     ordered = sorted(values)

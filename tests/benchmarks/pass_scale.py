@@ -4,19 +4,21 @@
 
 Twice, each in a process of its own: over ports that hand out records, what core and runtime cost, and
 through the Kubernetes adapter against an HTTP stand-in with nodes of real size, which is what an agent costs.
+Nothing changes meanwhile but leases; `idle_scale` measures on a real API server, where statuses are written.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import statistics
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,10 +32,15 @@ from fencer.runtime.footprint import trim
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from tests.benchmarks import fleet
+from tests.benchmarks.fleet import Time
 from tests.benchmarks.measure import Row, cpu, program, resident_mib
+from tests.support import PATIENCE_S
 
 NODES, GUESTS = 5_000, 10_000
-PASSES = 5
+PASSES = 16
+"""Until every binding is proven, and some more."""
+SETTLED = 4
+"""So many passes at the end are those of an agent that knows all nodes."""
 CPU_S, RSS_MIB = 3.0, 150.0
 PAGE = 500
 
@@ -44,21 +51,23 @@ class Told:
 
     Attributes:
         first_s: CPU seconds of the first pass.
-        later_s: CPU seconds of the dearest of the others.
+        dearest_s: CPU seconds of the dearest of the others.
+        settled_s: CPU seconds of the median of the last ones.
         rss_mib: The most resident memory there ever was.
         healthy: Nodes that were judged healthy in the last pass.
     """
 
     first_s: float
-    later_s: float
+    dearest_s: float
+    settled_s: float
     rss_mib: float
     healthy: int
 
 
-def agent(cluster: Any, guests: int, passes: int) -> Told:
+def agent(connect: Callable[[Time], Any], guests: int, passes: int) -> Told:
     """Run an agent's passes over a cluster, and tell what they cost."""
-    clock = fleet.Time()
-    hypervisor = fleet.RecordHypervisor(guests, clock)
+    clock = Time()
+    cluster, hypervisor = connect(clock), fleet.RecordHypervisor(guests, clock)
     hypervisor.sweep()
     world = World(cluster, {fleet.ENDPOINT: hypervisor}, fleet.Direct(), clock, fleet.Silent())  # type: ignore[dict-item]  # as far as it is needed
     watching = Agent(world, Policy(mode=Mode.ARMED))
@@ -71,16 +80,17 @@ def agent(cluster: Any, guests: int, passes: int) -> Told:
         healthy = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
         del judged  # as the agent forgets it
         clock.wait(fleet.POLL_S)
-    return Told(costs[0], max(costs[1:]), resident_mib(peak=True), healthy)
+    settled_s = statistics.median(costs[-SETTLED:])
+    return Told(costs[0], max(costs[1:]), settled_s, resident_mib(peak=True), healthy)
 
 
 def agent_over_records(nodes: int, guests: int, passes: int) -> Told:
     """Measure core and runtime alone."""
-    return agent(fleet.RecordCluster(nodes), guests, passes)
+    return agent(lambda clock: fleet.RecordCluster(nodes, clock), guests, passes)
 
 
 def agent_over_http(url: str, guests: int, passes: int) -> Told:
-    """Measure with the Kubernetes adapter."""
+    """Measure with the Kubernetes adapter and its watch. The first list counts with the first pass."""
     from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - heavy; not for the other process
     from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - heavy; not for the other process
 
@@ -93,13 +103,23 @@ def agent_over_http(url: str, guests: int, passes: int) -> Told:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kubeconfig"
         path.write_text(json.dumps(content))
-        return agent(
-            KubernetesCluster(ClusterSettings(path, unauthenticated=True), page=PAGE), guests, passes
-        )
+        cluster = KubernetesCluster(ClusterSettings(path, unauthenticated=True), page=PAGE)
+        listed = threading.Event()
+        with cpu() as listing:
+            cluster.subscribe(listed.set)
+            if not listed.wait(PATIENCE_S):
+                raise RuntimeError("the nodes were not listed")
+        told = agent(lambda _clock: cluster, guests, passes)
+        return replace(told, first_s=told.first_s + listing.cpu_s)
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Answers the lists of nodes and leases, page by page, and counts what it is asked."""
+    """Answers lists of nodes and leases, page by page, and counts what it is asked; its watch tells nothing.
+
+    Attributes:
+        asked: In the present pass.
+        passes: What was asked in each pass before: it ends with the question for kube-system.
+    """
 
     daemon_threads = True
 
@@ -107,34 +127,41 @@ class ApiServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.nodes = nodes
         self.asked: Counter[str] = Counter()
-        self.node_pages = fleet.pages("NodeList", [fleet.node_json(n) for n in range(nodes)], PAGE)
-        self.lease_pages: dict[str, bytes] = {}
-
-    def renew(self) -> None:
-        """Let time go on: leases are renewed from pass to pass."""
-        leases = [fleet.lease_json(n, self.asked["namespace"]) for n in range(self.nodes)]
-        self.lease_pages = fleet.pages("LeaseList", leases, PAGE)
+        self.passes: list[Counter[str]] = []
+        self.node_pages = fleet.pages("NodeList", [fleet.node_json(n) for n in range(nodes)], PAGE, 1_000)
+        self.over = threading.Event()
 
     def answer(self, target: str) -> bytes:
         parts = urlsplit(target)
-        page = parse_qs(parts.query).get("continue", [""])[0]
-        match parts.path.rpartition("/")[2]:
-            case "kube-system":  # the first question of a pass
-                self.asked["namespace"] += 1
-                self.renew()
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        page = query.get("continue", "")
+        match parts.path.split("/")[3:]:
+            case ["namespaces", "kube-system"]:
+                self.passes.append(Counter(self.asked))
+                self.asked.clear()
                 return b'{"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-1"}}'
-            case "leases":
-                self.asked["lease page"] += 1
-                return self.lease_pages[page]
-            case "nodes":
-                self.asked["node page"] += 1
+            case [*_, "leases"]:
+                self.asked["page of leases"] += 1
+                return self.leases(int(query["limit"]))[page]
+            case [*_, "leases", name]:
+                self.asked["one lease"] += 1
+                return json.dumps(fleet.lease_json(int(name.rpartition("-")[2]), len(self.passes))).encode()
+            case ["nodes"]:
+                self.asked["page of nodes"] += 1
                 return self.node_pages[page]
-            case "fencer-key":  # once in an agent's life
+            case [*_, "fencer-key"]:  # once in an agent's life
                 data = {"key": base64.b64encode(fleet.KEY).decode()}
                 return json.dumps({"metadata": {"name": "fencer-key"}, "data": data}).encode()
             case _:
-                self.asked[f"of one object: {parts.path}"] += 1
+                self.asked[f"one object: {parts.path}"] += 1
                 return b"{}"
+
+    def leases(self, limit: int) -> dict[str, bytes]:
+        """Return the pages of the list of leases: only the first where no second can be wanted."""
+        now = len(self.passes)
+        wanted = self.nodes if limit == PAGE else limit
+        leases = [fleet.lease_json(number, now) for number in range(wanted)]
+        return fleet.pages("LeaseList", leases, limit, fleet.lease_version(now))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -142,6 +169,13 @@ class _Handler(BaseHTTPRequestHandler):
     server: ApiServer
 
     def do_GET(self) -> None:
+        if "watch=true" in self.path:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.flush()
+            self.server.over.wait()
+            return
         body = self.server.answer(self.path)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -161,6 +195,7 @@ def api_server(nodes: int) -> Iterator[tuple[ApiServer, str]]:
     try:
         yield server, f"http://127.0.0.1:{server.server_address[1]}"
     finally:
+        server.over.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -184,9 +219,8 @@ def run(nodes: int = NODES, guests: int = GUESTS, passes: int = PASSES) -> list[
     alone = measured("--records", str(nodes), str(guests), str(passes))
     with api_server(nodes) as (server, url):
         whole = measured("--http", url, str(guests), str(passes))
-        asked = Counter(server.asked)
-        size_mib = sum(map(len, [*server.node_pages.values(), *server.lease_pages.values()])) / (1 << 20)
-    of_one = sum(count for what, count in asked.items() if what.startswith("of one"))
+        settled, size_mib = server.passes[-1], sum(map(len, server.node_pages.values())) / (1 << 20)
+    of_one = sum(count for what, count in settled.items() if what.startswith("one"))
     healthy = alone.healthy == whole.healthy == nodes
     listing = json.dumps({"data": [fleet.resource_row(n) for n in range(guests)]}).encode()
     with cpu() as parsing:
@@ -197,9 +231,10 @@ def run(nodes: int = NODES, guests: int = GUESTS, passes: int = PASSES) -> list[
         Row(
             f"one pass over {fleet_text}",
             target,
-            f"{whole.later_s:.2f} s (the first: {whole.first_s:.2f} s)",
-            max(whole.first_s, whole.later_s) <= CPU_S,
-            f"Kubernetes adapter over HTTP, {size_mib:.0f} MiB of JSON a pass; of {passes - 1} the dearest",
+            f"{whole.settled_s:.3f} s (the first: {whole.first_s:.2f} s)",
+            max(whole.first_s, whole.dearest_s) <= CPU_S,
+            f"Kubernetes adapter over HTTP; the first one lists {size_mib:.0f} MiB of nodes; until all are "
+            f"known, {whole.dearest_s:.2f} s at most",
         ),
         Row(
             "its resident memory",
@@ -213,14 +248,16 @@ def run(nodes: int = NODES, guests: int = GUESTS, passes: int = PASSES) -> list[
             "none",
             str(of_one),
             of_one == 0 and healthy,
-            f"{sum(asked.values()) // passes} requests a pass: kube-system, pages of nodes and leases",
+            f"{sum(settled.values()) + 1} requests a pass: "
+            + ", ".join(["kube-system", *(f"{count} {what}" for what, count in settled.items())]),
         ),
         Row(
             "thereof core and runtime alone",
             "",
-            f"{alone.later_s:.2f} s (the first: {alone.first_s:.2f} s)",
+            f"{alone.settled_s:.3f} s (the first: {alone.first_s:.2f} s)",
             None,
-            f"over records in memory; peak {alone.rss_mib:.0f} MiB",
+            f"over records in memory; until all are known, {alone.dearest_s:.2f} s at most; "
+            f"peak {alone.rss_mib:.0f} MiB",
         ),
         Row(
             f"besides, reading {guests:,} rows of Proxmox VE's cluster/resources",

@@ -11,17 +11,27 @@ from tests.benchmarks import (
     __main__,
     clear_pods,
     decide,
+    fleet,
+    heartbeats,
     hook,
     idle_agent,
+    idle_scale,
     incidents,
+    many_deaths,
     pass_scale,
+    soak,
     taint_latency,
 )
+from tests.benchmarks.bare import BareClient, Server
 from tests.benchmarks.measure import Row, percentile, table
 from tests.support import missing_real_part
+from tests.support.backstage import NODES
 
-NOT_MEASURED_HERE = {"drain", "failover", "fleet", "lab", "measure", "test_smoke", "__main__"}
-"""`failover` takes half an hour, `drain` a quarter; the others are no benchmarks."""
+TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "soak"}
+NO_BENCHMARKS = {
+    *("bare", "counting_proxy", "fleet", "heartbeats", "lab", "measure", "plot", "switched_fencer", "talker"),
+    *("test_smoke", "__main__"),
+}
 
 
 def test_decide_runs():
@@ -29,7 +39,7 @@ def test_decide_runs():
 
 
 def test_a_pass_over_healthy_nodes_asks_for_no_single_one():
-    rows = {row.what: row for row in pass_scale.run(nodes=30, guests=40, passes=2)}
+    rows = {row.what: row for row in pass_scale.run(nodes=30, guests=40, passes=14)}
     assert rows["its calls for single healthy nodes"].met
 
 
@@ -64,9 +74,51 @@ def test_idle_agent_measures_a_watching_fencer(bare_api):
     assert memory.measured.endswith("MiB")
 
 
+def test_a_node_has_the_size_that_a_node_in_use_has(bare_api):
+    heartbeats.make_nodes(bare_api, [0])
+    try:
+        answer = BareClient(Server.of(bare_api)).send_raw("GET", f"{NODES}/{fleet.node_view(0).name}")
+    finally:
+        heartbeats.remove_nodes(bare_api, [0])
+    assert 18_500 < len(answer) < 20_500
+
+
+def test_idle_scale_measures_each_size_and_counts_every_byte(bare_api):
+    measured = idle_scale.run(bare_api, sizes=(2, 3), seconds=2.5)
+    assert [one.nodes for one in measured] == [2, 3]
+    assert all(one.received > 0 and one.sweeps_cpu > 0 for one in measured)
+    assert idle_scale.growth(measured).count("\n| ") == 2
+    assert idle_scale.plot(measured).count("<polyline") == 3
+
+
+def test_many_deaths_are_seen_and_counted_to_the_last_pod(bare_api):
+    measured = many_deaths.run(bare_api, nodes=7, deaths=2, singles=1, settled_s=1.0)
+    assert len(measured.many.tainted_s) == len(measured.many.gone_s) == 2
+    pods = many_deaths.PODS_EACH
+    assert measured.many.asked["delete pods"] == 2 * pods
+    assert measured.singles[0].asked["delete pods"] == pods
+    assert "2 of 7 nodes die at once: last pod gone" in table(many_deaths.rows(measured))
+
+
+def test_a_day_is_played_in_which_guests_die_and_come_back():
+    day = soak.play(nodes=6, poll_s=10.0, hours=1.5, incidents=3)
+    assert day.fences == 3
+    assert len(day.samples) == soak.PARTS + 1
+    assert all(row.target for row in soak.rows(day))
+
+
+def test_what_an_agent_holds_is_counted_without_its_ports():
+    port, memory = ["much"] * 1_000, {}
+    before, _ = soak.held([port, memory], without=[port])
+    memory["more"] = list(range(1_000))
+    after, _ = soak.held([port, memory], without=[port])
+    assert before < 1_000
+    assert after > 8_000
+
+
 def test_the_program_for_all_leaves_no_benchmark_out():
     modules = {path.stem for path in Path(__file__).parent.glob("*.py")}
-    assert set(__main__.ALL) == modules - NOT_MEASURED_HERE
+    assert set(__main__.ALL) == modules - TOO_LONG - NO_BENCHMARKS
 
 
 def test_the_table_says_what_missed_its_target():
