@@ -16,6 +16,9 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.tls import believe_own_ca, warn_no_more_of
 from fencer.errors import ConfigError
 
+CONNECTIONS = 32
+"""Kept open at most: for calls side by side, the lanes that clear pods, and the watch."""
+
 
 def build_client(settings: ClusterSettings, url: str | None) -> Any:
     """Build the client's `ApiClient` for one server; `url` None means the kubeconfig's own.
@@ -30,6 +33,7 @@ def build_client(settings: ClusterSettings, url: str | None) -> Any:
     configuration = client.Configuration()
     load_credentials(settings, configuration)
     configuration.retries = False
+    configuration.connection_pool_maxsize = CONNECTIONS
     if url is not None:
         _lead_to(configuration, url)
     _require_usable_url(configuration.host, settings)

@@ -36,6 +36,9 @@ from fencer.runtime.world import World
 
 T = TypeVar("T")
 
+LIKELY = 3
+"""So many are enough to know that somebody is heard; if none of them is, all are asked again."""
+
 
 class Leases:
     """Reads leases, and remembers what they told.
@@ -51,6 +54,8 @@ class Leases:
         self._policy = policy
         self._api, self._memory, self._notes = shared.api, shared.memory, shared.notes
         self._marks: tuple[Mark, ...] = ()
+        self._likely: tuple[str, ...] = ()
+        """Nodes that are likely to be heard, since those were silent that the cluster tells of unasked."""
         self._asked_s = self._voice_s = self._asked_awake_s = world.clock.now_s()
         self._lost_s = self._unseen_s = 0.0
         self._mute = self._stood_before = False
@@ -112,11 +117,14 @@ class Leases:
         Raises:
             ClusterError: they could not be read.
         """
+        if asked is not None:
+            asked = {*asked, *self._likely}
         beats = self._beats(asked)
         nodes = self._hear(views, asked, beats, calm)
         if asked is not None and not self._voices(nodes):
             beats = self._beats(None)
             nodes = self._hear(views, None, beats, calm)
+            self._likely = tuple(node.name for node in self._voices(nodes))[:LIKELY]
         self._unseen_s = 0.0
         return self._counted(nodes), beats
 

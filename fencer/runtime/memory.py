@@ -61,7 +61,8 @@ class Memory:
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
             them, and has not named since, while it answers. A guest that is missing from a sweep says less.
         calm: By the name of the node, and only while it is known which guest each node may be.
-        pursued: Nodes, by UID, that are being pursued now: what is read of them meanwhile is left to that.
+        pursued: Nodes, by UID, that are being pursued now, with the endpoint of each: what is read of them
+            meanwhile is left to that.
     """
 
     leases: dict[str, LeaseTrack] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class Memory:
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
     not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
     calm: dict[str, Calm] = field(default_factory=dict)
-    pursued: set[str] = field(default_factory=set)
+    pursued: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

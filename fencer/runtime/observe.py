@@ -51,8 +51,8 @@ from fencer.runtime.readings import Reader
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
 
-COUNTED_FOR_S = 1.0
-"""For so long one list of the nodes serves all who wait to act; what is told meanwhile is taken in."""
+COUNTED_FOR_S = 2.0
+"""For so long one list of the nodes serves all who act at that time; what is told meanwhile is taken in."""
 
 TOLD_FOR_S = 0.1
 """So often that is done while many wait."""
@@ -339,13 +339,12 @@ class Observer:
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
-    def recount(self, scene: Scene, observation: Observation, asked_s: float) -> Observation:
+    def recount(self, scene: Scene, observation: Observation) -> Observation:
         """List the nodes again: others may have fenced, or died, since the pass began.
 
         Args:
             scene: Of this pass.
             observation: A close one, right before an action that the other nodes are counted for.
-            asked_s: Since when this is waited for: whoever is counted for at the same time shares a list.
 
         Returns:
             The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
@@ -354,8 +353,7 @@ class Observer:
             ClusterError: they could not be listed; nothing may be done.
         """
         now_s = self._world.clock.now_s()
-        shared = asked_s <= scene.counted_s and now_s - scene.counted_s < COUNTED_FOR_S
-        if not shared or self._counted is not scene:
+        if now_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
             self._count_again(scene, observation.node.name)
         elif now_s - self._told_s >= TOLD_FOR_S:
             self._take_told(scene)
@@ -553,7 +551,7 @@ class Observer:
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
         memory = self._memory
-        uids |= memory.pursued
+        uids |= memory.pursued.keys()
         memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
         for known in memories:
             for forgotten in known.keys() - uids:

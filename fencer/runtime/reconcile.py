@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -58,8 +59,9 @@ on side by side."""
 SHORT_REST_S = 0.05
 """Between two looks at something that may change at once."""
 
-MOST_AT_ONCE = 256
-"""So many nodes are pursued at the same time; each takes a thread."""
+AT_ONCE = 16
+"""So many nodes of one endpoint are pursued at a time; more would only wait for each other, while what was
+read of them grows old."""
 
 WORTH_WAITING = frozenset(
     {
@@ -132,21 +134,55 @@ class Agent:
         with self._world.asker.turn():
             scene = self.observer.look(sparing=True)
             judged: dict[str, Judged] = dict(scene.calm)
-            runs = []
+            due: list[tuple[Observation, Decision]] = []
             for node in [node for node in scene.nodes.values() if node.name not in judged]:
                 if node.uid not in self._pursued:
                     seen = self._first(self.observer.observation(scene, node))
-                    if not self._asks(*seen):
+                    if self._asks(*seen):
+                        due.append(seen)
+                    else:
                         self.observer.leave_alone(scene, self._concluded(*seen))
-                    elif len(self._pursued) < MOST_AT_ONCE:
-                        self._pursued.add(node.uid)
-                        runs.append(partial(self._pursue_beside, scene, *seen, judged, progress))
                     self._last.setdefault(node.uid, Judged(*seen))
                 judged[node.name] = self._last[node.uid]
-            self._world.asker.side_by_side(runs, self._policy.poll_s if patience_s is None else patience_s)
+            self._pursue_all(scene, due, judged, progress, patience_s)
             self._forget_all_but(node.uid for node in scene.nodes.values())
             self._due_s, due_s = float("inf"), self._due_s
         return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
+
+    def _pursue_all(
+        self,
+        scene: Scene,
+        due: Sequence[tuple[Observation, Decision]],
+        judged: dict[str, Judged],
+        progress: Callable[[], object],
+        patience_s: float | None,
+    ) -> None:
+        """Pursue nodes side by side, so many of each endpoint; those first that nobody looked at for longest.
+
+        Who does not get a turn is due again in the next pass.
+        """
+        queues: dict[str, deque[tuple[Observation, Decision]]] = defaultdict(deque)
+        for seen in sorted(due, key=lambda seen: seen[0].looked_s, reverse=True):
+            queues[_endpoint(seen[0])].append(seen)
+
+        def lane(queue: deque[tuple[Observation, Decision]]) -> None:
+            while queue:
+                observation, decision = queue.popleft()
+                self._pursued[observation.node.uid] = _endpoint(observation)
+                try:
+                    judged[observation.node.name] = self._go_on(scene, observation, decision, progress)
+                finally:
+                    del self._pursued[observation.node.uid]
+
+        under_way = Counter(self._pursued.values())
+        lanes = [
+            partial(lane, queue)
+            for endpoint, queue in queues.items()
+            for _ in range(min(len(queue), AT_ONCE - under_way[endpoint]))
+        ]
+        self._world.asker.side_by_side(lanes, self._policy.poll_s if patience_s is None else patience_s)
+        for queue in queues.values():
+            queue.clear()
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""
@@ -155,7 +191,7 @@ class Agent:
             self._world.clock.wait(SHORT_REST_S)
 
     def _forget_all_but(self, uids: Iterable[str]) -> None:
-        for forgotten in self._last.keys() - uids - self._pursued:
+        for forgotten in self._last.keys() - uids - self._pursued.keys():
             del self._last[forgotten]
 
     def survey(
@@ -237,21 +273,6 @@ class Agent:
         due = self._due(observation, decision)
         return bool(due) or self._wants_closer(observation, decision, due)
 
-    def _pursue_beside(
-        self,
-        scene: Scene,
-        observation: Observation,
-        decision: Decision,
-        judged: dict[str, Judged],
-        progress: Callable[[], object],
-    ) -> None:
-        """Take one node as far as it goes, beside others."""
-        node = observation.node
-        try:
-            judged[node.name] = self._go_on(scene, observation, decision, progress)
-        finally:
-            self._pursued.discard(node.uid)
-
     def _go_on(
         self,
         scene: Scene,
@@ -299,10 +320,9 @@ class Agent:
             What was seen then, what was decided, and what came of the action; None: another one is due, or
             none.
         """
-        asked_s = self._world.clock.now_s()
         with ExitStack() as alone:
             alone.enter_context(self._world.asker.alone("counting"))
-            observation = self.observer.recount(scene, observation, asked_s)
+            observation = self.observer.recount(scene, observation)
             decision = decide(observation, self._policy)
             due = self._due(observation, decision)
             if self._wants_closer(observation, decision, due) or not due or not isinstance(due[0], COUNTED):
@@ -410,6 +430,10 @@ class Agent:
             known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
             raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
         return scene.nodes[name]
+
+
+def _endpoint(observation: Observation) -> str:
+    return observation.candidates[0].guest.endpoint if observation.candidates else ""
 
 
 def _news(decision: Decision) -> tuple[Verdict, Reason, str]:

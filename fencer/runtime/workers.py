@@ -79,6 +79,7 @@ class _Asked:
         answer: What comes of it.
         deadline_s: How long it may take.
         late_at_s: When it is given up.
+        awaited: Somebody waits for it now.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class _Asked:
         self.answer = worker.submit(call)
         self.deadline_s = deadline_s
         self.late_at_s = now_s + deadline_s
+        self.awaited = False
 
 
 class ThreadAsker:
@@ -179,11 +181,14 @@ class ThreadAsker:
         return result
 
     def _wait(self, asked: _Asked, until_s: float) -> Any:
+        asked.awaited = True
         with self._turns.given_away():
             try:
                 return asked.answer.result(max(0.0, until_s - self._clock.now_s()))
             except FencerError as error:
                 return error
+            finally:
+                asked.awaited = False
 
     def _submit(self, endpoint: str, call: Callable[[], Any], deadline_s: float) -> _Asked:
         with self._lock:
@@ -215,9 +220,12 @@ class ThreadAsker:
         return idle
 
     def _forget_pending(self, endpoint: str) -> None:
-        """Give up a sweep that blocks a more important call."""
-        pending = self._pending.pop(endpoint, None)
-        if pending is not None and not pending.answer.done():
+        """Give up a sweep that blocks a more important call, unless somebody still waits for it."""
+        pending = self._pending.get(endpoint)
+        if pending is None or pending.awaited:
+            return
+        self._pending.pop(endpoint, None)
+        if not pending.answer.done():
             self._give_up(pending)
 
     def _give_up(self, asked: _Asked) -> None:

@@ -120,6 +120,20 @@ class AskerContract:
         )
         assert answers == ["well"] * 20
 
+    def test_who_asks_takes_no_sweep_away_from_whom_waits_for_it(self, asker: Asker, calls: Calls):
+        seen: list[object] = []
+
+        def sweep() -> None:
+            for _ in range(20):
+                seen.extend(asker.ask_all({"lab": calls.well("lab")}, LONG_S).values())
+
+        def ask() -> None:
+            for _ in range(20):
+                seen.append(asker.ask("lab", calls.well("lab"), LONG_S))
+
+        asker.side_by_side([sweep, ask, ask], LONG_S)
+        assert seen == ["well"] * 60
+
     def test_of_many_that_wait_behind_one_that_hangs_none_is_lost(self, asker: Asker, calls: Calls):
         """Each gives up; the endpoint is asked again all the same."""
         given_up: list[str] = []
