@@ -128,8 +128,7 @@ class AskerContract:
                 seen.extend(asker.ask_all({"lab": calls.well("lab")}, LONG_S).values())
 
         def ask() -> None:
-            for _ in range(20):
-                seen.append(asker.ask("lab", calls.well("lab"), LONG_S))
+            seen.extend([asker.ask("lab", calls.well("lab"), LONG_S) for _ in range(20)])
 
         asker.side_by_side([sweep, ask, ask], LONG_S)
         assert seen == ["well"] * 60
