@@ -54,9 +54,6 @@ from fencer.runtime.world import World
 COUNTED_FOR_S = 2.0
 """For so long one list of the nodes serves all who act at that time; what is told meanwhile is taken in."""
 
-TOLD_FOR_S = 0.1
-"""So often that is done while many wait."""
-
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
 a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
@@ -85,7 +82,6 @@ class Observer:
         self._paused_why: str | None = None
         self._counted: Scene | None = None
         """In which scene the nodes were counted last: only there all own actions are taken into account."""
-        self._told_s = float("-inf")
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -355,7 +351,7 @@ class Observer:
         now_s = self._world.clock.now_s()
         if now_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
             self._count_again(scene, observation.node.name)
-        elif now_s - self._told_s >= TOLD_FOR_S:
+        else:
             self._take_told(scene)
         now_s = self._world.clock.now_s()
         node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
@@ -370,9 +366,7 @@ class Observer:
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted: another agent may have acted."""
-        told = self._api(self._world.cluster.nodes)
-        self._told_s = self._world.clock.now_s()
-        for view in told.views:
+        for view in self._api(self._world.cluster.nodes).views:
             before = scene.nodes.get(view.name)
             if before is not None and view.newer_than(before):
                 lease, now_s = self._memory.leases[view.uid], scene.now_s
@@ -391,7 +385,6 @@ class Observer:
         scene.nodes |= nodes
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         scene.counted_s, self._counted = began_s, scene
-        self._told_s = self._world.clock.now_s()
 
     def count(self, scene: Scene, node: NodeView, action: Action) -> None:
         """Take into account what is being done to a node, for whoever is about to act next."""

@@ -339,13 +339,13 @@ PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
         (answer('{"kind": "Namespace", "meta'), "not a JSON object"),
         (answer(""), "is empty"),
         (answer("[]"), "not a JSON object"),
-        (answer({"kind": "Namespace", "metadata": []}), "metadata"),
-        (answer({"kind": "Namespace", "metadata": {"uid": 7}}), "metadata.uid"),
+        (answer({"kind": "Namespace", "metadata": []}), "expected a NodeList, not 'Namespace'"),
+        (answer({"kind": "NodeList", "items": 7}), "items"),
         (status(401, message="a\nforged line\x1b[0m"), "a forged line"),
         (status(403, message="may not"), "may not"),
         (hang_up, "no answer"),
     ],
-    ids=["html", "502", "cut off", "empty", "a list", "shape", "uid", "401", "403", "hang up"],
+    ids=["html", "502", "cut off", "empty", "a list", "shape", "items", "401", "403", "hang up"],
 )
 def test_an_api_that_answers_nonsense_is_one_line_and_code_3(fencer, config, kubeconfig, behaviour, said):
     with led_to(behaviour, kubeconfig) as url:
@@ -443,6 +443,7 @@ def odd_cluster():
             "/selfsubjectreviews": answer(myself),
             "/selfsubjectaccessreviews": allowed,
             "/leases": listing("LeaseList"),
+            "/leases/k8s-7": status(404, reason="NotFound", name="k8s-7"),
             "/nodes": listing("NodeList", node(ODD), BROKEN, node(DASHED), node("k8s-7")),
         }
     )
@@ -478,7 +479,7 @@ def test_log_and_journal_keep_each_name_on_its_line(fencer, tmp_path, config, co
     config.write_text(yaml.safe_dump({**content, "mode": "observe", "journal": str(journal)}))
     with led_to(odd_cluster(), kubeconfig):
         done = fencer("watch", "--once", config=config)
-    assert done.code == 0
+    assert done.code == 0, done.err
     assert all(line.startswith("time=20") for line in done.err.splitlines())
     assert 'node="k8s-1\\n\\x1b[2Jtime=0' in done.err
     told = [json.loads(line) for line in journal.read_text().splitlines()]
