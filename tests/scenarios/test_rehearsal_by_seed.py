@@ -40,7 +40,7 @@ READS = frozenset(
             "attachments",
             "volumes",
         ),
-        *("endpoint", "describe", "sweep", "read", "stop_settings", "subscribe", "nudge", "close"),
+        *("endpoint", "describe", "sweep", "read", "stop_settings", "subscribe", "nudge", "attend", "close"),
     }
 )
 """What an agent may ask of a cluster or a hypervisor without changing anything."""

@@ -1,0 +1,92 @@
+"""A healthy node is not judged again, until anything changes that its health rests on."""
+
+import pytest
+
+from fencer.core.model import Reason, Verdict
+from fencer.core.policy import Mode
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import ARMED, Stagehand
+
+SIX = Shape(nodes=tuple(f"k8s-{number}" for number in range(1, 7)))
+NAME = "k8s-5"
+
+
+@pytest.fixture
+def stage():
+    stage = Stagehand(shape=SIX)
+    stage.run(60)
+    return stage
+
+
+def judged(stage, name=NAME):
+    return stage.agent.tick().judged[name]
+
+
+def test_what_was_said_of_it_is_said_again(stage):
+    before = judged(stage)
+    stage.run(60)
+    assert judged(stage) is before
+    assert before.decision.verdict is Verdict.HEALTHY
+
+
+def test_so_it_is_for_an_agent_that_only_observes():
+    stage = Stagehand(shape=SIX)
+    stage.agent = stage.new_agent(policy=ARMED.__class__(mode=Mode.OBSERVE))
+    stage.run(60)
+    assert judged(stage) is judged(stage)
+
+
+@pytest.mark.parametrize(
+    "what", [What.CRASH, What.PAUSE, What.REBOOT, What.SAVE, What.DELETE, What.MIGRATE, What.CLONE]
+)
+def test_not_once_its_guest_is_read_otherwise_or_another_one_may_be_it(stage, what):
+    before = judged(stage)
+    stage.happen(what, NAME)
+    stage.run(1)
+    if what is What.CLONE:
+        stage.happen(What.START, f"{NAME}-copy")
+    assert judged(stage) is not before
+
+
+@pytest.mark.parametrize("change", ["taint", "cordon", "label"])
+def test_not_once_its_node_is_told_otherwise(stage, change):
+    before, cluster = judged(stage), stage.simulation.cluster
+    if change == "taint":
+        cluster.taint_by_hand(NAME)
+    elif change == "cordon":
+        cluster.cordon_by_hand(NAME)
+    else:
+        stage.simulation.api.changed(stage.simulation.api.nodes[NAME])
+    assert judged(stage) is not before
+
+
+def test_not_once_another_node_says_that_it_is_the_same_guest(stage):
+    before, api = judged(stage), stage.simulation.api
+    other = api.nodes["k8s-2"]
+    other.system_uuid = stage.simulation.guest(NAME).uuid
+    api.changed(other)
+    assert judged(stage) is not before
+
+
+def test_not_once_fencing_is_paused_nor_once_it_goes_on(stage):
+    before = judged(stage)
+    stage.simulation.api.paused_why = "maintenance"
+    paused = judged(stage)
+    assert paused is not before
+    stage.simulation.api.paused_why = None
+    assert judged(stage) is not paused
+
+
+def test_not_while_its_endpoint_does_not_answer(stage):
+    before = judged(stage)
+    stage.happen(What.UNREACHABLE, "lab")
+    assert judged(stage) is not before
+
+
+def test_a_calm_node_that_dies_is_fenced_as_any_other(stage):
+    stage.run(600)
+    stage.happen(What.CRASH, NAME)
+    stage.run(70)
+    assert stage.node(NAME).fenced
+    assert stage.reason(NAME) is Reason.PODS_CLEARED
