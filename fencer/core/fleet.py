@@ -102,10 +102,12 @@ def heard(node: NodeView, policy: Policy) -> bool:
 def may_be_alive(node: NodeView, policy: Policy) -> bool:
     """Whether a node's guest may run: it is Ready, or not silent for as long as power-offs take.
 
-    Its last renewal may have been just now, whatever was heard from others meanwhile.
+    Its last renewal may have been just now, whatever was heard from others meanwhile; or if nobody has asked.
     """
     limit_s = max(policy.lease_silent_s, LEASE_DURATION_S, policy.unresponsive_after_s)
-    return node.ready is True or (node.lease_age_s is not None and node.lease_age_s < limit_s)
+    if node.ready is True or not node.asked:
+        return True
+    return node.lease_age_s is not None and node.lease_age_s < limit_s
 
 
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:

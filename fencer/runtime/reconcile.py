@@ -159,30 +159,35 @@ class Agent:
     ) -> None:
         """Pursue nodes side by side, so many of each endpoint; those first that nobody looked at for longest.
 
-        Who does not get a turn is due again in the next pass.
+        Who gets no turn is due again in the next pass, which begins as soon as there is a turn to give.
         """
+        passed_over = set[str]()
         queues: dict[str, deque[tuple[Observation, Decision]]] = defaultdict(deque)
         for seen in sorted(due, key=lambda seen: seen[0].looked_s, reverse=True):
             queues[_endpoint(seen[0])].append(seen)
 
-        def lane(queue: deque[tuple[Observation, Decision]]) -> None:
+        def lane(endpoint: str, queue: deque[tuple[Observation, Decision]]) -> None:
             while queue:
                 observation, decision = queue.popleft()
-                self._pursued[observation.node.uid] = _endpoint(observation)
+                self._pursued[observation.node.uid] = endpoint
                 try:
                     judged[observation.node.name] = self._go_on(scene, observation, decision, progress)
                 finally:
                     del self._pursued[observation.node.uid]
+            if endpoint in passed_over:
+                self._world.clock.wake()
 
         under_way = Counter(self._pursued.values())
         lanes = [
-            partial(lane, queue)
+            partial(lane, endpoint, queue)
             for endpoint, queue in queues.items()
             for _ in range(min(len(queue), AT_ONCE - under_way[endpoint]))
         ]
         self._world.asker.side_by_side(lanes, self._policy.poll_s if patience_s is None else patience_s)
-        for queue in queues.values():
-            queue.clear()
+        for endpoint, queue in queues.items():
+            if queue:
+                passed_over.add(endpoint)
+                queue.clear()
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencer.core.fence import heard_last
-from fencer.core.fleet import heard, survey
+from fencer.core.fleet import heard, may_be_alive, survey
 from fencer.core.history import MARKS_KEPT_S, Mark, aged, deafened, marked, track, unasked
 from fencer.core.policy import Mode, Policy
 from tests.core.build import ARMED, node, observation
@@ -99,6 +99,7 @@ def test_a_node_whose_lease_nobody_read_is_healthy_as_long_as_it_is_ready_but_no
     ready = unasked(node(ready=True, lease_age_s=None), lease)
     assert heard(ready, policy)
     assert not heard(replace(ready, ready=None), policy)
+    assert may_be_alive(replace(ready, ready=None), policy)  # nobody knows
     assert heard_last(observation(node=ready)) == "Ready=True; its lease was not read: its guest runs"
     voice = replace(ready, name="k8s-9", uid="9", asked=True, lease_age_s=1.0)
 
