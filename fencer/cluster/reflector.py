@@ -79,7 +79,7 @@ class Reflector:
         threading.Thread(target=self._run, name="fencer-watch-nodes", daemon=True).start()
 
     def nodes(self, key: bytes) -> Nodes | None:
-        """Return all nodes as they were last known; None: they were never listed yet.
+        """Return all nodes as they were last known; None: they were never listed yet, or may not be watched.
 
         Args:
             key: The cluster's, to tell what fencer has signed.
@@ -87,7 +87,7 @@ class Reflector:
         Raises:
             ClusterUnreachable: for longer than `STALE_S` nothing was told of them.
         """
-        if not self._known.version:
+        if not self._known.version or self._denied:
             return None
         if (silent_s := self._known.silent_s(self._now_s())) > STALE_S:
             raise ClusterUnreachable(

@@ -95,11 +95,14 @@ class Mark:
 
 
 def marked(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """Add a mark, and drop old ones; or begin again if the versions have gone back: etcd was restored."""
+    """Add a mark, and drop old ones; or begin again if the versions have gone back: etcd was restored.
+
+    An answer that another one has overtaken tells nothing new.
+    """
     if not mark.version:
         return marks  # the server did not tell
     if marks and mark.version < marks[-1].version:
-        return (mark,)
+        return (mark,) if mark.asked_s >= marks[-1].at_s else marks
     return (*(old for old in marks if mark.at_s - old.at_s <= MARKS_KEPT_S), mark)
 
 
@@ -280,6 +283,8 @@ def _with_reading(
 ) -> GuestHistory:
     """Continue the current run, or begin a new one."""
     state, run = PowerState.STOPPED if evidence.gone else evidence.power_state, history.run
+    if run is not None and evidence.observed_at_s < run.last_s:
+        return history  # of before: another look has read it since
     if run is None or _breaks(run, evidence, state, node, apart_s):
         seen = history.running_seen or (run is not None and run.power_state is PowerState.RUNNING)
         return replace(history, run=_begun_after(run, state, evidence, node), running_seen=seen)

@@ -29,15 +29,19 @@ class ClusterCalls:
         self._policy = policy
         self.awake_since_s = self._alive_s = world.clock.now_s()
 
-    def __call__(self, call: Callable[[], T]) -> T:
+    def __call__(self, call: Callable[[], T], worker: str = API) -> T:
         """Ask under the deadline of an ordinary call.
+
+        Args:
+            call: What to ask.
+            worker: Whose; one that nodes which hang cannot keep busy, for what every pass needs.
 
         Raises:
             ClusterError: what the call raised, or that it came too late.
         """
         self.show_life()
         try:
-            return self._world.asker.ask(API, call, self._policy.call_deadline_s)
+            return self._world.asker.ask(worker, call, self._policy.call_deadline_s)
         except HypervisorError as error:
             raise ClusterUnreachable(str(error)) from error
 

@@ -189,9 +189,10 @@ class Finder:
 
     def _attached_to(self, node: str) -> tuple[AttachmentView, ...]:
         """Return a node's attachments. The API knows no selector for it, and lists those of all nodes."""
+        came_s = self._clock.now_s()
         with self._api.alone("listing attachments"):
-            began_s = self._clock.now_s()
-            if began_s - self._listed_s >= self._poll_s:
+            if came_s - self._listed_s >= self._poll_s:  # however long it was waited for here
+                began_s = self._clock.now_s()
                 self._attachments, self._listed_s = self._api(self._cluster.attachments), began_s
         return self._attachments.of(node)
 

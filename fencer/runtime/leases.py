@@ -27,15 +27,17 @@ from fencer.core.history import (
 )
 from fencer.core.identity import Directory
 from fencer.core.model import Binding, Evidence, GuestHistory, GuestRef, NodeView, PowerState
-from fencer.core.policy import Policy
+from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.errors import ClusterError
 from fencer.ports import Fact, Heartbeats
 from fencer.runtime.memory import Calm
 from fencer.runtime.shared import Shared
-from fencer.runtime.world import World
+from fencer.runtime.world import API, World
 
 T = TypeVar("T")
 
+LOOKS = f"{API}/looks"
+"""The worker of what every look needs: calls for single nodes that hang cannot keep it busy."""
 LIKELY = 3
 """So many are enough to know that somebody is heard; if none of them is, all are asked again."""
 
@@ -67,7 +69,7 @@ class Leases:
             ClusterError: what the call raised, or that it came too late.
         """
         try:
-            return self._api(call)
+            return self._api(call, LOOKS)
         except ClusterError:
             now_s = self._world.clock.now_s()
             passed_s, self._asked_s = now_s - self._asked_s, now_s
@@ -138,7 +140,12 @@ class Leases:
         readings: Mapping[tuple[str, str, str], Evidence],
         directory: Directory,
     ) -> bool:
-        """Whether something depends on a lease: its node may be silent, fenced, or another guest."""
+        """Whether something depends on a lease: its node may be silent, fenced, or another guest.
+
+        Where silence alone may cost a guest its power, something depends on each.
+        """
+        if not self._policy.require_not_ready and self._policy.unresponsive_guest is UnresponsiveGuest.STOP:
+            return True
         lease, history = self._memory.leases.get(node.uid), self._memory.guests.get(node.uid)
         if lease is None or history is None or node.ready is not True or _written_on(node):
             return True
@@ -171,7 +178,7 @@ class Leases:
             lease = beats.leases.get(view.name)
             if lease is not None:
                 nodes[view.name] = self._aged(view, lease.renew_time, lease.version)
-            elif asked is None or view.name in asked:
+            elif asked is None or view.name in asked or view.uid not in self._memory.leases:
                 nodes[view.name] = self._aged(view, None, 0)
             elif view.name in calm:
                 nodes[view.name] = calm[view.name].node

@@ -127,10 +127,9 @@ class Observer:
             lost=self._reader.lost(sweeps),
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
             views={view.name: view for view in views},
-            calm={name: known.judged for name, known in calm.items() if nodes[name] is known.node},
         )
-        if beats.paused_why != self._paused_why:
-            self._paused_why, scene.calm = beats.paused_why, {}
+        self._keep_calm(scene, calm if beats.paused_why == self._paused_why else {})
+        self._paused_why = beats.paused_why
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
@@ -173,6 +172,11 @@ class Observer:
             if reading is not None and reading.repeats(known.evidence):
                 calm[view.name] = known
         return calm
+
+    def _keep_calm(self, scene: Scene, calm: Mapping[str, Calm]) -> None:
+        """Forget that others were calm: what is read of them has to be taken in."""
+        self._memory.calm = {name: known for name, known in calm.items() if scene.nodes[name] is known.node}
+        scene.calm = {name: known.judged for name, known in self._memory.calm.items()}
 
     def leave_alone(self, scene: Scene, judged: Judged) -> None:
         """Do not look into a healthy node again before anything about it changes."""
@@ -335,12 +339,13 @@ class Observer:
             scene.fleet = replace(fleet, quorum_without=without)
         return scene.fleet
 
-    def recount(self, scene: Scene, observation: Observation) -> Observation:
+    def recount(self, scene: Scene, observation: Observation, came_s: float) -> Observation:
         """List the nodes again: others may have fenced, or died, since the pass began.
 
         Args:
             scene: Of this pass.
             observation: A close one, right before an action that the other nodes are counted for.
+            came_s: Since when it waits to be the one who acts: a list from then is new enough.
 
         Returns:
             The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
@@ -348,8 +353,9 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        now_s = self._world.clock.now_s()
-        if now_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
+        fleet = self.fleet(scene)
+        tight = 2 * fleet.young_fences >= self._policy.brake_at(fleet.nodes)
+        if tight or came_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
             self._count_again(scene, observation.node.name)
         else:
             self._take_told(scene)
@@ -365,24 +371,29 @@ class Observer:
         )
 
     def _take_told(self, scene: Scene) -> None:
-        """Take into account what was told since the nodes were counted: another agent may have acted."""
+        """Take into account what was told since the nodes were counted: another agent may have acted.
+
+        Whether fencing is paused, and whether anybody is heard, is read.
+        """
+        beats = self._api(partial(self._world.cluster.heartbeats, ()))
+        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         for view in self._api(self._world.cluster.nodes).views:
             before = scene.nodes.get(view.name)
             if before is not None and view.newer_than(before):
-                lease, now_s = self._memory.leases[view.uid], scene.now_s
+                lease, now_s = self._memory.leases[view.uid], self._world.clock.now_s()
                 scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
-                scene.fleet = None
 
     def _count_again(self, scene: Scene, name: str) -> None:
         began_s = self._world.clock.now_s()
         listed = self._api(self._world.cluster.list_nodes)
         views = [self._leases.newest(view) for view in listed.views]
         known = {node.uid for node in scene.nodes.values()}
+        directory = scene.directory
         if any(view.uid not in known for view in views):
-            scene.directory = self._directory(views, scene.evidence, scene.errors)
-        asked = self._leases.in_question(views, scene.evidence, scene.directory)
+            directory = self._directory(views, scene.evidence, scene.errors)
+        asked = self._leases.in_question(views, scene.evidence, directory)
         nodes, beats = self._leases.read(views, asked | {name})
-        scene.nodes |= nodes
+        scene.nodes, scene.directory = scene.nodes | nodes, directory
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         scene.counted_s, self._counted = began_s, scene
 
@@ -394,7 +405,7 @@ class Observer:
         scene.fleet = None
 
     def discount(self, scene: Scene, node: NodeView) -> None:
-        """Take it back: it could not be done, or nobody knows."""
+        """Take it back: it was not done."""
         scene.nodes[node.name], scene.fleet = node, None
         self._memory.live.pop(node.uid, None)
 
@@ -538,10 +549,13 @@ class Observer:
         uids = set()
         for node in scene.nodes.values():
             uids.add(node.uid)
-            if node.name in scene.calm or node.uid in self._memory.pursued:
+            if node.name in scene.calm:
                 continue
             candidates = self._candidates(scene, node)
             reading = scene.evidence.get(candidates[0].guest.key) if candidates else None
+            runs = reading is not None and reading.power_state is PowerState.RUNNING
+            if node.uid in self._memory.pursued and not runs:
+                continue  # whoever pursues it reads it; but that it runs, nobody may miss
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
         memory = self._memory
         uids |= memory.pursued.keys()

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from fencer.core.decide import decide
-from fencer.core.done import Done
+from fencer.core.done import Done, Happened
+from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
 from fencer.core.model import (
     Action,
@@ -325,9 +326,10 @@ class Agent:
             What was seen then, what was decided, and what came of the action; None: another one is due, or
             none.
         """
+        came_s = self._world.clock.now_s()
         with ExitStack() as alone:
             alone.enter_context(self._world.asker.alone("counting"))
-            observation = self.observer.recount(scene, observation)
+            observation = self.observer.recount(scene, observation, came_s)
             decision = decide(observation, self._policy)
             due = self._due(observation, decision)
             if self._wants_closer(observation, decision, due) or not due or not isinstance(due[0], COUNTED):
@@ -339,7 +341,7 @@ class Agent:
                 alone.close()
 
             done = self._act(observation, decision, action, counts)
-        if not done.ok:
+        if isinstance(done, Happened) and done.changed:  # of any other failure nobody knows what came
             self.observer.discount(scene, observation.node)
         return observation, decision, done
 
@@ -388,6 +390,8 @@ class Agent:
         if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
             run = observation.history.run
             return not observation.close or (decision.reason is Reason.NOT_HELD and run is not None)
+        if decision.reason is Reason.NODE_READY and _long_gone(observation):
+            return True
         near = not observation.node.asked or any(not isinstance(action, FROM_AFAR) for action in due)
         return bool(due) and near and not observation.close
 
@@ -435,6 +439,13 @@ class Agent:
             known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
             raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
         return scene.nodes[name]
+
+
+def _long_gone(observation: Observation) -> bool:
+    """Whether a node that is told to be Ready is worth a look: what is told may be late."""
+    evidence, silent_s = observation.evidence, observation.node.lease_age_s or 0.0
+    late = evidence is not None and evidence.gone and silent_s >= LEASE_DURATION_S
+    return late and not observation.close and observation.looked_s >= LOOK_AGAIN_S
 
 
 def _endpoint(observation: Observation) -> str:

@@ -1,12 +1,14 @@
 """A healthy node is not judged again, until anything changes that its health rests on."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencer.core.model import Reason, Verdict
 from fencer.core.policy import Mode
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
-from tests.runtime.stagehand import ARMED, Stagehand
+from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
 
 SIX = Shape(nodes=tuple(f"k8s-{number}" for number in range(1, 7)))
 NAME = "k8s-5"
@@ -90,3 +92,30 @@ def test_a_calm_node_that_dies_is_fenced_as_any_other(stage):
     stage.run(70)
     assert stage.node(NAME).fenced
     assert stage.reason(NAME) is Reason.PODS_CLEARED
+
+
+@pytest.mark.parametrize("confirm_s", [4.0, 5.0])
+@pytest.mark.parametrize("between_s", [2.5, 4.0])
+def test_that_it_runs_again_is_never_missed(confirm_s, between_s):
+    """Its hypervisor is wrong again and again, for a second each time: that does not add up."""
+    stage = Stagehand(replace(AT_ONCE, confirm_s=confirm_s), shape=SIX)
+    stage.run(60)
+    for _ in range(12):
+        stage.happen(What.LIE_STOPPED, NAME)
+        stage.run(1.0)
+        stage.happen(What.TRUTHFUL, "lab")
+        stage.run(between_s)
+    assert "taint" not in stage.calls
+
+
+def test_that_it_was_paused_before_makes_no_pause_longer():
+    stage = Stagehand(shape=SIX)
+    stage.run(60)
+    for _ in range(3):
+        stage.happen(What.PAUSE, NAME)
+        stage.run(2)
+        stage.happen(What.RESUME, NAME)
+        stage.run(2)
+    stage.happen(What.PAUSE, NAME)
+    stage.run(ARMED.paused_for_s - 2)
+    assert "stop" not in stage.calls

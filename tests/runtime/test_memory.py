@@ -62,7 +62,7 @@ class TestTimeInWhichNobodyWasHeard:
         stage.simulation.clock.wait(ARMED.lease_period_s + 1)
         seen = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
         assert (seen.node.deaf_s, seen.node.lease_age_s) == (0.0, 0.0)
-        observer.recount(scene, seen)
+        observer.recount(scene, seen, stage.simulation.clock.now_s())
         assert {node.deaf_s for node in scene.nodes.values()} == {0.0}
 
     def test_it_is_no_silence_of_anybody(self, stage):
@@ -300,7 +300,7 @@ def test_when_the_nodes_are_counted_again_all_else_is_as_much_older(stage):
     scene = observer.look()
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
     stage.simulation.clock.wait(5.0)
-    after = observer.recount(scene, before)
+    after = observer.recount(scene, before, stage.simulation.clock.now_s())
     assert after.now_s - before.now_s == pytest.approx(5.0, abs=0.1)
     assert after.node.lease_age_s - before.node.lease_age_s == pytest.approx(5.0, abs=0.1)
     assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
@@ -312,7 +312,7 @@ def test_a_node_that_has_joined_again_since_does_not_get_in_the_way(stage):
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
     old = api.nodes.pop("k8s-3")
     api.add_node(ApiNode("k8s-3", api.new_uid(), old.system_uuid, old.boot_id))
-    counted = observer.recount(scene, before)
+    counted = observer.recount(scene, before, stage.simulation.clock.now_s())
     assert (counted.fleet.nodes, scene.nodes["k8s-3"].uid == old.uid) == (3, False)
 
 

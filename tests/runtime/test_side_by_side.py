@@ -7,6 +7,9 @@ from itertools import pairwise
 import pytest
 
 from fencer.core.model import Reason, TaintNode
+from fencer.core.policy import UnresponsiveGuest
+from fencer.errors import ClusterUnreachable
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
@@ -115,3 +118,75 @@ def test_a_power_off_that_hangs_keeps_no_other_from_being_fenced():
     assert took_s < 14.0
     tainted = [entry for entry in stage.notes.acted_ if entry[1] == TaintNode.__name__]
     assert [entry[0] for entry in tainted][:1] == [victim]
+
+
+class LosesAnswers:
+    """A cluster whose first taints take effect, and whose answers to them are lost."""
+
+    def __init__(self, cluster, times):
+        self._cluster, self.times = cluster, times
+
+    def __getattr__(self, name):
+        return getattr(self._cluster, name)
+
+    def taint(self, node, mark):
+        self._cluster.taint(node, mark)
+        if self.times:
+            self.times -= 1
+            raise ClusterUnreachable("502: the outcome is unknown")
+
+
+def test_a_taint_whose_answer_was_lost_counts_for_the_brake():
+    """And nobody is told of it: the watch is swallowed."""
+    policy = replace(AT_ONCE, max_fenced=1)
+    stage = staged(policy)
+    cluster = LosesAnswers(stage.world.cluster, 5)
+    stage.agent = Agent(replace(stage.world, cluster=cluster), policy, stage.simulation.rules())
+    stage.run(60)
+    stage.simulation.cluster.swallow_watch()
+    for name in NODES[:12]:
+        stage.happen(What.CRASH, name)
+    stage.run(60)
+    assert sum(stage.node(name).fenced for name in NODES) == 1
+
+
+def test_who_pauses_fencing_while_many_are_fenced_is_heard_at_once():
+    stage = staged(replace(AT_ONCE, max_fenced=len(NODES)))
+    for name in NODES[:12]:
+        stage.happen(What.CRASH, name)
+    stage.before["taint"] = lambda: setattr(stage.simulation.api, "paused_why", "maintenance")
+    stage.run(60)
+    assert sum(stage.node(name).fenced for name in NODES) <= 2  # one was on its way
+
+
+@pytest.mark.parametrize(
+    ("call", "slow_s"), [("attachments", 3.0), ("attachments", 6.0), ("list_nodes", 3.0)]
+)
+def test_a_list_that_is_slow_keeps_nobody_from_being_fenced(call, slow_s):
+    """Whoever waits for it takes it when it comes, however old it is by then."""
+    stage = staged(replace(AT_ONCE, max_fenced=len(NODES)))
+
+    def slowly():
+        stage.simulation.clock.advance(slow_s)
+        stage.before[call] = slowly
+
+    stage.before[call] = slowly
+    for name in NODES[:12]:
+        stage.happen(What.CRASH, name)
+    took_s = fenced_after_s(stage, NODES[:12])
+    assert max(took_s.values()) <= 10 * slow_s
+
+
+def test_where_silence_alone_may_cost_power_it_is_heard_though_the_node_is_told_to_be_ready():
+    policy = replace(
+        ARMED,
+        require_not_ready=False,
+        lease_silent_s=20.0,
+        unresponsive_guest=UnresponsiveGuest.STOP,
+        unresponsive_after_s=30.0,
+    )
+    stage = staged(policy)
+    stage.happen(What.PANIC, NODES[3])
+    stage.run(45)
+    assert "stop" in stage.calls
+    assert stage.simulation.api.nodes[NODES[3]].ready
