@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import Reason, Verdict
-from fencer.runtime.leases import LIKELY
+from fencer.runtime.leases import LIKELY, LOOKS
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.world import API
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
@@ -157,3 +158,30 @@ def test_that_a_node_is_ready_alone_is_no_voice():
     decision = stage.agent.tick().judged["k8s-5"].decision
     assert decision.reason is Reason.ALL_NODES_SILENT
     assert "taint" not in stage.calls
+
+
+class Noting:
+    """An asker, with a note of whose workers are asked."""
+
+    def __init__(self, asker):
+        self._asker, self.workers = asker, []
+
+    def __getattr__(self, name):
+        return getattr(self._asker, name)
+
+    def ask(self, endpoint, call, deadline_s):
+        self.workers.append(endpoint)
+        return self._asker.ask(endpoint, call, deadline_s)
+
+
+def test_what_every_look_needs_has_a_worker_that_hung_nodes_cannot_keep_busy():
+    stage = Stagehand(ARMED, shape=SIX)
+    asker = Noting(stage.world.asker)
+    stage.agent = Agent(replace(stage.world, asker=asker), ARMED, stage.simulation.rules())
+    stage.run(60)
+    asker.workers.clear()
+    stage.run(10)
+    assert set(asker.workers) == {LOOKS}
+    stage.happen(What.CRASH, "k8s-5")
+    stage.run(60)
+    assert {LOOKS, API, "lab"} <= set(asker.workers)
