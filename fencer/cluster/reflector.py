@@ -37,6 +37,8 @@ WATCHED_S = 300
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 """Between two tries: doubled each time, and a random part of it is left out, so that many agents do not ask
 at once."""
+DENIED_PAUSE_S = 2.0
+"""Where they may not be watched: as often as a pass looks at them."""
 STALE_S = SILENT_S + LONGEST_PAUSE_S
 """What was told so long ago says nothing of now. A watch that fell silent can be followed by a list before
 that."""
@@ -79,7 +81,7 @@ class Reflector:
         threading.Thread(target=self._run, name="fencer-watch-nodes", daemon=True).start()
 
     def nodes(self, key: bytes) -> Nodes | None:
-        """Return all nodes as they were last known; None: they were never listed yet, or may not be watched.
+        """Return all nodes as they were last known; None: they were never listed yet.
 
         Args:
             key: The cluster's, to tell what fencer has signed.
@@ -87,7 +89,7 @@ class Reflector:
         Raises:
             ClusterUnreachable: for longer than `STALE_S` nothing was told of them.
         """
-        if not self._known.version or self._denied:
+        if not self._known.version:
             return None
         if (silent_s := self._known.silent_s(self._now_s())) > STALE_S:
             raise ClusterUnreachable(
@@ -111,6 +113,8 @@ class Reflector:
             self._goes_on = self._known.silent_s(self._now_s()) < LONGEST_PAUSE_S
         except ClusterError as error:
             self._goes_on, self._why = False, str(error)
+            if isinstance(error, ClusterDenied):  # for as long as it takes somebody to grant the right
+                self._pause_s = min(self._pause_s, DENIED_PAUSE_S)
         if self._now_s() - began_s > LONGEST_PAUSE_S:
             self._pause_s = FIRST_PAUSE_S
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, LONGEST_PAUSE_S)

@@ -10,7 +10,14 @@ import pytest
 from fencer.bounded import LARGEST_BYTES
 from fencer.cluster.client import Connection
 from fencer.cluster.lists import Lists
-from fencer.cluster.reflector import FIRST_PAUSE_S, LONGEST_PAUSE_S, STALE_S, WATCHED_S, Reflector
+from fencer.cluster.reflector import (
+    DENIED_PAUSE_S,
+    FIRST_PAUSE_S,
+    LONGEST_PAUSE_S,
+    STALE_S,
+    WATCHED_S,
+    Reflector,
+)
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.annotations import Seal, write_binding
@@ -289,15 +296,18 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("how", REFUSED)
-def test_where_no_watch_begins_the_nodes_are_listed_again(watch, how):
-    scene = watch(LISTED, REFUSED[how])
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_where_no_watch_begins_the_nodes_are_listed_again(watch, refused):
+    scene = watch(LISTED, refused)
     scene.turn(2)
     assert scene.asked() == ["list", "watch 100"] * 2
-    if how in {"401", "403"}:  # whoever may not watch lists in every pass
-        assert scene.reflector.nodes(b"") is None
-    else:
-        assert scene.names() == ["k8s-1"]
+    assert scene.names() == ["k8s-1"]
+
+
+def test_whoever_may_not_watch_lists_as_often_as_a_pass_looks(watch):
+    scene = watch(LISTED, status(403, reason="Forbidden"))
+    scene.turn(8)
+    assert max(scene.pauses) <= DENIED_PAUSE_S
 
 
 @pytest.mark.parametrize(
