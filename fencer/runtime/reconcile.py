@@ -307,6 +307,8 @@ class Agent:
                         continue
                     if not done.ok:
                         failed = str(done)
+                        if isinstance(done, Happened) and done.changed:  # what was told may be late for long
+                            observation = self._signed(self.observer.closer(scene, observation))
                         break
                     observation = self._signed(self.observer.closer(scene, observation))
                 decision = decide(observation, self._policy)

@@ -7,7 +7,7 @@ write" is one moment, even where several threads of fencer write at once.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -148,7 +148,10 @@ class _Visit(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        self._pass_on()
+        if "watch=true" in self.path:
+            self._pass_on_as_it_comes()
+        else:
+            self._pass_on()
 
     def do_POST(self) -> None:
         self._pass_on()
@@ -184,11 +187,27 @@ class _Visit(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    def _pass_on_as_it_comes(self) -> None:
+        """Pass on what a watch tells: its answer has no end."""
+        answer = self._send(b"")
+        self.send_response_only(answer.status)
+        self.send_header("Content-Type", answer.headers["Content-Type"])
+        self.send_header("Connection", "close")
+        self.end_headers()
+        with suppress(OSError, HTTPException):  # where nothing comes for long, it is begun again
+            while piece := answer.read1(1 << 16):
+                self.wfile.write(piece)
+                self.wfile.flush()
+        self.close_connection = True
+
     def _ask(self, body: bytes) -> tuple[Any, bytes]:
+        answer = self._send(body)
+        return answer, answer.read()
+
+    def _send(self, body: bytes) -> Any:
         headers = {name: self.headers[name] for name in _SENT_ON if name in self.headers}
         self._behind.request(self.command, self.path, body, headers)
-        answer = self._behind.getresponse()
-        return answer, answer.read()
+        return self._behind.getresponse()
 
 
 @contextmanager
