@@ -123,6 +123,14 @@ def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) 
     return taint.time_added is None or seconds_between(taint.time_added, utc) < YOUNG_S
 
 
+def near_brake(fleet: Fleet, policy: Policy) -> bool:
+    """Whether so much of the brake is used that each fence is counted, and written, for itself.
+
+    Other agents see a fence only once it is written.
+    """
+    return 4 * fleet.young_fences >= policy.brake_at(fleet.nodes)
+
+
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:
     """Return a node as it is once our taint and mark are written on it; no older state counts then."""
     ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)

@@ -16,6 +16,7 @@ from fencer.core.fleet import (
     STALL_REMEMBERED_S,
     heard,
     may_be_alive,
+    near_brake,
     quorum_without,
     stalls,
     survey,
@@ -353,9 +354,8 @@ class Observer:
         Raises:
             ClusterError: they could not be listed; nothing may be done.
         """
-        fleet = self.fleet(scene)
-        tight = 2 * fleet.young_fences >= self._policy.brake_at(fleet.nodes)
-        if tight or came_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
+        near = near_brake(self.fleet(scene), self._policy)
+        if near or came_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
             self._count_again(scene, observation.node.name)
         else:
             self._take_told(scene)

@@ -11,6 +11,7 @@ from functools import partial
 
 from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
+from fencer.core.fleet import near_brake
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
 from fencer.core.model import (
@@ -340,7 +341,8 @@ class Agent:
 
             def counts() -> None:
                 self.observer.count(scene, observation.node, action)
-                alone.close()
+                if isinstance(action, StopGuest) or not near_brake(observation.fleet, self._policy):
+                    alone.close()
 
             done = self._act(observation, decision, action, counts)
         if isinstance(done, Happened) and done.changed:  # of any other failure nobody knows what came
