@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.fleet import heard, may_be_alive, quorum, quorum_without, stalls, survey
-from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
+from fencer.core.fleet import heard, may_be_alive, near_brake, quorum, quorum_without, stalls, survey
+from fencer.core.model import Binding, Fleet, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
 
 ALIVE = healthy().node
@@ -192,3 +192,9 @@ class TestStalls:
 def test_what_people_and_this_agent_said_is_passed_on():
     told = summed_up(ALIVE, last_stop_age_s=7.0, paused_why="storage work")
     assert (told.last_stop_age_s, told.paused_why) == (7.0, "storage work")
+
+
+@pytest.mark.parametrize(("young", "is_near"), [(0, False), (1, False), (2, True), (8, True)])
+def test_near_the_brake_each_fence_is_counted_for_itself(young, is_near):
+    policy = replace(ARMED, max_fenced=8)
+    assert near_brake(Fleet(nodes=40, young_fences=young), policy) is is_near
