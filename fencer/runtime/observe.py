@@ -373,14 +373,14 @@ class Observer:
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted: another agent may have acted.
 
-        Whether fencing is paused, and whether anybody is heard, is read.
+        Whether fencing is paused is read.
         """
         beats = self._api(partial(self._world.cluster.heartbeats, ()))
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         for view in self._api(self._world.cluster.nodes).views:
             before = scene.nodes.get(view.name)
-            if before is not None and view.newer_than(before):
-                lease, now_s = self._memory.leases[view.uid], self._world.clock.now_s()
+            lease, now_s = self._memory.leases.get(view.uid), self._world.clock.now_s()
+            if before is not None and lease is not None and view.newer_than(before):
                 scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
 
     def _count_again(self, scene: Scene, name: str) -> None:
