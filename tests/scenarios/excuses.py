@@ -24,7 +24,9 @@ def could_not_be_told(
     """Whether a living guest was called stopped, and its node fell silent before that could be found out.
 
     Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
-    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
+    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one. A
+    lie that lasts for less than is to be read off confirms nothing, however often it is told: unless nobody
+    can have looked since the one before.
 
     Args:
         stage: The world as it stood when it went wrong.
@@ -49,6 +51,9 @@ def could_not_be_told(
         }.get(fault.what, ())
         if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
             continue
+        lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(scenario, fault, looks_s)
+        if lasted_s < scenario.policy.confirm_s:
+            continue
         for node in lied_about:  # each run is lied about again
             since_s = _answered_s(scenario, max(fault.at_s, stage.truth.runs_since_s(node) - began_s))
             lies[node] = EPOCH + timedelta(seconds=began_s + since_s + first_look_s)
@@ -63,6 +68,16 @@ def _told_true_s(scenario: Scenario, lie: Fault) -> float:
     endpoint = lie.target if lie.what is What.ALL_STOPPED else shape.endpoint_of(lie.target)
     ends = (one for one in scenario.script if one.what is What.TRUTHFUL and one.target == endpoint)
     return min((one.at_s for one in ends if one.at_s >= lie.at_s), default=math.inf)
+
+
+def _first_told_s(scenario: Scenario, lie: Fault, looks_s: float) -> float:
+    """Return since when a lie is told, without a time in which each agent has looked; see `_told_true_s`."""
+    since_s = lie.at_s
+    for fault in reversed(scenario.script):
+        same = (fault.what, fault.target) == (lie.what, lie.target) and fault.at_s < since_s
+        if same and since_s - _told_true_s(scenario, fault) < scenario.policy.poll_s + looks_s:
+            since_s = fault.at_s
+    return since_s
 
 
 def _answered_s(scenario: Scenario, at_s: float) -> float:
