@@ -46,3 +46,12 @@ def test_each_run_is_lied_about_again():
 
 def test_a_lie_that_has_ended_excuses_nothing():
     assert not excused(LIE, Fault(60.0, What.TRUTHFUL, "lab"), heard_s=25.0)
+
+
+@pytest.mark.parametrize(("well_s", "could_not"), [(1.0, True), (4.0, False)])
+def test_lies_too_short_to_confirm_anything_add_up_only_if_nobody_can_have_looked_between_them(
+    well_s, could_not
+):
+    truth = Fault(TAINTED_S - 2.0 - well_s, What.TRUTHFUL, "lab")
+    again = Fault(TAINTED_S - 2.0, What.LIE_STOPPED, NODE)
+    assert excused(replace(LIE, at_s=truth.at_s - 4.0), truth, again, heard_s=400.0) is could_not
