@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
@@ -14,12 +15,20 @@ from fencer.simulation.stage import Stage
 from fencer.simulation.truth import ON_ITS_WAY_S
 from tests.scenarios.aftermath import CALLS
 
+Still: TypeAlias = tuple[float, float]
+"""From when to when an agent stood still, in seconds of the story."""
+
 TAKES_WORD = frozenset({"seconds"})
 """Recipes that take a hypervisor's word without any silence."""
 
 
 def could_not_be_told(
-    stage: Stage, scenario: Scenario, recipe: str, heard: Mapping[str, datetime], wrong: str
+    stage: Stage,
+    scenario: Scenario,
+    recipe: str,
+    heard: Mapping[str, datetime],
+    wrong: str,
+    stood: Sequence[Still] = (),
 ) -> bool:
     """Whether a living guest was called stopped, and its node fell silent before that could be found out.
 
@@ -34,6 +43,7 @@ def could_not_be_told(
         recipe: Under which it was played.
         heard: Node → when it was last heard before it was tainted.
         wrong: What is wrong, a sentence.
+        stood: When agents stood still.
     """
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
@@ -51,7 +61,9 @@ def could_not_be_told(
         }.get(fault.what, ())
         if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
             continue
-        lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(scenario, fault, looks_s)
+        lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(
+            scenario, fault, scenario.policy.poll_s + looks_s, stood
+        )
         if lasted_s < scenario.policy.confirm_s:
             continue
         for node in lied_about:  # each run is lied about again
@@ -70,12 +82,20 @@ def _told_true_s(scenario: Scenario, lie: Fault) -> float:
     return min((one.at_s for one in ends if one.at_s >= lie.at_s), default=math.inf)
 
 
-def _first_told_s(scenario: Scenario, lie: Fault, looks_s: float) -> float:
-    """Return since when a lie is told, without a time in which each agent has looked; see `_told_true_s`."""
-    since_s = lie.at_s
+def _first_told_s(scenario: Scenario, lie: Fault, look_s: float, stood: Sequence[Still]) -> float:
+    """Return since when a lie is told, without a time in which each agent looked; see `_told_true_s`.
+
+    Readings add up if they are less than `Policy.apart_s` apart, and their agent stood still between them.
+    """
+    since_s, apart_s = lie.at_s, scenario.policy.apart_s
+    brief = [(from_s, to_s) for from_s, to_s in stood if to_s - from_s < apart_s]
     for fault in reversed(scenario.script):
-        same = (fault.what, fault.target) == (lie.what, lie.target) and fault.at_s < since_s
-        if same and since_s - _told_true_s(scenario, fault) < scenario.policy.poll_s + looks_s:
+        if (fault.what, fault.target) != (lie.what, lie.target) or fault.at_s >= since_s:
+            continue
+        true_s = _told_true_s(scenario, fault)
+        still_s = max((min(to_s, since_s) - max(from_s, true_s) for from_s, to_s in brief), default=0.0)
+        well_s = since_s - true_s
+        if well_s - max(0.0, still_s) < look_s and well_s < apart_s:
             since_s = fault.at_s
     return since_s
 
