@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TypeAlias
 
 from fencer.simulation.clock import EPOCH
@@ -18,6 +19,7 @@ from tests.scenarios.aftermath import CALLS
 Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
 
+PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
 TAKES_WORD = frozenset({"seconds"})
 """Recipes that take a hypervisor's word without any silence."""
 
@@ -35,7 +37,7 @@ def could_not_be_told(
     Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
     word is taken without any silence, one is enough; but nobody knows of what is heard since the last one. A
     lie that lasts for less than is to be read off confirms nothing, however often it is told: unless nobody
-    can have looked since the one before.
+    can have looked since the one before. So it is with a guest that ran between two pauses.
 
     Args:
         stage: The world as it stood when it went wrong.
@@ -45,6 +47,8 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
+    if _ran_unseen(stage, scenario, wrong, stood):
+        return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
     late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
@@ -98,6 +102,19 @@ def _first_told_s(scenario: Scenario, lie: Fault, look_s: float, stood: Sequence
         if well_s - max(0.0, still_s) < look_s and well_s < apart_s:
             since_s = fault.at_s
     return since_s
+
+
+def _ran_unseen(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[Still]) -> bool:
+    """Whether a guest that was stopped had run for a moment while an agent stood still, and not for long."""
+    policy, oldest_s = scenario.policy, stage.simulation.timeline.now_s() - scenario.policy.paused_for_s
+    its = [fault for fault in scenario.script if fault.what in PAUSES | {What.RESUME}]
+    its = [fault for fault in its if f"{fault.target}: its guest is stopped, which was paused for" in wrong]
+    return any(
+        ran.what is What.RESUME and paused.what in PAUSES and paused.at_s > oldest_s
+        for ran, paused in pairwise(its)
+        for from_s, to_s in stood
+        if from_s <= ran.at_s and paused.at_s <= to_s and to_s - from_s < policy.apart_s
+    )
 
 
 def _answered_s(scenario: Scenario, at_s: float) -> float:

@@ -17,14 +17,16 @@ LIE = Fault(20.0, What.LIE_STOPPED, NODE)
 TAINTED_S = 500.0
 
 
-def excused(*script, heard_s, stood=()):
+TAINTED = f"{NODE}: tainted, and its guest {NODE} is running on lab"
+
+
+def excused(*script, heard_s, stood=(), wrong=TAINTED):
     """Whether a taint at `TAINTED_S` is, of a node that was last heard then."""
     scenario = replace(SCENARIOS["vm-paused"], script=script, duration_s=TAINTED_S)
     stage = Stage(scenario, Idle, strict=True)
     for _ in stage.play():
         pass
     heard = EPOCH + timedelta(seconds=stage.simulation.timeline.began_s + heard_s)
-    wrong = f"{NODE}: tainted, and its guest {NODE} is running on lab"
     return could_not_be_told(stage, scenario, "careful", {NODE: heard}, wrong, stood)
 
 
@@ -61,3 +63,12 @@ def test_lies_too_short_to_confirm_anything_add_up_only_if_nobody_looked_between
     first = Fault(truth.at_s - 4.0, What.LIE_STOPPED, NODE)
     stood = ((truth.at_s, truth.at_s + stood_s),)
     assert excused(first, truth, again, heard_s=400.0, stood=stood) is could_not
+
+
+@pytest.mark.parametrize(("stood_s", "could_not"), [(3.0, False), (15.0, True), (25.0, False)])
+def test_a_guest_that_ran_unseen_between_two_pauses_is_excused_while_readings_add_up(stood_s, could_not):
+    ran, paused = Fault(470.0, What.RESUME, NODE), Fault(474.0, What.PAUSE, NODE)
+    wrong = f"{NODE}: its guest is stopped, which was paused for 26 s only"
+    first = Fault(400.0, What.PAUSE, NODE)
+    stood = ((469.0, 469.0 + stood_s),)
+    assert excused(first, ran, paused, heard_s=400.0, stood=stood, wrong=wrong) is could_not
