@@ -37,7 +37,7 @@ GUEST: Mapping[What, What] = {
 def blips(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
     """A guest stops for a moment each time, or is said to; so do its heartbeats; at last it may stay down.
 
-    Meanwhile readings may lag, and a watch may tell nothing.
+    Meanwhile answers may be late, or hearsay where a guest is off; and a watch may tell nothing.
     """
     endpoint, what = shape.endpoint_of(victim), chance.choice((What.LIE_STOPPED, What.PAUSE, *GUEST))
     slow_s = CALLS_A_LOOK * (shape.answer_s or 0.0)
@@ -53,7 +53,7 @@ def blips(chance: Random, shape: Shape, victim: str, began_s: float, back_s: flo
     if chance.random() < 0.3:  # noqa: PLR2004 - so many
         script.append(Fault(chance.uniform(began_s, over_s), What.WATCH_SWALLOWED))
     if chance.random() < 0.3:  # noqa: PLR2004 - so many
-        lags = (chance.choice((What.LATE, What.STALE)), endpoint)
+        lags = (chance.choice((What.LATE, What.HEARSAY)), endpoint)
         script += _again(
             chance, began_s, chance.randint(1, 3), lags, (What.TRUTHFUL, endpoint), BLIP_S, HEARD_S
         )
