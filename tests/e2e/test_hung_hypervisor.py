@@ -110,7 +110,8 @@ def test_a_death_is_fenced_as_ever_while_fourteen_nodes_are_on_a_libvirtd_that_h
         require_not_ready=False,
         lease_silent_s=0,
         unresponsive_guest="stop",
-        unresponsive_after_s=60.0,
+        unresponsive_after_s=40.0,
+        settle_s=1.0,
         call_deadline_s=NEVER_S,
         stop_deadline_s=NEVER_S,
     )
@@ -133,6 +134,7 @@ def test_a_death_is_fenced_as_ever_while_fourteen_nodes_are_on_a_libvirtd_that_h
         [ending] = being_ended(crowd)
         assert not lab.is_fenced(ending)
         assert not fenced_alive(lab, crowd)
+        lab.bring_back(second)
 
         for node in crowd.values():
             node.guest.thaw()  # and the SIGTERM that was waiting ends one of them
