@@ -30,6 +30,7 @@ from fencer.errors import (
 from fencer.hints import Hints
 from fencer.hypervisors import plausible
 from fencer.hypervisors.plausible import Implausible, words
+from fencer.hypervisors.repeated import Repeated
 from fencer.ports import Deadline, EndpointInfo, Hypervisor, StopSettings
 
 ERRORS = (HypervisorUnreachable, HypervisorDenied, GuestNotFound, GuestChanged, HypervisorProtocol)
@@ -62,6 +63,7 @@ class Guarded:
         self._adapter = adapter
         self._now_s = now_s
         self._attended: frozenset[GuestRef] = frozenset()
+        self._repeated = Repeated()
 
     @property
     def endpoint(self) -> str:
@@ -87,6 +89,7 @@ class Guarded:
             if len(told) > MOST_GUESTS:
                 raise Implausible(f"it reports more than {MOST_GUESTS} guests, and may never end")
             taken = [self._taken_from_sweep(one, began_s) for one in told]
+        self._repeated.forget_if_over(len(told))
         times = Counter(one.guest.key for one in taken)
         return [
             one if times[one.guest.key] == 1 else _unknown(one.guest, "reported more than once", began_s)
@@ -178,8 +181,10 @@ class Guarded:
             yield
 
     def _taken_from_sweep(self, statement: object, began_s: float) -> Evidence:
+        if (repeated := self._repeated.take(statement, began_s)) is not None:
+            return repeated
         try:
-            return _dated(plausible.evidence(statement, self._endpoint, one_host=self._one_host), began_s)
+            said = plausible.evidence(statement, self._endpoint, one_host=self._one_host)
         except Implausible as error:
             guest = plausible.named(statement, self._endpoint)
             if guest is None:
@@ -188,6 +193,9 @@ class Guarded:
                     f"nobody that could be named: {printable(str(error))}"
                 ) from error
             return _unknown(guest, str(error), began_s)
+        taken = _dated(said, began_s)
+        self._repeated.note(said, taken)
+        return taken
 
     def _aside(self, name: str, call: Callable[[], None], wait_s: float = ASIDE_S) -> None:
         """Make a call that nothing depends on, in a new thread: it may fail, or never return."""

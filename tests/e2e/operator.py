@@ -167,7 +167,7 @@ class Operator:
         *,
         power: bool = True,
         gate: Gate | None = None,
-        further: Mapping[str, str] | None = None,
+        further: Mapping[str, Mapping[str, Any]] | None = None,
         **policy: Any,
     ) -> Path:
         """Write the configuration file.
@@ -176,11 +176,11 @@ class Operator:
             mode: ``armed`` or ``observe``.
             power: Whether fencer may power the workers' guests off.
             gate: Through which it has to go to the API server; None: straight there.
-            further: More libvirt endpoints: name → URI.
+            further: More libvirt endpoints: name → what else the configuration says of it.
             policy: What is to differ from the lab's usual policy.
         """
         endpoint = self.endpoint()
-        more = [{"name": name, "type": "libvirt", "uri": uri} for name, uri in (further or {}).items()]
+        more = [{"name": name, "type": "libvirt", **rest} for name, rest in (further or {}).items()]
         kubeconfig = self._kubeconfig if gate is None else through(gate, self._kubeconfig)
         if power:
             endpoint["power"] = {"uuids": [node.guest.uuid for node in self.lab.nodes.values()]}

@@ -99,7 +99,7 @@ def test_a_copy_with_the_same_uuid_is_in_the_way_while_it_runs(
     Nor can it afterwards: the guest was last seen running there, and may have gone on from there, too.
     """
     with running_guest_host() as elsewhere:
-        config = operator.configure(further={"elsewhere": elsewhere.uri})
+        config = operator.configure(further={"elsewhere": {"uri": elsewhere.uri}})
         with operator.watching(config):
             name = lab.busiest()
             guest, began = lab.nodes[name].guest, len(operator.journal(name))

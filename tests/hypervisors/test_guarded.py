@@ -6,7 +6,7 @@ import math
 import re
 import threading
 from asyncio import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 
 import pytest
@@ -272,6 +272,7 @@ ODD = {
     "equal to anything": EqualsAnything(),
     "no word": NoWord("x"),
     "no words": (NoWord("x"),),
+    "a list": ["x"],
     "a number of 5000 digits": -(10**5000),
 }
 
@@ -341,6 +342,165 @@ def test_whatever_is_said_an_adapter_is_understood_or_nothing_is_known(guest, st
             taken.incarnation and taken.witness and taken.proof in {Proof.POWER, Proof.ABSENCE}
         )
         assert taken.power_state is PowerState.UNKNOWN or taken.power_state is said.power_state
+
+
+# -- what a sweep repeats -----------------------------------------------------------------------------------
+
+
+def afresh(text):
+    """An equal text that is another object, as one that was parsed again."""
+    return "".join(list(text))
+
+
+KNOWN = replace(OFF, moved_from=("farm2", "farm3"), groups=frozenset({"pool:k8s", "tag:fencer"}))
+AGAIN = replace(
+    KNOWN,
+    guest=replace(GUEST, id=afresh(GUEST.id), uuid=afresh(GUEST.uuid), host=afresh("farm1")),
+    raw=afresh(KNOWN.raw),
+    moved_from=(afresh("farm2"), afresh("farm3")),
+    groups=frozenset({afresh("tag:fencer"), afresh("pool:k8s")}),
+)
+
+
+def outcome(guard):
+    try:
+        return guard.sweep()
+    except HypervisorProtocol as error:
+        return str(error)
+
+
+def after(*said):
+    """What a guard makes of the last of these sweeps, each of one statement."""
+    sweeps = iter([[one] for one in said])
+    guard = guarded(sweep=lambda: next(sweeps))
+    return [outcome(guard) for _ in said][-1]
+
+
+def test_what_was_checked_is_not_checked_again():
+    """Seen by its words: those of the first time are kept. Whatever is another guest's is checked."""
+    told = [KNOWN]
+    guard = guarded(sweep=lambda: told)
+    (first,) = guard.sweep()
+    told[:] = [replace(AGAIN, guest=OTHER), AGAIN]
+    other, again = guard.sweep()
+    assert again == first
+    assert again.raw is first.raw
+    assert other.raw is not first.raw
+    told.clear()
+    guard.sweep()
+    told.append(AGAIN)
+    assert guard.sweep()[0].raw is not first.raw  # guests that are gone are not kept
+
+
+@pytest.mark.parametrize("wrong", [*WRONG.values(), KNOWN, AGAIN], ids=[*WRONG, "as it was", "again"])
+def test_what_was_right_before_makes_no_wrong_statement_right(wrong):
+    assert after(OFF, wrong) == after(KNOWN, wrong) == after(wrong)
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("name", Evidence.__dataclass_fields__)
+def test_nothing_odd_passes_for_what_was_checked(name, odd):
+    assert after(KNOWN, replace(AGAIN, **{name: odd})) == after(replace(AGAIN, **{name: odd}))
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("name", GuestRef.__dataclass_fields__)
+def test_no_odd_guest_passes_for_one_that_was_checked(name, odd):
+    wrong = replace(AGAIN, guest=replace(GUEST, **{name: odd}))
+    assert after(KNOWN, wrong) == after(wrong)
+    assert "about nobody that could be named" in after(wrong)
+
+
+class Same(str):
+    """Equal to any text, and found where the one is that it was made of."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"raw": Same("off")},
+        {"incarnation": Same("run 1")},
+        {"moved_from": (Same("farm2"), Same("farm3"))},
+        {"moved_from": ["farm2", "farm3"]},
+        {"groups": frozenset({Same("pool:k8s"), "tag:fencer"})},
+        {"groups": {"pool:k8s", "tag:fencer"}},
+        {"settled": 1},
+        {"cold_start": 1.0},
+        {"guest": SimpleNamespace(**asdict(GUEST))},
+        {"guest": Hostile()},
+        {"guest": replace(GUEST, id=Same("web"))},
+        {"guest": replace(GUEST, uuid=Same(GUEST.uuid))},
+        {"guest": replace(GUEST, host=Same("farm1"))},
+        {"power_state": str.__new__(PowerState, "stopped")},
+        {"observed_at_s": True},
+        {"observed_at_s": 93},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_only_equals_what_was_checked_is_checked(change):
+    said = replace(AGAIN, **change)
+    assert after(KNOWN, said) == after(said)
+    assert after(KNOWN, AGAIN, said) == after(said)
+
+
+def change(frozen, name, value):
+    """What no adapter should do, and any can."""
+    object.__setattr__(frozen, name, value)
+
+
+def test_an_adapter_that_changes_what_it_said_is_checked_again():
+    said = replace(KNOWN, guest=replace(GUEST))
+    told = [said]
+    guard = guarded(sweep=lambda: told)
+    guard.sweep()
+    change(said, "power_state", "stopped")
+    assert [one.power_state for one in guard.sweep()] == [PowerState.UNKNOWN]
+    change(said, "power_state", PowerState.STOPPED)
+    change(said.guest, "uuid", "")
+    with pytest.raises(HypervisorProtocol, match="about nobody"):
+        guard.sweep()
+    told[:] = [AGAIN]
+    assert guard.sweep() == [KNOWN]
+
+
+@pytest.mark.parametrize(
+    ("said_s", "taken_s"), [(NOW_S + 1, NOW_S), (math.inf, NOW_S), (93.0, 93.0), (93, 93), (-1e12, -1e12)]
+)
+def test_what_is_repeated_has_a_date_of_its_own_no_younger_than_its_call(said_s, taken_s):
+    (taken,) = after(KNOWN, replace(AGAIN, observed_at_s=said_s))
+    assert taken == replace(KNOWN, observed_at_s=taken_s)
+
+
+@pytest.mark.parametrize("said_s", [math.nan, NEVER_S, -2e12, None, "93"])
+def test_what_is_repeated_without_a_date_that_can_be_is_unknown(said_s):
+    (taken,) = after(KNOWN, replace(AGAIN, observed_at_s=said_s))
+    assert taken.power_state is PowerState.UNKNOWN
+
+
+def test_words_stay_fit_for_a_line_when_they_are_repeated():
+    (taken,) = after(replace(KNOWN, raw="off\nmode=armed"), replace(AGAIN, raw=afresh("off\nmode=armed")))
+    assert taken.raw == "off\\nmode=armed"
+
+
+@pytest.mark.parametrize("second", [AGAIN, replace(AGAIN, power_state=PowerState.RUNNING)])
+def test_who_is_told_of_twice_is_unknown_whatever_is_repeated(second):
+    sweeps = iter([[KNOWN], [KNOWN, second]])
+    guard = guarded(sweep=lambda: next(sweeps))
+    guard.sweep()
+    assert [one.power_state for one in guard.sweep()] == [PowerState.UNKNOWN]
+
+
+@given(GUESTS, STATEMENTS)
+def test_whatever_was_said_before_the_same_is_made_of_what_is_said(guest, statement):
+    said = replace(AGAIN, **{"guest": replace(AGAIN.guest, **guest), **statement})
+    assert after(KNOWN, said) == after(said)
 
 
 # -- errors -------------------------------------------------------------------------------------------------
