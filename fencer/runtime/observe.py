@@ -416,7 +416,7 @@ class Observer:
             self.forget(node)
         before = self._memory.guests.get(node.uid, GuestHistory())
         rest_s = self._finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
-        rest_s = min(rest_s, now_s - self._api.awake_since_s)
+        rest_s = min(rest_s, now_s - self._api.awake_since_s)  # nobody looked while the agent stood still
         apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._seen_since_s, LONGEST_PASSES_S))
         self._memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
 
