@@ -212,3 +212,24 @@ def test_where_silence_alone_may_cost_power_it_is_heard_though_the_node_is_told_
     stage.run(45)
     assert "stop" in stage.calls
     assert stage.simulation.api.nodes[NODES[3]].ready
+
+
+def test_a_start_that_a_pass_sees_while_the_node_is_read_prevents_the_fence():
+    """Its node is being pursued, and what was read of the guest for that is of before."""
+    stage = staged(replace(AT_ONCE, confirm_s=5.0))
+    victim, clock = at(stage, MANY)[0], stage.simulation.clock
+    stage.happen(What.CRASH, victim)
+    proven_s = clock.now_s() + 5.0
+
+    def answer_late():
+        if clock.now_s() < proven_s:
+            stage.before["fact"] = answer_late
+            return
+        stage.happen(What.START, victim)
+        clock.advance(PATIENCE_S + 2 * AT_ONCE.poll_s)
+
+    stage.before["fact"] = answer_late
+    while "fact" in stage.before:
+        stage.run(0.1)
+    stage.run(20)
+    assert "taint" not in stage.calls
