@@ -27,6 +27,8 @@ BACK_WITHIN_S = 400.0
 LISTS = ("/api/v1/nodes", f"/api/v1/namespaces/{NAMESPACE}/pods", ATTACHMENTS)
 DYING = "failover.example.org/dies"
 """NoSchedule on a node that is about to die, until it is back: no pod of another death is to land there."""
+CALM_S = 3.0
+"""At least so long before its death a node is tainted so: fencer looks at once at whatever changes."""
 Node = dict[str, Any]
 
 
@@ -134,8 +136,11 @@ class Recipe:
         somebody: Who else acts.
         before_death: What is waited for right before it.
         patience_s: When to stop looking.
-        at_once: So many nodes are away at a time, at most, until their pods are Ready elsewhere.
-        every_s: Mean time between two deaths, in seconds.
+        at_once: So many nodes are dead at a time, at most, whose old pods are not gone.
+        every_s: Mean time between two deaths, in seconds, where that allows it.
+        by_rounds: So many die before any comes back, and none while one does. A node that comes back changes,
+            and fencer looks at once at what changes: where it looks by its polls, it would look more often
+            than after a single death. 0: each comes back at once.
     """
 
     key: str
@@ -145,8 +150,9 @@ class Recipe:
     somebody: Callable[[Lab], Somebody] = Somebody
     before_death: Callable[[Lab, str], None] | None = None
     patience_s: float = 180.0
-    at_once: int = 2
+    at_once: int = 1
     every_s: float = 6.0
+    by_rounds: int = 0
 
 
 @dataclass(slots=True)
@@ -305,7 +311,9 @@ class Deaths:
     def __init__(self, lab: Lab, recipe: Recipe, chance: random.Random) -> None:
         self._lab, self._recipe, self._chance = lab, recipe, chance
         self._somebody = recipe.somebody(lab)
+        self._next: tuple[str, float] | None = None
         self._dying: list[Death] = []
+        self._fallen: list[str] = []
         self._back_s: dict[str, float] = {}
         self._over: list[Milestones] = []
         self._faults = lab.fault()
@@ -313,17 +321,21 @@ class Deaths:
 
     def run(self, runs: int) -> list[Milestones]:
         """Return what was seen of so many deaths, in the order in which they were over."""
-        pause, begun, next_s = threading.Event(), 0, time.monotonic() + self._gap_s()
+        pause, begun = threading.Event(), 0
         with sights(self._lab) as see, ThreadPoolExecutor(1) as hands:
-            while len(self._over) < runs or self._back_s:
+            while len(self._over) < runs or self._fallen or self._back_s:
                 self._lab.cluster.revive()
                 sight, now_s = see(), time.monotonic()
                 self._somebody.look(sight.nodes, now_s)
-                self._follow(sight, now_s, hands)
-                due = begun < runs and now_s >= next_s and len(self._dying) < self._recipe.at_once
-                if due and (name := self._next(sight)):
-                    self._die(name, sight)
-                    begun, next_s = begun + 1, now_s + self._gap_s()
+                self._follow(sight, now_s)
+                self._bring_back(sight, now_s, hands, last=begun == runs)
+                if self._next is not None and now_s >= self._next[1]:
+                    self._die(self._next[0], sight)
+                    self._next = None
+                elif self._next is None and begun < runs and self._may_choose() and (fit := self._fit(sight)):
+                    name, begun = self._chance.choice(fit), begun + 1
+                    self._lab.add_taint(name, DYING, "NoSchedule")
+                    self._next = name, now_s + self._gap_s()
                 pause.wait(LOOK_S)
         for start in self._starts:
             start.result()
@@ -331,28 +343,34 @@ class Deaths:
         return self._over
 
     def _gap_s(self) -> float:
-        return self._chance.uniform(0, 2 * self._recipe.every_s)
+        return self._chance.uniform(CALM_S, 2 * self._recipe.every_s - CALM_S)
 
-    def _next(self, sight: Sight) -> str:
-        """Choose who is to die, of those on whom nothing is under way; empty: nobody can."""
+    def _may_choose(self) -> bool:
+        """Whether the next to die may be chosen."""
+        under_way = sum(death.seen.gone_s is None for death in self._dying)
+        if under_way >= self._recipe.at_once:
+            return False
+        fallen, rounds = len(self._fallen) + len(self._dying), self._recipe.by_rounds
+        return not rounds or (fallen < rounds and not self._back_s)
+
+    def _fit(self, sight: Sight) -> list[str]:
+        """Return who could die: on whom nothing is under way."""
         moving = {pod for death in self._dying for pod in death.database}
-        fit = [
+        away = {*self._back_s, *self._fallen, *(death.name for death in self._dying)}
+        return [
             name
             for name in self._lab.size.workers
-            if name not in self._back_s
-            and name not in {death.name for death in self._dying}
+            if name not in away
             and sight.whole(name)
             and sight.busy(name)
             and moving.isdisjoint(pod["metadata"]["name"] for pod in sight.database_on(name))
             and (self._recipe.policy is None or sight.bound(name))
         ]
-        return self._chance.choice(fit) if fit else ""
 
     def _die(self, name: str, sight: Sight) -> None:
         lab = self._lab
         if self._recipe.before_death is not None:
             self._recipe.before_death(lab, name)
-        lab.add_taint(name, DYING, "NoSchedule")
         pods, database = sight.look.on(name), sight.database_on(name)
         death = Death(
             name,
@@ -366,14 +384,22 @@ class Deaths:
         self._somebody.died(name)
         self._dying.append(death)
 
-    def _follow(self, sight: Sight, now_s: float, hands: ThreadPoolExecutor) -> None:
+    def _follow(self, sight: Sight, now_s: float) -> None:
         for death in list(self._dying):
             death.note(sight, now_s)
             if death.over or now_s - death.at_s > self._recipe.patience_s:
                 self._dying.remove(death)
                 self._finish(death, sight)
-                self._starts.append(hands.submit(self._lab.nodes[death.name].guest.start))
-                self._back_s[death.name] = now_s
+                self._fallen.append(death.name)
+
+    def _bring_back(self, sight: Sight, now_s: float, hands: ThreadPoolExecutor, *, last: bool) -> None:
+        """Start whose turn it is (`last`: nobody dies any more), and see who is back."""
+        rounds = self._recipe.by_rounds
+        if not rounds or len(self._fallen) == rounds or (last and self._next is None and not self._dying):
+            for name in self._fallen:
+                self._starts.append(hands.submit(self._lab.nodes[name].guest.start))
+                self._back_s[name] = now_s
+            self._fallen.clear()
         for name, since_s in list(self._back_s.items()):
             if self._is_back(name, sight):
                 del self._back_s[name]

@@ -17,9 +17,11 @@ import random
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,8 +64,9 @@ def recipes(alone_s: float = 390.0) -> tuple[Recipe, ...]:
     at_once = {"require_not_ready": False, "lease_silent_s": 0}
     quick = {"require_not_ready": False, "lease_silent_s": 20}
     seconds, fastest = {**at_once, "confirm_s": 5}, {**at_once, "confirm_s": 0}
+    by_polls = partial(Recipe, policy=fastest, by_rounds=10)
     return (
-        Recipe(ALONE, "Kubernetes alone", patience_s=alone_s, at_once=15, every_s=1.3),
+        Recipe(ALONE, "Kubernetes alone", patience_s=alone_s, at_once=15, every_s=4),
         Recipe(TIMER, "a timer: tainted once NotReady for 60 s", somebody=Timer, at_once=12, every_s=8),
         Recipe("kubectl", "`kubectl taint` in the moment of death", somebody=Kubectl, at_once=12, every_s=5),
         Recipe("careful", "fencer, careful (defaults)", {}, at_once=6, every_s=9),
@@ -71,11 +74,9 @@ def recipes(alone_s: float = 390.0) -> tuple[Recipe, ...]:
         Recipe("seconds", "fencer, seconds (`lease_silent_s: 0`)", seconds),
         Recipe("fastest", "fencer, seconds, `confirm_s: 0`", fastest),
         Recipe("floor", "floor: the same writes in the moment of death, nothing proven", somebody=Floor),
-        Recipe("seconds-poll", "no events, seconds", seconds, Way.POLL),
-        Recipe("fastest-poll", "no events, seconds, `confirm_s: 0`", fastest, Way.POLL),
-        Recipe("seconds-hook", "Proxmox with the hook, seconds", seconds, Way.HOOK),
-        Recipe("fastest-hook", "Proxmox with the hook, seconds, `confirm_s: 0`", fastest, Way.HOOK),
-        Recipe("seconds-no-hook", "Proxmox without hook, seconds", seconds, Way.NO_HOOK),
+        by_polls("poll", "no events, seconds, `confirm_s: 0`", way=Way.POLL),
+        by_polls("hook", "Proxmox with the hook, seconds, `confirm_s: 0`", way=Way.HOOK),
+        by_polls("no-hook", "Proxmox without hook, seconds, `confirm_s: 0`", way=Way.NO_HOOK),
     )
 
 
@@ -242,7 +243,7 @@ def measure_all(asked: Sequence[Recipe], runs: int, seed: str, save: Path | None
         here = [recipe for recipe in asked if recipe.way.proxmox is proxmox]
         with stage(proxmox=proxmox) if here else nullcontext((None, None)) as (lab, operator):
             for recipe in here:
-                sys.stderr.write(f"{recipe.key} …\n")
+                sys.stderr.write(f"{time.strftime('%H:%M:%S')} {recipe.key} …\n")
                 rows[recipe.key] = measure(
                     cast("Lab", lab), cast("Operator", operator), recipe, runs, f"{seed} {recipe.key}"
                 )
