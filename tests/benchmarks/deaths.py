@@ -151,7 +151,7 @@ class Recipe:
     before_death: Callable[[Lab, str], None] | None = None
     patience_s: float = 180.0
     at_once: int = 1
-    every_s: float = 6.0
+    every_s: float = 5.0
     by_rounds: int = 0
 
 

@@ -137,7 +137,8 @@ def test_runs_that_were_saved_in_parts_are_one_row(tmp_path: Path) -> None:
     parts = [{"one": [Milestones(ready_s=value, unsafe="x")]} for value in (1.0, 2.0)]
     for number, part in enumerate(parts):
         write(tmp_path / f"{number}.json", part)
-    assert read([tmp_path / "0.json", tmp_path / "1.json"]) == {"one": [*parts[0]["one"], *parts[1]["one"]]}
+    rows, _ = read([tmp_path / "0.json", tmp_path / "1.json"])
+    assert rows == {"one": [*parts[0]["one"], *parts[1]["one"]]}
 
 
 def test_a_row_without_an_end_is_drawn_as_such() -> None:
