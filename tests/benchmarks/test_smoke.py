@@ -29,8 +29,8 @@ from tests.support.backstage import NODES
 
 TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "soak"}
 NO_BENCHMARKS = {
-    *("bare", "counting_proxy", "fleet", "heartbeats", "lab", "measure", "plot", "switched_fencer", "talker"),
-    *("test_smoke", "__main__"),
+    *("bare", "counting_proxy", "deaths", "eventless", "fleet", "heartbeats", "lab", "measure", "plot"),
+    *("switched_fencer", "talker", "test_smoke", "__main__"),
 }
 
 

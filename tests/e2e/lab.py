@@ -49,8 +49,6 @@ UNREACHABLE = {
 """What Kubernetes itself puts on a silent node, one after the other."""
 Taint = dict[str, Any]
 LOOK_S = 0.1
-WANTED = {DATABASE: DATABASE_PODS, QUEUE: QUEUE_PODS, WEB: WEB_PODS, AGENT: len(WORKERS)}
-"""How many pods each workload has when all is well; for the Job see `Lab.wait_job`."""
 
 _OF_A_FENCE = {"fencer.dev/mark", "fencer.dev/cordon"}
 _SHUTOFF = 5
@@ -68,6 +66,14 @@ class Speed:
     kubelets: KubeletTiming = QUICK_KUBELETS
     attach_s: float = 0.3
     detach_s: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a lab is: its workers beside `cp-1`, and the database's pods, each with a volume."""
+
+    workers: tuple[str, ...] = WORKERS
+    database_pods: int = DATABASE_PODS
 
 
 @dataclass(slots=True)
@@ -130,17 +136,28 @@ class Lab:
         cluster: The real control plane.
         host: The real libvirtd.
         speed: How quick everything is.
+        size: How large it is.
 
     Attributes:
         nodes: By name.
+        wanted: How many pods each workload has when all is well; for the Job see `wait_job`.
         ledger: Who really writes what.
         client: The tests' own, for the main thread.
     """
 
-    def __init__(self, cluster: ControlPlane, host: GuestHost, speed: Speed) -> None:
+    def __init__(
+        self, cluster: ControlPlane, host: GuestHost, speed: Speed, size: Size | None = None
+    ) -> None:
         self.cluster = cluster
         self.host = host
         self.speed = speed
+        self.size = size or Size()
+        self.wanted = {
+            DATABASE: self.size.database_pods,
+            QUEUE: QUEUE_PODS,
+            WEB: WEB_PODS,
+            AGENT: len(self.size.workers),
+        }
         self.ledger = MountLedger(self._life_of, self._memory_of)
         self.client = RestClient(cluster, "admin", ["system:masters"])
         self.nodes: dict[str, LabNode] = {}
@@ -156,12 +173,12 @@ class Lab:
         attacher = Attacher(self.cluster, attach_s=self.speed.attach_s, detach_s=self.speed.detach_s)
         self._ending.callback(attacher.end)
         self._add_node(CONTROL_PLANE, {"key": ROLE, "effect": "NoSchedule"})
-        for name in WORKERS:
+        for name in self.size.workers:
             self._add_node(name)
         wait_until(lambda: self.fault() or all(map(self.is_ready, self.nodes)), "Ready nodes")
         assert not self.fault(), self.fault()
         self.patch_node(CONTROL_PLANE, {"metadata": {"labels": {ROLE: ""}}})  # no kubelet may say so itself
-        create_workloads(self.client)
+        create_workloads(self.client, self.size.database_pods)
         self.fresh_job()
         self.wait_whole()
         self.wait_job()
@@ -232,7 +249,7 @@ class Lab:
         look = self.look()
         return {
             app: f"{len(look.ready(app))}/{len(look.of(app))} of {pods}"
-            for app, pods in WANTED.items()
+            for app, pods in self.wanted.items()
             if not len(look.ready(app)) == len(look.of(app)) == pods
         }
 
@@ -278,7 +295,7 @@ class Lab:
         def there() -> bool:
             look = self.look()
             ready = {**look.ready(DATABASE), **look.ready(QUEUE)}
-            return len(ready) == DATABASE_PODS + QUEUE_PODS and name not in ready.values()
+            return len(ready) == self.wanted[DATABASE] + QUEUE_PODS and name not in ready.values()
 
         wait_until(there, f"database and queue Ready away from {name}")
 
@@ -296,12 +313,12 @@ class Lab:
 
     def spread_out(self) -> None:
         """Have the database's pods scheduled again, if some worker runs none of them."""
-        if set(self.look().ready(DATABASE).values()) == set(WORKERS):
+        if set(self.look().ready(DATABASE).values()) == set(self.size.workers):
             return
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets/{DATABASE}"
         self.client.patch(path, {"spec": {"replicas": 0}})
         wait_until(lambda: not self.look().of(DATABASE), "end of the database's pods")
-        self.client.patch(path, {"spec": {"replicas": DATABASE_PODS}})
+        self.client.patch(path, {"spec": {"replicas": self.size.database_pods}})
         self.wait_whole()
 
     def fresh_job(self) -> None:
@@ -433,10 +450,10 @@ def is_ready(pod: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def running_lab(cluster: ControlPlane, speed: Speed | None = None) -> Iterator[Lab]:
+def running_lab(cluster: ControlPlane, speed: Speed | None = None, size: Size | None = None) -> Iterator[Lab]:
     """Run a lab on a control plane, with guests of its own; leave its tests out where there are none."""
     with running_guest_host() as host:
-        lab = Lab(cluster, host, speed or Speed())
+        lab = Lab(cluster, host, speed or Speed(), size)
         try:
             lab.start()
             yield lab

@@ -65,6 +65,10 @@ class PveGuest:
         assert task.exitstatus == "OK", task.log
         wait_until(lambda: self._size() > size, f"beat of {self.name}")
 
+    def kill(self) -> None:
+        """Kill its process."""
+        self._pve.crash(self.vmid)
+
     def remove(self) -> None:
         """End it, whatever state it is in."""
         self._pve.crash(self.vmid)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
 from tests.e2e.lab import Lab
 from tests.e2e.operator import SPEED, Operator
+from tests.e2e.pve_guests import PveGuest
 from tests.support.pve import PveCluster, PveServers
 
+HOOK = Path(__file__).parents[2] / "config" / "proxmox" / "fencer-hook"
+VOLUME = "local:snippets/fencer-hook"
 SECONDS_RECIPE = {"require_not_ready": False, "lease_silent_s": 0.0, "lease_period_s": 2.5}
 """No waiting for silence, in real time, in which the kubelets renew so often; all else is the default."""
 
@@ -76,3 +81,22 @@ class ProxmoxOperator(Operator):
             ],
             **trust,
         }
+
+
+@contextmanager
+def hooked(operator: ProxmoxOperator, *names: str) -> Iterator[list[str]]:
+    """Give some nodes' guests the hookscript; yield the options with which `fencer watch` hears it."""
+    folder = operator.journal_file.with_name("run")
+    folder.mkdir(exist_ok=True)
+    hooks, confs = operator.pve.hooks, operator.pve.confs
+    hooks.script, hooks.environment = HOOK, {"FENCER_RUN_DIR": str(folder)}
+    guests = [confs[cast("PveGuest", operator.lab.nodes[name].guest).vmid] for name in names]
+    for conf in guests:
+        conf.hookscript = VOLUME
+    try:
+        yield ["--hooks", str(folder / "fencer.sock")]
+        assert {(run.exit_code, run.said) for run in hooks.runs} <= {(0, "")}
+    finally:
+        hooks.script = None
+        for conf in guests:
+            conf.hookscript = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from tests.e2e.lab import CONTROL_PLANE, Lab, Speed, stays
 from tests.e2e.operator import Entry
 from tests.e2e.pve_guests import PveGuest, running_pve_guests
-from tests.e2e.pve_operator import SECONDS_RECIPE, ProxmoxOperator
+from tests.e2e.pve_operator import SECONDS_RECIPE, VOLUME, ProxmoxOperator, hooked
 from tests.e2e.workloads import AGENT
 from tests.support import wait_until
 from tests.support.controlplane import ControlPlane, Timing, running_control_plane
@@ -29,8 +28,6 @@ from tests.support.pve import Clock, PveCluster, PveServers
 HERE = socket.gethostname().partition(".")[0]
 """The first host bears this machine's name, because the hookscript says where it runs."""
 PLACES = {CONTROL_PLANE: HERE, "k8s-1": HERE, "k8s-2": "pve2", "k8s-3": "pve3"}
-HOOK = Path(__file__).parents[2] / "config" / "proxmox" / "fencer-hook"
-VOLUME = "local:snippets/fencer-hook"
 IMPATIENT = Timing(
     node_monitor_grace_s=12, node_monitor_period_s=1, unreachable_toleration_s=5, not_ready_toleration_s=5
 )
@@ -140,25 +137,6 @@ def operator(
     """fencer, installed beside the lab; nothing of it runs yet."""
     with PveServers(clocked, tmp_path_factory.mktemp("pve"), delay_scale=1.0) as api:
         yield ProxmoxOperator(standing, tmp_path_factory.mktemp("fencer"), clocked, api)
-
-
-@contextmanager
-def hooked(operator: ProxmoxOperator, *names: str) -> Iterator[list[str]]:
-    """Give some nodes' guests the hookscript; yield the options with which `fencer watch` hears it."""
-    folder = operator.journal_file.with_name("run")
-    folder.mkdir(exist_ok=True)
-    hooks, confs = operator.pve.hooks, operator.pve.confs
-    hooks.script, hooks.environment = HOOK, {"FENCER_RUN_DIR": str(folder)}
-    guests = [confs[cast("PveGuest", operator.lab.nodes[name].guest).vmid] for name in names]
-    for conf in guests:
-        conf.hookscript = VOLUME
-    try:
-        yield ["--hooks", str(folder / "fencer.sock")]
-        assert {(run.exit_code, run.said) for run in hooks.runs} <= {(0, "")}
-    finally:
-        hooks.script = None
-        for conf in guests:
-            conf.hookscript = None
 
 
 @pytest.fixture

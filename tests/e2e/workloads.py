@@ -14,13 +14,14 @@ BATCH, BATCH_PODS = "batch", 3
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
-def create_workloads(client: RestClient) -> None:
+def create_workloads(client: RestClient, database_pods: int = DATABASE_PODS) -> None:
     """Create the namespace, the volumes, and all workloads but the Job."""
     client.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    claims = [f"data-{name}-{n}" for name, pods in ((DATABASE, 8), (QUEUE, 2)) for n in range(pods)]
+    stateful = ((DATABASE, database_pods), (QUEUE, QUEUE_PODS))
+    claims = [f"data-{name}-{n}" for name, pods in stateful for n in range(pods)]
     create_volumes(client, NAMESPACE, claims)
     apps = f"/apis/apps/v1/namespaces/{NAMESPACE}"
-    client.post(f"{apps}/statefulsets", _stateful_set(DATABASE, DATABASE_PODS, "Parallel"))
+    client.post(f"{apps}/statefulsets", _stateful_set(DATABASE, database_pods, "Parallel"))
     client.post(f"{apps}/statefulsets", _stateful_set(QUEUE, QUEUE_PODS, "OrderedReady"))
     client.post(f"{apps}/deployments", _set(WEB, replicas=WEB_PODS))
     client.post(f"{apps}/daemonsets", _set(AGENT))
