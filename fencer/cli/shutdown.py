@@ -34,6 +34,7 @@ from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
 from fencer.planned.ordering import beyond_quorum, in_order
 from fencer.planned.turns import ShutdownOptions, ShutdownTurn
+from fencer.runtime.counting import not_running
 from fencer.wording.reasons import change, says
 
 DRAINS = ("agent", "guest", "none")
@@ -137,7 +138,7 @@ def _refuse_beforehand(tools: Tools) -> None:
         if decision.verdict is Verdict.REFUSE:
             refusals.append(f"{name}: refused: {says(decision)}. What would change this: {change(decision)}.")
     nodes, everybody = in_order(map(tools.node, tools.names)), tools.scene.nodes.values()
-    down = tools.looker.observer.down(tools.scene, everybody)
+    down = not_running(tools.scene, everybody)
     refusals += [
         f"{node.name}: refused: etcd would lose its quorum, with the others off by then."
         for node in beyond_quorum(nodes, everybody, tools.parts.policy, down)

@@ -99,10 +99,12 @@ class KubernetesCluster:
         found = self._node_lists.read(
             "list nodes", "NodeList", get(NODES), lambda item, _utc: parse.set_aside(read_node, item)
         )
+        space = self._api.kube_system()
         return Nodes(
             views=tuple(node for node in found if not isinstance(node, str)),
             malformed=tuple(node for node in found if isinstance(node, str)),
-            utc=self._api.kube_system().utc,
+            utc=space.utc,
+            paused_why=space.read(parse.paused_why),
         )
 
     def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:

@@ -62,11 +62,13 @@ class Nodes:
         views: Those that can be read.
         malformed: Names (or places) of those that cannot, each with why.
         utc: The API server's clock when it listed them, RFC 3339; empty: they are as a watch last told.
+        paused_why: Where they were listed, the text of the pause annotation on kube-system; None: not paused.
     """
 
     views: tuple[NodeView, ...]
     malformed: tuple[str, ...] = ()
     utc: str = ""
+    paused_why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

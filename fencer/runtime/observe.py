@@ -12,24 +12,13 @@ from functools import partial
 from typing import Any
 
 from fencer.core.doubt import believe
-from fencer.core.fleet import (
-    STALL_REMEMBERED_S,
-    heard,
-    may_be_alive,
-    near_brake,
-    quorum_without,
-    stalls,
-    survey,
-    tainted,
-)
-from fencer.core.history import aged, listen, remember, unasked
-from fencer.core.identity import AT_REST, Directory, Rules, leftover, may_have_become
+from fencer.core.fleet import heard, may_be_alive
+from fencer.core.history import aged, listen, remember
+from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
 from fencer.core.model import (
-    Action,
     Binding,
     Candidate,
     Evidence,
-    Fleet,
     GuestHistory,
     GuestRef,
     Intent,
@@ -38,22 +27,20 @@ from fencer.core.model import (
     Observation,
     PowerState,
     StopFailed,
-    TaintNode,
     Verdict,
     Word,
 )
 from fencer.core.policy import Policy
 from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
+from fencer.runtime.counting import Counting
 from fencer.runtime.found import LOOK_AGAIN_S
+from fencer.runtime.index import Index
 from fencer.runtime.leases import Leases
 from fencer.runtime.memory import Calm, Scene
 from fencer.runtime.readings import Reader
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
-
-COUNTED_FOR_S = 2.0
-"""For so long one list of the nodes serves all who act at that time; what is told meanwhile is taken in."""
 
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
@@ -68,6 +55,9 @@ class Observer:
         rules: What the configuration says of identity.
         policy: Deadlines, and what counts as silent.
         shared: What it shares with the executor.
+
+    Attributes:
+        counting: Sums up what is seen.
     """
 
     def __init__(self, world: World, rules: Rules, policy: Policy, shared: Shared) -> None:
@@ -79,10 +69,9 @@ class Observer:
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
-        self._indexed: tuple[object, Directory] | None = None
+        self._index = Index(world, rules, shared.memory)
+        self.counting = Counting(world, policy, shared, self._leases, self._index)
         self._paused_why: str | None = None
-        self._counted: Scene | None = None
-        """In which scene the nodes were counted last: only there all own actions are taken into account."""
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -106,7 +95,7 @@ class Observer:
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         views = [self._leases.newest(view) for view in known.views]
-        directory = self._directory(views, readings, failed)
+        directory = self._index.directory(views, readings, failed)
         calm = self._calm(views, readings) if sparing else {}
         asked = self._leases.in_question(views, readings, directory, calm) if sparing else None
         nodes, beats = self._leases.read(views, asked, calm)
@@ -139,26 +128,6 @@ class Observer:
     def _seen_since_s(self) -> float:
         """Since when it has looked without standing still; at most since the look before the newest."""
         return max(self._looks_s[0], self._api.awake_since_s)
-
-    def _directory(
-        self,
-        nodes: Collection[NodeView],
-        readings: Mapping[tuple[str, str, str], Evidence],
-        failed: Collection[str],
-    ) -> Directory:
-        """Index all guests and nodes, if any of them is another one than in the last look, or elsewhere."""
-        guests = self._guests(readings, failed)
-        groups = {key: reading.groups for key, reading in readings.items() if reading.groups}
-        basis = (guests, [(node.name, node.system_uuid, node.binding) for node in nodes], groups)
-        if self._indexed is None or self._indexed[0] != basis:
-            self._memory.calm.clear()
-            endpoints = self._world.hypervisors
-            directory = Directory(guests, nodes, self._rules, endpoints, readings.values())
-            self._indexed = basis, directory
-            attended = [candidate.guest for node in nodes for candidate in directory.candidates(node)]
-            for port in endpoints.values():
-                port.attend(attended)
-        return self._indexed[1]
 
     def _calm(
         self, views: Collection[NodeView], readings: Mapping[tuple[str, str, str], Evidence]
@@ -204,7 +173,7 @@ class Observer:
             candidates=candidates,
             evidence=evidence,
             history=history,
-            fleet=self.fleet(scene),
+            fleet=self.counting.fleet(scene),
             intent=intent,
             now_s=scene.now_s,
             utc=scene.utc,
@@ -245,7 +214,7 @@ class Observer:
         self._memory.looked[node.uid] = now_s
         evidence = self._believed(node, evidence)
         self._remember(scene, node, evidence, now_s)
-        self._take_in(scene, node)
+        self.counting.take_in(scene, node)
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
         return replace(
@@ -259,7 +228,7 @@ class Observer:
             claimed_by=self._claimed_by(scene, node),
             bound_reading=self._bound_reading(scene, node, candidates),
             history=self._memory.guests[node.uid],
-            fleet=self.fleet(scene),
+            fleet=self.counting.fleet(scene),
             now_s=now_s,
             utc=fact.utc,
             pods=found.pods,
@@ -275,12 +244,31 @@ class Observer:
             close=True,
         )
 
-    def _take_in(self, scene: Scene, node: NodeView) -> None:
-        """Put a node that was just read into the scene; sum up again only if that makes a difference."""
-        before = scene.nodes.get(node.name)
-        scene.nodes[node.name] = node
-        if before is None or _for_others(before, self._policy) != _for_others(node, self._policy):
-            scene.fleet = None
+    def recounted(self, scene: Scene, observation: Observation, came_s: float) -> Observation:
+        """Count the nodes again, right before an action that the other nodes are counted for.
+
+        Args:
+            scene: Of this pass.
+            observation: A close one.
+            came_s: Since when it waits to be the one who acts.
+
+        Returns:
+            The same by what was counted: the fleet, how long ago its node was heard, and how old all else is.
+
+        Raises:
+            ClusterError: nothing may be done.
+        """
+        self.counting.again(scene, observation.node.name, came_s)
+        now_s = self._world.clock.now_s()
+        node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
+        return replace(
+            observation,
+            node=node,
+            claimed_by=self._claimed_by(scene, node),
+            fleet=self.counting.fleet(scene),
+            now_s=now_s,
+            utc=scene.utc,
+        )
 
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
         """Return the guests that their endpoints did not know lately, and whose end is not on record.
@@ -314,110 +302,11 @@ class Observer:
                 scene.fleet = None
             scene.evidence[evidence.guest.key] = evidence
             if scene.directory.note(evidence):
-                self._indexed = None
+                self._index.outdate()
             self._memory.not_found.pop(guest.key, None)
             if evidence.power_state is PowerState.ABSENT:
                 self._memory.not_found[guest.key] = evidence
         return evidence, error
-
-    def fleet(self, scene: Scene) -> Fleet:
-        """Sum up the scene, once per change."""
-        if scene.fleet is None:
-            last_stop_s, now_s = self._memory.last_stop_s, self._world.clock.now_s()
-            self._memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
-            fleet = survey(
-                scene.nodes.values(),
-                scene.evidence.values(),
-                self._histories(scene),
-                self._policy,
-                scene.utc,
-                None if last_stop_s is None else now_s - last_stop_s,
-                scene.paused_why,
-                frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
-            )
-            members = [node for node in scene.nodes.values() if node.control_plane]
-            without = quorum_without(members, self._policy, self.down(scene, members))
-            scene.fleet = replace(fleet, quorum_without=without)
-        return scene.fleet
-
-    def recount(self, scene: Scene, observation: Observation, came_s: float) -> Observation:
-        """List the nodes again: others may have fenced, or died, since the pass began.
-
-        Args:
-            scene: Of this pass.
-            observation: A close one, right before an action that the other nodes are counted for.
-            came_s: Since when it waits to be the one who acts: a list from then is new enough.
-
-        Returns:
-            The same by what was listed: the fleet, how long ago its node was heard, and how old all else is.
-
-        Raises:
-            ClusterError: they could not be listed; nothing may be done.
-        """
-        near = near_brake(self.fleet(scene), self._policy)
-        if near or came_s - scene.counted_s >= COUNTED_FOR_S or self._counted is not scene:
-            self._count_again(scene, observation.node.name)
-        else:
-            self._take_told(scene)
-        now_s = self._world.clock.now_s()
-        node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
-        return replace(
-            observation,
-            node=node,
-            claimed_by=self._claimed_by(scene, node),
-            fleet=self.fleet(scene),
-            now_s=now_s,
-            utc=scene.utc,
-        )
-
-    def _take_told(self, scene: Scene) -> None:
-        """Take into account what was told since the nodes were counted: another agent may have acted.
-
-        Whether fencing is paused is read.
-        """
-        beats = self._api(partial(self._world.cluster.heartbeats, ()))
-        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
-        for view in self._api(self._world.cluster.nodes).views:
-            before = scene.nodes.get(view.name)
-            lease, now_s = self._memory.leases.get(view.uid), self._world.clock.now_s()
-            if before is not None and lease is not None and view.newer_than(before):
-                scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
-
-    def _count_again(self, scene: Scene, name: str) -> None:
-        began_s = self._world.clock.now_s()
-        listed = self._api(self._world.cluster.list_nodes)
-        views = [self._leases.newest(view) for view in listed.views]
-        known = {node.uid for node in scene.nodes.values()}
-        directory = scene.directory
-        if any(view.uid not in known for view in views):
-            directory = self._directory(views, scene.evidence, scene.errors)
-        asked = self._leases.in_question(views, scene.evidence, directory)
-        nodes, beats = self._leases.read(views, asked | {name})
-        scene.nodes, scene.directory = scene.nodes | nodes, directory
-        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
-        scene.counted_s, self._counted = began_s, scene
-
-    def count(self, scene: Scene, node: NodeView, action: Action) -> None:
-        """Take into account what is being done to a node, for whoever is about to act next."""
-        if isinstance(action, TaintNode):
-            scene.nodes[node.name] = tainted(node, action.mark)
-            self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
-        scene.fleet = None
-
-    def discount(self, scene: Scene, node: NodeView) -> None:
-        """Take it back: it was not done."""
-        scene.nodes[node.name], scene.fleet = node, None
-        self._memory.live.pop(node.uid, None)
-
-    def down(self, scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
-        """Name those nodes whose guests do not run, by their hypervisor's newest word."""
-        states = {
-            node.name: scene.evidence[candidates[0].guest.key].power_state
-            for node in nodes
-            if (candidates := scene.directory.candidates(node)) and candidates[0].guest.key in scene.evidence
-        }
-        up = {PowerState.RUNNING, PowerState.UNKNOWN}
-        return frozenset(name for name, state in states.items() if state not in up)
 
     def _believed(self, node: NodeView, evidence: Evidence | None) -> Evidence | None:
         """Return a reading as it is judged; only here is it changed.
@@ -468,21 +357,6 @@ class Observer:
             return None
         key = node.binding.guest.key
         return None if candidates and candidates[0].guest.key == key else scene.evidence.get(key)
-
-    def _guests(
-        self, readings: Mapping[tuple[str, str, str], Evidence], failed: Collection[str]
-    ) -> list[GuestRef]:
-        """Return all guests that are listed now, and those last seen running on an endpoint that fails."""
-        running = self._memory.running
-        for key in [key for key in running if key[0] not in failed]:
-            del running[key]
-        running |= {
-            key: reading.guest
-            for key, reading in readings.items()
-            if reading.power_state is PowerState.RUNNING
-        }
-        lost = (guest for key, guest in running.items() if key not in readings)
-        return [*(reading.guest for reading in readings.values()), *lost]
 
     def _listen(self, node: NodeView, evidence: Evidence | None) -> None:
         before = self._memory.guests.get(node.uid, GuestHistory())
@@ -542,6 +416,7 @@ class Observer:
             self.forget(node)
         before = self._memory.guests.get(node.uid, GuestHistory())
         rest_s = self._finder.rest_s(scene, node) if evidence is not None and evidence.gone else 0.0
+        rest_s = min(rest_s, now_s - self._api.awake_since_s)  # nobody looked while the agent stood still
         apart_s = max(self._policy.apart_s, rest_s, min(now_s - self._seen_since_s, LONGEST_PASSES_S))
         self._memory.guests[node.uid] = remember(before, node, evidence, now_s, apart_s)
 
@@ -565,21 +440,6 @@ class Observer:
                 del known[forgotten]
         self._finder.notice(scene.nodes.values())
         self._notes.keep(uids)
-
-    def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
-        """Return what may prove an endpoint wrong: nodes that were heard while their guests read off."""
-        return [
-            (node, history, candidates[0].guest.endpoint)
-            for node in scene.nodes.values()
-            if (history := self._memory.guests.get(node.uid)) is not None
-            and history.heard is not None
-            and (candidates := scene.directory.candidates(node))
-        ]
-
-
-def _for_others(node: NodeView, policy: Policy) -> tuple[object, ...]:
-    """Return what of a node counts in the sums over all."""
-    return node.uid, node.taints, node.mark, node.roles, node.asked, heard(node, policy)
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 
 from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
@@ -38,6 +36,7 @@ from fencer.core.text import printable
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
 from fencer.runtime.found import LOOK_AGAIN_S, NotYet
+from fencer.runtime.lanes import Lanes, Seen
 from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer
 from fencer.runtime.shared import Shared
@@ -60,10 +59,6 @@ on side by side."""
 
 SHORT_REST_S = 0.05
 """Between two looks at something that may change at once."""
-
-AT_ONCE = 16
-"""So many nodes of one endpoint are pursued at a time; more would only wait for each other, while what was
-read of them grows old."""
 
 WORTH_WAITING = frozenset(
     {
@@ -119,6 +114,7 @@ class Agent:
         self.observer = Observer(world, rules or Rules(), policy, self.shared)
         self.executor = Executor(world, policy, self.shared)
         self._pursued = self.shared.memory.pursued
+        self._lanes = Lanes(world, self._pursued)
         self._last: dict[str, Judged] = {}
         self._due_s = float("inf")
 
@@ -136,7 +132,7 @@ class Agent:
         with self._world.asker.turn():
             scene = self.observer.look(sparing=True)
             judged: dict[str, Judged] = dict(scene.calm)
-            due: list[tuple[Observation, Decision]] = []
+            due: list[Seen] = []
             for node in [node for node in scene.nodes.values() if node.name not in judged]:
                 if node.uid not in self._pursued:
                     seen = self._first(self.observer.observation(scene, node))
@@ -146,50 +142,15 @@ class Agent:
                         self.observer.leave_alone(scene, self._concluded(*seen))
                     self._last.setdefault(node.uid, Judged(*seen))
                 judged[node.name] = self._last[node.uid]
-            self._pursue_all(scene, due, judged, progress, patience_s)
+            self._lanes.pursue(
+                due,
+                lambda observation, decision: self._go_on(scene, observation, decision, progress),
+                judged,
+                self._policy.poll_s if patience_s is None else patience_s,
+            )
             self._forget_all_but(node.uid for node in scene.nodes.values())
             self._due_s, due_s = float("inf"), self._due_s
         return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
-
-    def _pursue_all(
-        self,
-        scene: Scene,
-        due: Sequence[tuple[Observation, Decision]],
-        judged: dict[str, Judged],
-        progress: Callable[[], object],
-        patience_s: float | None,
-    ) -> None:
-        """Pursue nodes side by side, so many of each endpoint; those first that nobody looked at for longest.
-
-        Who gets no turn is due again in the next pass, which begins as soon as there is a turn to give.
-        """
-        passed_over = set[str]()
-        queues: dict[str, deque[tuple[Observation, Decision]]] = defaultdict(deque)
-        for seen in sorted(due, key=lambda seen: seen[0].looked_s, reverse=True):
-            queues[_endpoint(seen[0])].append(seen)
-
-        def lane(endpoint: str, queue: deque[tuple[Observation, Decision]]) -> None:
-            while queue:
-                observation, decision = queue.popleft()
-                self._pursued[observation.node.uid] = endpoint
-                try:
-                    judged[observation.node.name] = self._go_on(scene, observation, decision, progress)
-                finally:
-                    del self._pursued[observation.node.uid]
-            if endpoint in passed_over:
-                self._world.clock.wake()
-
-        under_way = Counter(self._pursued.values())
-        lanes = [
-            partial(lane, endpoint, queue)
-            for endpoint, queue in queues.items()
-            for _ in range(min(len(queue), AT_ONCE - under_way[endpoint]))
-        ]
-        self._world.asker.side_by_side(lanes, self._policy.poll_s if patience_s is None else patience_s)
-        for endpoint, queue in queues.items():
-            if queue:
-                passed_over.add(endpoint)
-                queue.clear()
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""
@@ -332,7 +293,7 @@ class Agent:
         came_s = self._world.clock.now_s()
         with ExitStack() as alone:
             alone.enter_context(self._world.asker.alone("counting"))
-            observation = self.observer.recount(scene, observation, came_s)
+            observation = self.observer.recounted(scene, observation, came_s)
             decision = decide(observation, self._policy)
             due = self._due(observation, decision)
             if self._wants_closer(observation, decision, due) or not due or not isinstance(due[0], COUNTED):
@@ -340,13 +301,13 @@ class Agent:
             action = due[0]
 
             def counts() -> None:
-                self.observer.count(scene, observation.node, action)
+                self.observer.counting.count(scene, observation.node, action)
                 if isinstance(action, StopGuest) or not near_brake(observation.fleet, self._policy):
                     alone.close()
 
             done = self._act(observation, decision, action, counts)
         if isinstance(done, Happened) and done.changed:  # of any other failure nobody knows what came
-            self.observer.discount(scene, observation.node)
+            self.observer.counting.discount(scene, observation.node)
         return observation, decision, done
 
     def _concluded(self, observation: Observation, decision: Decision, failed: str = "") -> Judged:
@@ -450,10 +411,6 @@ def _long_gone(observation: Observation) -> bool:
     evidence, silent_s = observation.evidence, observation.node.lease_age_s or 0.0
     late = evidence is not None and evidence.gone and silent_s >= LEASE_DURATION_S
     return late and not observation.close and observation.looked_s >= LOOK_AGAIN_S
-
-
-def _endpoint(observation: Observation) -> str:
-    return observation.candidates[0].guest.endpoint if observation.candidates else ""
 
 
 def _news(decision: Decision) -> tuple[Verdict, Reason, str]:

@@ -165,7 +165,8 @@ class SimulatedCluster:
     def list_nodes(self) -> Nodes:
         """List all nodes."""
         self._may("list nodes")
-        return Nodes(tuple(fact.node for fact in self._listed()), self.malformed, self._api.clock.utc())
+        views = tuple(fact.node for fact in self._listed())
+        return Nodes(views, self.malformed, self._api.clock.utc(), self._api.paused_why)
 
     def heartbeats(self, nodes: Collection[str] | None) -> Heartbeats:
         """Read leases: those that were asked for, and one more, no matter whose."""

@@ -14,6 +14,7 @@ from random import Random
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
 from fencer.simulation.assembly import Shape
+from fencer.simulation.blips import blips
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
@@ -44,11 +45,13 @@ class Kind:
         weight: How often, compared with the others.
         needs_witness: Somebody has to see what happens at its time, or nobody could know it later: no agent
             is suspended, killed or late there, and nothing keeps it from looking or from writing that down.
+        comes_back: It is about what comes and goes: that is never left out, as `RETURNS` are of some worlds.
     """
 
     draw: Draw
     weight: int
     needs_witness: bool = False
+    comes_back: bool = False
 
 
 KINDS: tuple[Kind, ...] = (
@@ -61,6 +64,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),
 )
+BLIPS = Kind(blips, 0, comes_back=True)
+"""Instead of another kind in so many worlds, by a chance of their own: each other seed keeps its world."""
+BLIPS_SHARE = 0.2
 
 
 def world_by_seed(seed: int, policy: Policy) -> Scenario:
@@ -73,11 +79,11 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
     script: Sequence[Fault]
-    script, needs_witness = _script(chance, shape)
-    watchers = _watchers(chance, shape, needs_witness=needs_witness)
-    if not needs_witness:
+    script, kind = _script(chance, shape, seed)
+    watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
+    if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
-    if chance.random() < 0.4:  # noqa: PLR2004 - so many
+    if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
     sizes = (len(shape.nodes), chance.random() < 0.3)  # noqa: PLR2004 - so many of them have pods that stay
@@ -119,8 +125,8 @@ def _workloads(nodes: int, some_stay: bool) -> Sequence[Workload]:  # noqa: FBT0
     return (StatefulSet("db", 2 * nodes), Deployment("web", 3), Job("count", 2), DaemonSet("log"), *stay)
 
 
-def _script(chance: Random, shape: Shape) -> tuple[tuple[Fault, ...], bool]:
-    """Draw what happens; and whether somebody has to see it when it does."""
+def _script(chance: Random, shape: Shape, seed: int) -> tuple[tuple[Fault, ...], Kind]:
+    """Draw what happens; and of what kind it is."""
     working = replace(shape, nodes=tuple(name for name in shape.nodes if name not in shape.spare))
     victim = chance.choice(working.nodes)
     began_s = chance.uniform(30.0, 60.0)
@@ -129,14 +135,16 @@ def _script(chance: Random, shape: Shape) -> tuple[tuple[Fault, ...], bool]:
         kind for kind in KINDS if kind.draw is not deceptions.moved_out or shape.further or shape.foreign
     ]
     [kind] = chance.choices(kinds, weights=[kind.weight for kind in kinds])
+    if Random(f"{seed}, blips").random() < BLIPS_SHARE:  # noqa: S311 - repeatable
+        kind = BLIPS
     script = list(kind.draw(chance, working, victim, began_s, back_s))
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
     if kind.needs_witness:
-        return tuple(script), True
+        return tuple(script), kind
     script += incidents.more(chance, working, victim, began_s)
     if chance.random() < 0.2:  # noqa: PLR2004 - so many
         script += _another(chance, working, victim, began_s)
-    return tuple(script), False
+    return tuple(script), kind
 
 
 def _another(chance: Random, shape: Shape, victim: str, began_s: float) -> Sequence[Fault]:

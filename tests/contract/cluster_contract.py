@@ -163,10 +163,12 @@ class ClusterContract(OneNode):
         try:
             assert cluster.identity().paused_why == "storage work until noon"
             assert cluster.heartbeats([]).paused_why == "storage work until noon"
+            assert cluster.list_nodes().paused_why == "storage work until noon"
         finally:
             backstage.pause(None)
         assert cluster.identity().paused_why is None
         assert cluster.heartbeats(None).paused_why is None
+        assert cluster.list_nodes().paused_why is None
 
     def test_an_attachment_is_deleted_by_its_uid_and_a_second_time_is_no_error(
         self, cluster, backstage, node

@@ -138,6 +138,23 @@ class TestStandstill:
         stage.run(60)
         assert "stop" in stage.calls
 
+    @pytest.mark.parametrize("stood_s", [25.0, 50.0])
+    def test_nor_do_two_moments_in_which_it_read_off(self, stood_s):
+        """Its node was looked at closely before: what was found there may rest, what was read may not."""
+        stage = Stagehand()
+        stage.run(30)
+        stage.happen(What.NIC_OFF)
+        stage.run(60)
+        stage.happen(What.LIE_STOPPED)
+        stage.run(2)
+        stage.happen(What.TRUTHFUL, "lab")
+        stage.simulation.clock.advance(stood_s)
+        stage.happen(What.LIE_STOPPED)
+        stage.run(ARMED.confirm_s - 1)
+        assert "taint" not in stage.calls
+        stage.run(5)
+        assert "taint" in stage.calls
+
     def test_a_long_action_is_no_standing_still(self):
         """It takes longer than readings may lie apart, and those of the others go on to add up."""
         stage = Stagehand()

@@ -10,6 +10,7 @@ from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
 from fencer.core.policy import Policy
 from fencer.core.times import seconds_between
 from fencer.errors import ClusterError
+from fencer.runtime.counting import not_running
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiNode
@@ -62,7 +63,7 @@ class TestTimeInWhichNobodyWasHeard:
         stage.simulation.clock.wait(ARMED.lease_period_s + 1)
         seen = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
         assert (seen.node.deaf_s, seen.node.lease_age_s) == (0.0, 0.0)
-        observer.recount(scene, seen, stage.simulation.clock.now_s())
+        observer.recounted(scene, seen, stage.simulation.clock.now_s())
         assert {node.deaf_s for node in scene.nodes.values()} == {0.0}
 
     def test_it_is_no_silence_of_anybody(self, stage):
@@ -300,7 +301,7 @@ def test_when_the_nodes_are_counted_again_all_else_is_as_much_older(stage):
     scene = observer.look()
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
     stage.simulation.clock.wait(5.0)
-    after = observer.recount(scene, before, stage.simulation.clock.now_s())
+    after = observer.recounted(scene, before, stage.simulation.clock.now_s())
     assert after.now_s - before.now_s == pytest.approx(5.0, abs=0.1)
     assert after.node.lease_age_s - before.node.lease_age_s == pytest.approx(5.0, abs=0.1)
     assert seconds_between(before.utc, after.utc) == pytest.approx(5.0, abs=1.0)
@@ -312,7 +313,7 @@ def test_a_node_that_has_joined_again_since_does_not_get_in_the_way(stage):
     before = observer.closer(scene, observer.observation(scene, scene.nodes[NAME]))
     old = api.nodes.pop("k8s-3")
     api.add_node(ApiNode("k8s-3", api.new_uid(), old.system_uuid, old.boot_id))
-    counted = observer.recount(scene, before, stage.simulation.clock.now_s())
+    counted = observer.recounted(scene, before, stage.simulation.clock.now_s())
     assert (counted.fleet.nodes, scene.nodes["k8s-3"].uid == old.uid) == (3, False)
 
 
@@ -323,7 +324,7 @@ def test_a_guest_whose_state_is_unknown_is_not_down(stage):
         scene = observer.look()
         key = scene.directory.candidates(scene.nodes[NAME])[0].guest.key
         scene.evidence[key] = replace(scene.evidence[key], power_state=state)
-        states[state] = NAME in observer.down(scene, scene.nodes.values())
+        states[state] = NAME in not_running(scene, scene.nodes.values())
     assert [state for state, down in states.items() if down] == [PowerState.PAUSED, PowerState.STOPPED]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TypeAlias
 
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
@@ -14,17 +16,28 @@ from fencer.simulation.stage import Stage
 from fencer.simulation.truth import ON_ITS_WAY_S
 from tests.scenarios.aftermath import CALLS
 
+Still: TypeAlias = tuple[float, float]
+"""From when to when an agent stood still, in seconds of the story."""
+
+PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
 TAKES_WORD = frozenset({"seconds"})
 """Recipes that take a hypervisor's word without any silence."""
 
 
 def could_not_be_told(
-    stage: Stage, scenario: Scenario, recipe: str, heard: Mapping[str, datetime], wrong: str
+    stage: Stage,
+    scenario: Scenario,
+    recipe: str,
+    heard: Mapping[str, datetime],
+    wrong: str,
+    stood: Sequence[Still] = (),
 ) -> bool:
     """Whether a living guest was called stopped, and its node fell silent before that could be found out.
 
     Nobody could tell that from a death: it takes three looks at a node that is heard. Where the hypervisor's
-    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one.
+    word is taken without any silence, one is enough; but nobody knows of what is heard since the last one. A
+    lie that lasts for less than is to be read off confirms nothing, however often it is told: unless nobody
+    can have looked since the one before. So it is with a guest that ran between two pauses.
 
     Args:
         stage: The world as it stood when it went wrong.
@@ -32,7 +45,10 @@ def could_not_be_told(
         recipe: Under which it was played.
         heard: Node → when it was last heard before it was tainted.
         wrong: What is wrong, a sentence.
+        stood: When agents stood still.
     """
+    if _ran_unseen(stage, scenario, wrong, stood):
+        return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
     late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
@@ -49,6 +65,11 @@ def could_not_be_told(
         }.get(fault.what, ())
         if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
             continue
+        lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(
+            scenario, fault, scenario.policy.poll_s + looks_s, stood
+        )
+        if lasted_s < scenario.policy.confirm_s:
+            continue
         for node in lied_about:  # each run is lied about again
             since_s = _answered_s(scenario, max(fault.at_s, stage.truth.runs_since_s(node) - began_s))
             lies[node] = EPOCH + timedelta(seconds=began_s + since_s + first_look_s)
@@ -63,6 +84,37 @@ def _told_true_s(scenario: Scenario, lie: Fault) -> float:
     endpoint = lie.target if lie.what is What.ALL_STOPPED else shape.endpoint_of(lie.target)
     ends = (one for one in scenario.script if one.what is What.TRUTHFUL and one.target == endpoint)
     return min((one.at_s for one in ends if one.at_s >= lie.at_s), default=math.inf)
+
+
+def _first_told_s(scenario: Scenario, lie: Fault, look_s: float, stood: Sequence[Still]) -> float:
+    """Return since when a lie is told, without a time in which each agent looked; see `_told_true_s`.
+
+    Readings add up if they are less than `Policy.apart_s` apart, and their agent stood still between them.
+    """
+    since_s, apart_s = lie.at_s, scenario.policy.apart_s
+    brief = [(from_s, to_s) for from_s, to_s in stood if to_s - from_s < apart_s]
+    for fault in reversed(scenario.script):
+        if (fault.what, fault.target) != (lie.what, lie.target) or fault.at_s >= since_s:
+            continue
+        true_s = _told_true_s(scenario, fault)
+        still_s = max((min(to_s, since_s) - max(from_s, true_s) for from_s, to_s in brief), default=0.0)
+        well_s = since_s - true_s
+        if well_s - max(0.0, still_s) < look_s and well_s < apart_s:
+            since_s = fault.at_s
+    return since_s
+
+
+def _ran_unseen(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[Still]) -> bool:
+    """Whether a guest that was stopped had run for a moment while an agent stood still, and not for long."""
+    policy, oldest_s = scenario.policy, stage.simulation.timeline.now_s() - scenario.policy.paused_for_s
+    its = [fault for fault in scenario.script if fault.what in PAUSES | {What.RESUME}]
+    its = [fault for fault in its if f"{fault.target}: its guest is stopped, which was paused for" in wrong]
+    return any(
+        ran.what is What.RESUME and paused.what in PAUSES and paused.at_s > oldest_s
+        for ran, paused in pairwise(its)
+        for from_s, to_s in stood
+        if from_s <= ran.at_s and paused.at_s <= to_s and to_s - from_s < policy.apart_s
+    )
 
 
 def _answered_s(scenario: Scenario, at_s: float) -> float:

@@ -22,7 +22,7 @@ from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import bound_s, deaths, frozen_s, starved, told_wrong
-from tests.scenarios.excuses import could_not_be_told
+from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
 
@@ -127,7 +127,8 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
             if back is None and event.data["what"] == "double-writer" and (nodes := _revenants(stage)):
                 back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
-        if not could_not_be_told(stage, scenario, recipe, heard, str(error)):
+        events.extend(stage.simulation.timeline.take())
+        if not could_not_be_told(stage, scenario, recipe, heard, str(error), _stood_still(events)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
     else:
@@ -160,6 +161,15 @@ class _Noting:
     def taint(self, node: NodeView, mark: FenceMark) -> None:
         self._heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
         self._cluster.taint(node, mark)
+
+
+def _stood_still(events: list[StageEvent]) -> list[Still]:
+    """Return when agents stood still: from when to when."""
+    at_s = {
+        what: [event.t_s for event in events if event.data["what"] == what]
+        for what in ("agent-freezes", "agent-goes-on")
+    }
+    return list(zip(at_s["agent-freezes"], at_s["agent-goes-on"], strict=False))  # some stand still for good
 
 
 def _hazards(stage: Stage) -> Iterator[str]:

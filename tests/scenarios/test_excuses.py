@@ -17,15 +17,17 @@ LIE = Fault(20.0, What.LIE_STOPPED, NODE)
 TAINTED_S = 500.0
 
 
-def excused(*script, heard_s):
+TAINTED = f"{NODE}: tainted, and its guest {NODE} is running on lab"
+
+
+def excused(*script, heard_s, stood=(), wrong=TAINTED):
     """Whether a taint at `TAINTED_S` is, of a node that was last heard then."""
     scenario = replace(SCENARIOS["vm-paused"], script=script, duration_s=TAINTED_S)
     stage = Stage(scenario, Idle, strict=True)
     for _ in stage.play():
         pass
     heard = EPOCH + timedelta(seconds=stage.simulation.timeline.began_s + heard_s)
-    wrong = f"{NODE}: tainted, and its guest {NODE} is running on lab"
-    return could_not_be_told(stage, scenario, "careful", {NODE: heard}, wrong)
+    return could_not_be_told(stage, scenario, "careful", {NODE: heard}, wrong, stood)
 
 
 @pytest.mark.parametrize(("heard_s", "could_not"), [(21.0, True), (400.0, False)])
@@ -46,3 +48,27 @@ def test_each_run_is_lied_about_again():
 
 def test_a_lie_that_has_ended_excuses_nothing():
     assert not excused(LIE, Fault(60.0, What.TRUTHFUL, "lab"), heard_s=25.0)
+
+
+@pytest.mark.parametrize(
+    ("well_s", "stood_s", "could_not"),
+    [(1.0, 0.0, True), (4.0, 0.0, False), (12.0, 11.0, True), (24.0, 23.0, False)],
+)
+def test_lies_too_short_to_confirm_anything_add_up_only_if_nobody_looked_between_them(
+    well_s, stood_s, could_not
+):
+    """Nor do they over a time in which readings do not add up."""
+    again = Fault(TAINTED_S - 2.0, What.LIE_STOPPED, NODE)
+    truth = Fault(again.at_s - well_s, What.TRUTHFUL, "lab")
+    first = Fault(truth.at_s - 4.0, What.LIE_STOPPED, NODE)
+    stood = ((truth.at_s, truth.at_s + stood_s),)
+    assert excused(first, truth, again, heard_s=400.0, stood=stood) is could_not
+
+
+@pytest.mark.parametrize(("stood_s", "could_not"), [(3.0, False), (15.0, True), (25.0, False)])
+def test_a_guest_that_ran_unseen_between_two_pauses_is_excused_while_readings_add_up(stood_s, could_not):
+    ran, paused = Fault(470.0, What.RESUME, NODE), Fault(474.0, What.PAUSE, NODE)
+    wrong = f"{NODE}: its guest is stopped, which was paused for 26 s only"
+    first = Fault(400.0, What.PAUSE, NODE)
+    stood = ((469.0, 469.0 + stood_s),)
+    assert excused(first, ran, paused, heard_s=400.0, stood=stood, wrong=wrong) is could_not

@@ -8,11 +8,13 @@ it can be. Others than the usual ones, on all processors and with a table:
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
+from fencer.simulation.blips import GUEST, TIMES
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
@@ -117,6 +119,24 @@ def test_a_lie_that_a_kubelet_gives_away_is_believed_under_no_recipe():
     lies = {What.LIE_STOPPED, What.ALL_STOPPED}
     lying = [seed for seed in range(200) if lies & {fault.what for fault in world_of(seed).script}]
     assert any(judge(seed, "seconds", without("no renewal")).wrong for seed in lying)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "hasty"), [("seconds", {"confirm_s": 0.0}), ("careful", {"paused_for_s": 10.0})]
+)
+def test_a_moment_is_no_death_and_whoever_takes_it_for_one_is_caught_by_chance_alone(recipe, hasty):
+    def agent(ports):
+        return real_agent(replace(ports, policy=replace(ports.policy, **hasty)))
+
+    brief = [seed for seed in range(100) if of_blips(seed)]
+    assert any(judge(seed, recipe, agent).wrong for seed in brief)
+
+
+def of_blips(seed):
+    """Whether the same comes over a guest again and again in the world of this seed."""
+    came = Counter((fault.what, fault.target) for fault in world_of(seed).script)
+    return any(came[what, name] >= TIMES[0] for what, name in came if what in GUEST)
 
 
 def test_that_command_tells_the_same_story(capsys):

@@ -1,10 +1,13 @@
 import json
 from dataclasses import asdict, replace
+from itertools import pairwise
+from random import Random
 
 import pytest
 
 from fencer.core.model import Decision, NodeView, Reason, Verdict
 from fencer.simulation.assembly import Shape
+from fencer.simulation.blips import TIMES, blips
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.incidents import incident_by_seed
@@ -174,6 +177,15 @@ def test_a_long_lie_is_drawn_only_where_the_kubelet_is_heard():
         if lies and [fault.what for fault in script] != [What.LIE_STOPPED, What.TRUTHFUL]:
             truth = next(fault for fault in script if fault.what is What.TRUTHFUL)
             assert truth.at_s - lies[0].at_s < ARMED.confirm_s
+
+
+def test_what_comes_and_goes_stays_too_briefly_to_be_believed_and_away_too_long_to_be_overlooked():
+    for seed in range(200):
+        script = blips(Random(seed), Shape(), "k8s-2", 60.0, 100.0)  # noqa: S311 - repeatable
+        first = script[: 2 * TIMES[0]]
+        apart_s = [after.at_s - before.at_s for before, after in pairwise(first)]
+        assert max(apart_s[::2]) < ARMED.confirm_s
+        assert min(apart_s[1::2]) > ARMED.poll_s
 
 
 def test_every_fault_is_drawn_by_some_seed_or_is_for_scripts_only():

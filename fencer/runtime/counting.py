@@ -1,0 +1,170 @@
+"""Counting: what all nodes together say, and that it is still so right before a fence or a power-off.
+
+Other agents act as well, and other incidents go on side by side. So whoever acts counts again, one at a time,
+and what is under way counts for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+
+from fencer.core.fleet import (
+    STALL_REMEMBERED_S,
+    heard,
+    near_brake,
+    quorum_without,
+    stalls,
+    survey,
+    tainted,
+)
+from fencer.core.history import aged, unasked
+from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode
+from fencer.core.policy import Policy
+from fencer.runtime.index import Index
+from fencer.runtime.leases import Leases
+from fencer.runtime.memory import Scene
+from fencer.runtime.shared import Shared
+from fencer.runtime.world import World
+
+COUNTED_FOR_S = 2.0
+"""For so long one count serves all who act then: its leases do, and far from the brake its nodes, too."""
+
+
+class Counting:
+    """Sums up a scene, and brings it up to date for whoever is about to act.
+
+    Args:
+        world: The ports.
+        policy: What counts as silent, and where the brake is.
+        shared: What it shares with observer and executor.
+        leases: Reads leases.
+        index: Knows which guest may be which node.
+    """
+
+    def __init__(self, world: World, policy: Policy, shared: Shared, leases: Leases, index: Index) -> None:
+        self._world = world
+        self._policy = policy
+        self._api, self._memory = shared.api, shared.memory
+        self._leases = leases
+        self._index = index
+        self._counted: Scene | None = None
+        """In which scene the nodes were counted last: only there all own actions are taken into account."""
+
+    def fleet(self, scene: Scene) -> Fleet:
+        """Sum up the scene, once per change."""
+        if scene.fleet is None:
+            last_stop_s, now_s = self._memory.last_stop_s, self._world.clock.now_s()
+            self._memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
+            fleet = survey(
+                scene.nodes.values(),
+                scene.evidence.values(),
+                self._histories(scene),
+                self._policy,
+                scene.utc,
+                None if last_stop_s is None else now_s - last_stop_s,
+                scene.paused_why,
+                frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
+            )
+            members = [node for node in scene.nodes.values() if node.control_plane]
+            without = quorum_without(members, self._policy, not_running(scene, members))
+            scene.fleet = replace(fleet, quorum_without=without)
+        return scene.fleet
+
+    def again(self, scene: Scene, name: str, came_s: float) -> None:
+        """Count the nodes again: others may have fenced, or died, since the pass began.
+
+        Args:
+            scene: Of this pass.
+            name: The node that something is to be done to.
+            came_s: Since when somebody waits to do it: a count from then is new enough.
+
+        Raises:
+            ClusterError: nothing may be done.
+        """
+        if self._counted is not scene or came_s - scene.counted_s >= COUNTED_FOR_S:
+            self._count_all(scene, name)
+        elif near_brake(self.fleet(scene), self._policy):
+            self._take_listed(scene)
+        else:
+            self._take_told(scene)
+
+    def _count_all(self, scene: Scene, name: str) -> None:
+        """List the nodes, and read the leases that something depends on."""
+        began_s = self._world.clock.now_s()
+        listed = self._api(self._world.cluster.list_nodes)
+        views = [self._leases.newest(view) for view in listed.views]
+        known = {node.uid for node in scene.nodes.values()}
+        directory = scene.directory
+        if any(view.uid not in known for view in views):
+            directory = self._index.directory(views, scene.evidence, scene.errors)
+        asked = self._leases.in_question(views, scene.evidence, directory)
+        nodes, beats = self._leases.read(views, asked | {name})
+        scene.nodes, scene.directory = scene.nodes | nodes, directory
+        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
+        scene.counted_s, self._counted = began_s, scene
+
+    def _take_listed(self, scene: Scene) -> None:
+        """List the nodes only: another agent's fence is on them, and what was told of it may be late."""
+        listed = self._api(self._world.cluster.list_nodes)
+        self._take_newer(scene, listed.views)
+        scene.paused_why, scene.utc = listed.paused_why, listed.utc
+
+    def _take_told(self, scene: Scene) -> None:
+        """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
+        beats = self._api(partial(self._world.cluster.heartbeats, ()))
+        self._take_newer(scene, self._api(self._world.cluster.nodes).views)
+        scene.paused_why, scene.utc = beats.paused_why, beats.utc
+
+    def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
+        scene.fleet, now_s = None, self._world.clock.now_s()
+        for view in views:
+            before, lease = scene.nodes.get(view.name), self._memory.leases.get(view.uid)
+            if before is not None and lease is not None and view.newer_than(before):
+                scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
+
+    def count(self, scene: Scene, node: NodeView, action: Action) -> None:
+        """Take into account what is being done to a node, for whoever is about to act next."""
+        if isinstance(action, TaintNode):
+            scene.nodes[node.name] = tainted(node, action.mark)
+            self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
+        scene.fleet = None
+
+    def discount(self, scene: Scene, node: NodeView) -> None:
+        """Take it back: it was not done."""
+        scene.nodes[node.name], scene.fleet = node, None
+        self._memory.live.pop(node.uid, None)
+
+    def take_in(self, scene: Scene, node: NodeView) -> None:
+        """Put a node that was just read into the scene; sum up again only if that makes a difference."""
+        before = scene.nodes.get(node.name)
+        scene.nodes[node.name] = node
+        if before is None or _for_others(before, self._policy) != _for_others(node, self._policy):
+            scene.fleet = None
+
+    def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
+        """Return what may prove an endpoint wrong: nodes that were heard while their guests read off."""
+        return [
+            (node, history, candidates[0].guest.endpoint)
+            for node in scene.nodes.values()
+            if (history := self._memory.guests.get(node.uid)) is not None
+            and history.heard is not None
+            and (candidates := scene.directory.candidates(node))
+        ]
+
+
+def not_running(scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
+    """Name those nodes whose guests do not run, by their hypervisor's newest word."""
+    states = {
+        node.name: scene.evidence[candidates[0].guest.key].power_state
+        for node in nodes
+        if (candidates := scene.directory.candidates(node)) and candidates[0].guest.key in scene.evidence
+    }
+    up = {PowerState.RUNNING, PowerState.UNKNOWN}
+    return frozenset(name for name, state in states.items() if state not in up)
+
+
+def _for_others(node: NodeView, policy: Policy) -> tuple[object, ...]:
+    """Return what of a node counts in the sums over all."""
+    return node.uid, node.taints, node.mark, node.roles, node.asked, heard(node, policy)
