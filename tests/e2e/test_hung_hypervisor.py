@@ -186,7 +186,7 @@ def story_of_death(lab: Lab, operator: Operator, name: str) -> list[str]:
 
 def being_ended(crowd: dict[str, LabNode]) -> list[str]:
     """Name those whose guests are stopped processes that were told to end."""
-    return [name for name, node in crowd.items() if node.guest.pid and is_to_end(node.guest.pid)]
+    return [name for name, node in crowd.items() if (pid := node.guest.pid) and is_to_end(pid)]
 
 
 def fenced_alive(lab: Lab, crowd: dict[str, LabNode]) -> list[str]:
@@ -196,6 +196,9 @@ def fenced_alive(lab: Lab, crowd: dict[str, LabNode]) -> list[str]:
 
 def is_to_end(pid: int | None) -> bool:
     """Whether a stopped process was told to end, and will hear it when it goes on."""
-    status = Path(f"/proc/{pid}/status").read_text()
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it has ended
     pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)$", status, re.MULTILINE)
     return any(int(mask, 16) >> (SIGTERM - 1) & 1 for mask in pending)
