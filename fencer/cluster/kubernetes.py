@@ -30,7 +30,7 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 from fencer.hints import Hints
-from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes, Pause
 
 
 class KubernetesCluster:
@@ -118,6 +118,11 @@ class KubernetesCluster:
             malformed=tuple(dict.fromkeys(lease for lease in found.taken if isinstance(lease, str))),
             paused_why=space.read(parse.paused_why),
         )
+
+    def pause(self) -> Pause:
+        """See `Cluster.pause`."""
+        space = self._api.kube_system()
+        return Pause(space.read(parse.paused_why), space.utc)
 
     def subscribe(self, wake: Callable[[], None]) -> None:
         """See `Cluster.subscribe`. There is one watch, whoever else subscribes.

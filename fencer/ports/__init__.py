@@ -15,6 +15,7 @@ from fencer.ports.cluster import (
     Heartbeats,
     Lease,
     Nodes,
+    Pause,
 )
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.planned import Evictor, Surveyor
@@ -38,6 +39,7 @@ __all__ = (
     "Hypervisor",
     "Lease",
     "Nodes",
+    "Pause",
     "Reporter",
     "StopSettings",
     "Surveyor",

@@ -105,6 +105,19 @@ class Heartbeats:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Whether fencing is paused for the whole cluster, as it was read live.
+
+    Attributes:
+        why: The text of the pause annotation on kube-system; None: not paused.
+        utc: The API server's clock when it answered, RFC 3339.
+    """
+
+    why: str | None
+    utc: str
+
+
+@dataclass(frozen=True, slots=True)
 class Attachments:
     """All VolumeAttachments of the cluster, from one list; one look serves every node.
 
@@ -196,6 +209,14 @@ class Cluster(Protocol):
 
         Args:
             nodes: Names of nodes; None: all.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
+    def pause(self) -> Pause:
+        """Read whether fencing is paused: one short request.
 
         Raises:
             ClusterUnreachable, ClusterDenied, ClusterProtocol.

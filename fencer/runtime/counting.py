@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 
 from fencer.core.fleet import (
     STALL_REMEMBERED_S,
@@ -113,9 +112,9 @@ class Counting:
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
-        beats = self._api(partial(self._world.cluster.heartbeats, ()))
+        pause = self._api(self._world.cluster.pause)
         self._take_newer(scene, self._api(self._world.cluster.nodes).views)
-        scene.paused_why, scene.utc = beats.paused_why, beats.utc
+        scene.paused_why, scene.utc = pause.why, pause.utc
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from fencer.core.doubt import believe
@@ -374,9 +373,7 @@ class Observer:
             if node.uid not in self._memory.fenced:
                 raise
             deleted = replace(self._memory.fenced[node.uid], gone=True)
-            return Fact(
-                deleted, renew_time=None, utc=self._api(partial(self._world.cluster.heartbeats, ())).utc
-            )
+            return Fact(deleted, renew_time=None, utc=self._api(self._world.cluster.pause).utc)
 
     def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
         """Return the nodes whose objects were deleted while we fenced them, and were not made again since."""

@@ -22,7 +22,7 @@ from fencer.core.model import (
 )
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
 from fencer.evicting.answers import Answer
-from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes
+from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes, Pause
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.evictions import evict
 from fencer.simulation.objects import Api, ApiNode, ApiPod
@@ -183,6 +183,11 @@ class SimulatedCluster:
             utc=self._api.clock.utc(),
             paused_why=self._api.paused_why,
         )
+
+    def pause(self) -> Pause:
+        """Read whether fencing is paused."""
+        self._may()
+        return Pause(self._api.paused_why, self._api.clock.utc())
 
     def subscribe(self, wake: Callable[[], None]) -> None:
         """Do nothing: passes come in time."""

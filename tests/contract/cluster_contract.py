@@ -164,11 +164,13 @@ class ClusterContract(OneNode):
             assert cluster.identity().paused_why == "storage work until noon"
             assert cluster.heartbeats([]).paused_why == "storage work until noon"
             assert cluster.list_nodes().paused_why == "storage work until noon"
+            assert cluster.pause().why == "storage work until noon"
         finally:
             backstage.pause(None)
         assert cluster.identity().paused_why is None
         assert cluster.heartbeats(None).paused_why is None
         assert cluster.list_nodes().paused_why is None
+        assert cluster.pause().why is None
 
     def test_an_attachment_is_deleted_by_its_uid_and_a_second_time_is_no_error(
         self, cluster, backstage, node
@@ -199,6 +201,7 @@ class ClusterContract(OneNode):
         assert RFC3339.fullmatch(cluster.fact(node).utc)
         assert RFC3339.fullmatch(cluster.list_nodes().utc)
         assert RFC3339.fullmatch(cluster.heartbeats([node]).utc)
+        assert RFC3339.fullmatch(cluster.pause().utc)
 
     def test_a_node_that_does_not_exist_is_not_found(self, cluster):
         with pytest.raises(ClusterNotFound):

@@ -100,6 +100,7 @@ class TestSimulatedCluster(ClusterContract):
             cluster.nodes,
             cluster.list_nodes,
             lambda: cluster.heartbeats(None),
+            cluster.pause,
             lambda: cluster.fact(node),
             lambda: cluster.pods(node),
             cluster.attachments,

@@ -35,6 +35,7 @@ READS = frozenset(
             "nodes",
             "list_nodes",
             "heartbeats",
+            "pause",
             "fact",
             "pods",
             "attachments",

@@ -14,7 +14,7 @@ from fencer.core.model import Action, Binding, Decision, Doubt, FenceMark, NodeV
 from fencer.core.policy import Mode, Policy
 from fencer.errors import FencerError
 from fencer.hypervisors.proxmox.client import ProxmoxHypervisor
-from fencer.ports import Attachments, Fact, Heartbeats, Lease, Nodes
+from fencer.ports import Attachments, Fact, Heartbeats, Lease, Nodes, Pause
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
 from tests.support.in_turn import InTurn
@@ -57,7 +57,11 @@ class NodeCluster:
     def nodes(self) -> Nodes:
         return Nodes(tuple(self.fact(name).node for name in self.kubelets))
 
-    list_nodes = nodes
+    def list_nodes(self) -> Nodes:
+        return Nodes(self.nodes().views, utc=self._utc(self._pve.clock.now_s()))
+
+    def pause(self) -> Pause:
+        return Pause(None, self._utc(self._pve.clock.now_s()))
 
     def heartbeats(self, _names: Collection[str] | None) -> Heartbeats:
         facts, now_s = [self.fact(name) for name in self.kubelets], self._pve.clock.now_s()
