@@ -2,7 +2,7 @@
 
     ./dev bench
 
-`failover`, which lets real guests die for half an hour, and those that take a quarter of an hour each
+`failover`, which lets real guests die for more than an hour, and those that take a quarter of an hour each
 (`drain`, `idle_scale`, `many_deaths`, `soak`) are started by their own names.
 """
 
