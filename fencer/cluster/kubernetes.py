@@ -146,10 +146,10 @@ class KubernetesCluster:
         view = parse.name_in_error(parse.node_with(self._key.to_read()), answer.body)
         if view.name != node:
             raise ClusterProtocol(f"{self._api.server}: asked for node {node}, got {shown(view.name)}")
-        lease = read_lease(self._api, node)
+        lease, pause = read_lease(self._api, node), self.pause()
         if lease is None:
-            return Fact(view, None, answer.utc)
-        return Fact(view, lease.renew_time, answer.utc, lease.version)
+            return Fact(view, None, answer.utc, paused_why=pause.why)
+        return Fact(view, lease.renew_time, answer.utc, lease.version, pause.why)
 
     def pods(self, node: str) -> list[PodView]:
         """See `Cluster.pods`."""

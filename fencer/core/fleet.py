@@ -131,6 +131,14 @@ def near_brake(fleet: Fleet, policy: Policy) -> bool:
     return 4 * fleet.young_fences >= policy.brake_at(fleet.nodes)
 
 
+def served_by_list(fleet: Fleet, policy: Policy) -> int:
+    """Return how many fences one list of the nodes serves near the brake: a quarter of what that leaves.
+
+    So that several agents that list at the same time, and do not see each other's fences, stay below it.
+    """
+    return max(1, (policy.brake_at(fleet.nodes) - fleet.young_fences) // 4)
+
+
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:
     """Return a node as it is once our taint and mark are written on it; no older state counts then."""
     ours = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)

@@ -46,12 +46,14 @@ class Fact:
         renew_time: The lease's renewTime as text, by the node's clock; None: none that can be read.
         lease_version: The lease's resourceVersion, as a number; 0: not known.
         utc: The API server's clock when it answered, RFC 3339.
+        paused_why: The text of the pause annotation on kube-system; None: not paused.
     """
 
     node: NodeView
     renew_time: str | None
     utc: str
     lease_version: int = 0
+    paused_why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,7 @@ class Cluster(Protocol):
         ...
 
     def fact(self, node: str) -> Fact:
-        """Read one node and its lease live (not from the API server's watch cache).
+        """Read a node, its lease, and whether fencing is paused, live: not from a watch cache.
 
         Raises:
             ClusterNotFound: no such node.

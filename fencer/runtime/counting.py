@@ -14,6 +14,7 @@ from fencer.core.fleet import (
     heard,
     near_brake,
     quorum_without,
+    served_by_list,
     stalls,
     survey,
     tainted,
@@ -50,6 +51,9 @@ class Counting:
         self._index = index
         self._counted: Scene | None = None
         """In which scene the nodes were counted last: only there all own actions are taken into account."""
+        self._listed_s = float("-inf")
+        self._serves = 0
+        """When the nodes were listed last, and how many more fences near the brake that serves."""
 
     def fleet(self, scene: Scene) -> Fleet:
         """Sum up the scene, once per change."""
@@ -84,7 +88,7 @@ class Counting:
         """
         if self._counted is not scene or came_s - scene.counted_s >= COUNTED_FOR_S:
             self._count_all(scene, name)
-        elif near_brake(self.fleet(scene), self._policy):
+        elif near_brake(self.fleet(scene), self._policy) and (self._serves <= 0 or came_s > self._listed_s):
             self._take_listed(scene)
         else:
             self._take_told(scene)
@@ -103,12 +107,18 @@ class Counting:
         scene.nodes, scene.directory = scene.nodes | nodes, directory
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         scene.counted_s, self._counted = began_s, scene
+        self._note_listed(scene, began_s)
 
     def _take_listed(self, scene: Scene) -> None:
         """List the nodes only: another agent's fence is on them, and what was told of it may be late."""
+        began_s = self._world.clock.now_s()
         listed = self._api(self._world.cluster.list_nodes)
         self._take_newer(scene, listed.views)
         scene.paused_why, scene.utc = listed.paused_why, listed.utc
+        self._note_listed(scene, began_s)
+
+    def _note_listed(self, scene: Scene, began_s: float) -> None:
+        self._listed_s, self._serves = began_s, served_by_list(self.fleet(scene), self._policy)
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
@@ -126,6 +136,7 @@ class Counting:
     def count(self, scene: Scene, node: NodeView, action: Action) -> None:
         """Take into account what is being done to a node, for whoever is about to act next."""
         if isinstance(action, TaintNode):
+            self._serves -= 1
             scene.nodes[node.name] = tainted(node, action.mark)
             self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
         scene.fleet = None
@@ -135,11 +146,21 @@ class Counting:
         scene.nodes[node.name], scene.fleet = node, None
         self._memory.live.pop(node.uid, None)
 
-    def take_in(self, scene: Scene, node: NodeView) -> None:
-        """Put a node that was just read into the scene; sum up again only if that makes a difference."""
-        before = scene.nodes.get(node.name)
-        scene.nodes[node.name] = node
-        if before is None or _for_others(before, self._policy) != _for_others(node, self._policy):
+    def take_in(self, scene: Scene, node: NodeView, paused_why: str | None) -> None:
+        """Put what was just read into the scene; sum up again only if that makes a difference.
+
+        Args:
+            scene: Of this pass.
+            node: The node that was read.
+            paused_why: Why fencing is paused, as of then; None: it is not.
+        """
+        before, paused_before = scene.nodes.get(node.name), scene.paused_why
+        scene.nodes[node.name], scene.paused_why = node, paused_why
+        if (
+            before is None
+            or _for_others(before, self._policy) != _for_others(node, self._policy)
+            or paused_before != paused_why
+        ):
             scene.fleet = None
 
     def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:

@@ -12,6 +12,8 @@ from fencer.runtime.world import World
 AT_ONCE = 16
 """So many nodes of one endpoint are pursued at a time; more would only wait for each other, while what was
 read of them grows old."""
+ALTOGETHER = 128
+"""So many are at most, where there are many endpoints: each has its share, and takes no other's."""
 
 Seen = tuple[Observation, Decision]
 """A node as it was seen from afar, and what was decided on it."""
@@ -28,6 +30,7 @@ class Lanes:
     def __init__(self, world: World, pursued: dict[str, str]) -> None:
         self._world = world
         self._pursued = pursued
+        self._at_once = max(1, min(AT_ONCE, ALTOGETHER // max(1, len(world.hypervisors))))
 
     def pursue(
         self,
@@ -66,7 +69,7 @@ class Lanes:
         lanes = [
             partial(lane, endpoint, queue)
             for endpoint, queue in queues.items()
-            for _ in range(min(len(queue), AT_ONCE - under_way[endpoint]))
+            for _ in range(min(len(queue), self._at_once - under_way[endpoint]))
         ]
         self._world.asker.side_by_side(lanes, patience_s)
         for endpoint, queue in queues.items():

@@ -213,7 +213,7 @@ class Observer:
         self._memory.looked[node.uid] = now_s
         evidence = self._believed(node, evidence)
         self._remember(scene, node, evidence, now_s)
-        self.counting.take_in(scene, node)
+        self.counting.take_in(scene, node, fact.paused_why)
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
         return replace(
@@ -373,7 +373,8 @@ class Observer:
             if node.uid not in self._memory.fenced:
                 raise
             deleted = replace(self._memory.fenced[node.uid], gone=True)
-            return Fact(deleted, renew_time=None, utc=self._api(self._world.cluster.pause).utc)
+            pause = self._api(self._world.cluster.pause)
+            return Fact(deleted, renew_time=None, utc=pause.utc, paused_why=pause.why)
 
     def _deleted(self, nodes: Mapping[str, NodeView], now_s: float) -> dict[str, NodeView]:
         """Return the nodes whose objects were deleted while we fenced them, and were not made again since."""

@@ -262,7 +262,7 @@ class Agent:
                     break
                 else:
                     if isinstance(due[0], COUNTED):
-                        observation, decision, done = self._act_counted(scene, observation)
+                        observation, decision, done = self._act_counted(scene, observation, decision)
                     else:
                         done = self._act(observation, decision, due[0])
                     if done is None:
@@ -282,9 +282,12 @@ class Agent:
         return self._concluded(observation, decision, failed)
 
     def _act_counted(
-        self, scene: Scene, observation: Observation
+        self, scene: Scene, observation: Observation, decision: Decision
     ) -> tuple[Observation, Decision, Done | None]:
         """Count the other nodes again, and act if that still is right, while nobody else does.
+
+        Whoever has waited long for that has to look again first, before it costs a count: what it saw would
+        be too old in the end.
 
         Returns:
             What was seen then, what was decided, and what came of the action; None: another one is due, or
@@ -293,6 +296,8 @@ class Agent:
         came_s = self._world.clock.now_s()
         with ExitStack() as alone:
             alone.enter_context(self._world.asker.alone("counting"))
+            if self._world.clock.now_s() - came_s > self._policy.evidence_max_age_s / 2:
+                return replace(observation, close=False), decision, None
             observation = self.observer.recounted(scene, observation, came_s)
             decision = decide(observation, self._policy)
             due = self._due(observation, decision)

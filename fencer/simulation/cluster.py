@@ -202,7 +202,8 @@ class SimulatedCluster:
         found = self._api.nodes.get(node)
         if found is None:
             raise ClusterNotFound(f"no node {node}")
-        return Fact(self._view(found), found.lease, self._api.clock.utc(), found.lease_version)
+        utc, why = self._api.clock.utc(), self._api.paused_why
+        return Fact(self._view(found), found.lease, utc, found.lease_version, why)
 
     def pods(self, node: str) -> Sequence[PodView]:
         """List the pods of a node."""
