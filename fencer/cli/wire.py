@@ -39,12 +39,15 @@ from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime.clock import SystemClock
+from fencer.runtime.leases import LOOKS
 from fencer.runtime.workers import ThreadAsker
 from fencer.runtime.world import API, World
 
 API_CALLS = 8
 """So many calls of the cluster at a time, for nodes that are pursued side by side: below API priority and
 fairness' limits."""
+LANE_CALLS = 8
+"""So many of each lane in which pods are cleared: one that hangs keeps no other node's pods waiting."""
 
 
 def is_missing(path: Path) -> bool:
@@ -106,7 +109,7 @@ class Wiring:
             clock: For deadlines.
             patience_s: How long a look at all endpoints waits for the slow ones.
         """
-        return ThreadAsker(clock, patience_s, {API: API_CALLS})
+        return ThreadAsker(clock, patience_s, {API: API_CALLS, LOOKS: 1, f"{API}/*": LANE_CALLS})
 
     def cluster(self, config: Config) -> Cluster:
         """Build the way to the cluster.

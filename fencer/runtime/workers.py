@@ -99,7 +99,8 @@ class ThreadAsker:
     Args:
         clock: For deadlines, in its monotonic seconds.
         patience_s: How long `ask_all` waits for slow endpoints; a later call takes their answer.
-        workers: How many calls at a time are made of an endpoint, by its name; otherwise one.
+        workers: How many calls at a time are made of an endpoint, by its name; ``NAME/*``: of each of what is
+            named ``NAME/…`` and not listed itself; otherwise one.
     """
 
     def __init__(self, clock: Clock, patience_s: float, workers: Mapping[str, int] | None = None) -> None:
@@ -205,7 +206,7 @@ class ThreadAsker:
 
     def _worker(self, endpoint: str) -> _Worker:
         """Return the worker of an endpoint that has the least to do."""
-        most = self._most.get(endpoint, 1)
+        most = self._most.get(endpoint) or self._most.get(f"{endpoint.partition('/')[0]}/*", 1)
         lost = [worker for worker in self._lost.get(endpoint, ()) if worker.alive]
         self._lost[endpoint] = lost
         if len(lost) >= WORKERS_LOST * most:

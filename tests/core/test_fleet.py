@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.fleet import heard, may_be_alive, near_brake, quorum, quorum_without, stalls, survey
+from fencer.core.fleet import (
+    heard,
+    may_be_alive,
+    near_brake,
+    quorum,
+    quorum_without,
+    served_by_list,
+    stalls,
+    survey,
+)
 from fencer.core.model import Binding, Fleet, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
 
@@ -198,3 +207,9 @@ def test_what_people_and_this_agent_said_is_passed_on():
 def test_near_the_brake_each_fence_is_counted_for_itself(young, is_near):
     policy = replace(ARMED, max_fenced=8)
     assert near_brake(Fleet(nodes=40, young_fences=young), policy) is is_near
+
+
+@pytest.mark.parametrize(("young", "serves"), [(0, 5), (2, 4), (3, 4), (16, 1), (19, 1), (20, 1), (25, 1)])
+def test_a_list_near_the_brake_serves_a_quarter_of_what_is_left(young, serves):
+    policy = replace(ARMED, max_fenced=20)
+    assert served_by_list(Fleet(nodes=80, young_fences=young), policy) == serves

@@ -3,15 +3,18 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from fencer.core.model import FenceMark, Reason, TaintNode
 from fencer.core.policy import UnresponsiveGuest
 from fencer.errors import ClusterUnreachable
+from fencer.runtime.lanes import ALTOGETHER, Lanes
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
+from fencer.simulation.workloads import Deployment
 from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
 
 NODES = tuple(f"n-{number:02}" for number in range(30))
@@ -233,3 +236,48 @@ def test_a_start_that_a_pass_sees_while_the_node_is_read_prevents_the_fence():
         stage.run(0.1)
     stage.run(20)
     assert "taint" not in stage.calls
+
+
+def test_near_the_brake_slow_lists_leave_nobody_behind():
+    """Each list takes so long that what the others saw, who wait for it, grows too old meanwhile."""
+    stage = staged(replace(AT_ONCE, max_fenced=24))
+
+    def list_slowly():
+        stage.before["list_nodes"] = list_slowly
+        stage.simulation.clock.advance(3.0)
+
+    stage.before["list_nodes"] = list_slowly
+    for name in NODES[:16]:
+        stage.happen(What.CRASH, name)
+    fenced_after_s(stage, NODES[:16], within_s=60)
+    assert Reason.EVIDENCE_STALE not in {reason for *_, reason in stage.notes.decided_}
+
+
+def test_a_pause_is_heard_between_two_batches_of_pods():
+    policy = replace(AT_ONCE, clear_batch=2, clear_parallel=2)
+    stage = Stagehand(policy, more=(Deployment("many", 30),))
+    stage.run(60)
+    stage.happen(What.CRASH)
+    stage.before["clear"] = lambda: setattr(stage.simulation.api, "paused_why", "maintenance")
+    stage.run(20)
+    assert 0 < stage.calls.count("clear") <= 2
+
+
+def test_many_endpoints_share_the_threads():
+    names = [f"lab-{number}" for number in range(20)]
+    lanes = []
+
+    def side_by_side(runs, _patience_s):
+        lanes.extend(runs)
+
+    world = SimpleNamespace(
+        hypervisors=dict.fromkeys(names), asker=SimpleNamespace(side_by_side=side_by_side), clock=None
+    )
+    due = [(seen_at(endpoint), None) for endpoint in names for _ in range(30)]
+    Lanes(world, {}).pursue(due, lambda *_: None, {}, 1.0)
+    assert len(lanes) == 20 * (ALTOGETHER // 20)
+
+
+def seen_at(endpoint):
+    guest = SimpleNamespace(guest=SimpleNamespace(endpoint=endpoint))
+    return SimpleNamespace(looked_s=0.0, candidates=(guest,))

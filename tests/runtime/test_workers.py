@@ -76,6 +76,22 @@ def test_who_asks_patiently_gets_no_answer_of_another_call_later(gate):
     assert asker.ask_all({"lab": lambda: "mine"}, LONG_S, patient=True) == {"lab": "mine"}
 
 
+def test_each_lane_of_an_endpoint_may_have_several_calls_at_a_time(gate):
+    """A pod that hangs keeps no other node's pods waiting."""
+    asker, hangs = ThreadAsker(SystemClock(), LONG_S, {"lab/*": 2, "lab/looks": 1}), threading.Event()
+
+    def hang():
+        hangs.set()
+        gate.wait()
+
+    thread = threading.Thread(target=lambda: asker.ask("lab/0", hang, LONG_S))
+    thread.start()
+    hangs.wait()
+    assert asker.ask("lab/0", lambda: "cleared", LONG_S) == "cleared"
+    gate.set()
+    thread.join()
+
+
 def test_after_three_lost_workers_an_endpoint_is_not_asked_until_one_returns(asker, gate):
     for _ in range(WORKERS_LOST):
         with pytest.raises(HypervisorUnreachable):
