@@ -177,6 +177,8 @@ class Executor:
             case StopGuest():
                 return self._stop(observation, action, counts)
             case DiscardSaved(incarnation=incarnation):
+                self._memory.last_stop_s = self._world.clock.now_s()  # it ends a guest as a power-off does
+                counts()
                 self._order(guest, lambda until: port.discard(guest, incarnation, until), observation)
                 return self._discarded(observation, guest)
             case ShutdownGuest(incarnation=incarnation):

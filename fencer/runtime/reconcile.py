@@ -17,6 +17,7 @@ from fencer.core.model import (
     Alarm,
     BindNode,
     Decision,
+    DiscardSaved,
     FenceMark,
     ForgetMark,
     Intent,
@@ -53,7 +54,7 @@ look. An alarm does: what is known from afar may be late."""
 NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Notes for people and for other agents: an agent that does only these has done nothing."""
 
-COUNTED = (TaintNode, StopGuest)
+COUNTED = (TaintNode, StopGuest, DiscardSaved)
 """Before these the other nodes are counted again, one at a time: other agents act too, and other incidents go
 on side by side."""
 
@@ -307,7 +308,7 @@ class Agent:
 
             def counts() -> None:
                 self.observer.counting.count(scene, observation.node, action)
-                if isinstance(action, StopGuest) or not near_brake(observation.fleet, self._policy):
+                if not isinstance(action, TaintNode) or not near_brake(observation.fleet, self._policy):
                     alone.close()
 
             done = self._act(observation, decision, action, counts)
