@@ -317,6 +317,7 @@ def test_a_dead_first_server_is_passed_over_for_the_second_which_is_kept(stand_i
     assert second.asked == [
         ("GET", "/api/v1/nodes/k8s-1"),
         ("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/k8s-1"),
+        ("GET", "/api/v1/namespaces/kube-system"),
     ]
 
 
