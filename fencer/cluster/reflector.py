@@ -39,6 +39,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 at once."""
 DENIED_PAUSE_S = 2.0
 """Where they may not be watched: as often as a pass looks at them."""
+TELLING_FAILURES = 3
+"""So many watches that fail at once, one after the other, are worth a word: one alone is no news."""
 STALE_S = SILENT_S + LONGEST_PAUSE_S
 """What was told so long ago says nothing of now. A watch that fell silent can be followed by a list before
 that."""
@@ -75,6 +77,8 @@ class Reflector:
         self._pause_s = FIRST_PAUSE_S
         self._why = ""
         self._denied = False
+        self._failed = 0
+        """So many watches in a row were denied, or failed before anybody could call them silent."""
 
     def begin(self) -> None:
         """Keep on, on a thread that ends with the process."""
@@ -141,6 +145,7 @@ class Reflector:
 
     def _watch(self) -> None:
         """Watch until the server ends it."""
+        began_s = self._now_s()
         request = get(
             NODES,
             watch="true",
@@ -152,7 +157,7 @@ class Reflector:
             with closing(self._api.watch("watch nodes", request, self._silent_s)) as events:
                 for data in events:
                     event = read_event(data, f"{self._api.server}: watch nodes")
-                    self._denied = False
+                    self._told_again()
                     if self._known.take_event(event, self._now_s()):
                         self._changed()
         except ClusterDenied as error:
@@ -164,6 +169,16 @@ class Reflector:
                     error,
                 )
             raise
+        except ClusterError as error:
+            self._failed += self._now_s() - began_s < self._silent_s
+            if self._failed == TELLING_FAILURES:
+                log.warning("the nodes cannot be watched, and are listed instead: %s", error)
+            raise
+
+    def _told_again(self) -> None:
+        if self._denied or self._failed >= TELLING_FAILURES:
+            log.info("the nodes are watched again")
+        self._denied, self._failed = False, 0
 
 
 def _told(item: Any) -> tuple[str, Told]:

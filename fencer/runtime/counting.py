@@ -88,7 +88,7 @@ class Counting:
         """
         if self._counted is not scene or came_s - scene.counted_s >= COUNTED_FOR_S:
             self._count_all(scene, name)
-        elif near_brake(self.fleet(scene), self._policy) and (self._serves <= 0 or came_s > self._listed_s):
+        elif near_brake(self.fleet(scene), self._policy) and not self._still_served(came_s):
             self._take_listed(scene)
         else:
             self._take_told(scene)
@@ -117,6 +117,11 @@ class Counting:
         scene.paused_why, scene.utc = listed.paused_why, listed.utc
         self._note_listed(scene, began_s)
 
+    def _still_served(self, came_s: float) -> bool:
+        """Whether the last list serves one more: it is new enough, or was asked for while that one waited."""
+        new = self._world.clock.now_s() - self._listed_s < COUNTED_FOR_S
+        return self._serves > 0 and (new or came_s <= self._listed_s)
+
     def _note_listed(self, scene: Scene, began_s: float) -> None:
         self._listed_s, self._serves = began_s, served_by_list(self.fleet(scene), self._policy)
 
@@ -140,6 +145,10 @@ class Counting:
             scene.nodes[node.name] = tainted(node, action.mark)
             self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
         scene.fleet = None
+
+    def last_one(self, scene: Scene) -> bool:
+        """Whether the next fence is counted on a list of its own: it has to see this one written."""
+        return self._serves <= 0 and near_brake(self.fleet(scene), self._policy)
 
     def discount(self, scene: Scene, node: NodeView) -> None:
         """Take it back: it was not done."""

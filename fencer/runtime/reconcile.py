@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
-from fencer.core.fleet import near_brake
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
 from fencer.core.model import (
@@ -308,7 +307,7 @@ class Agent:
 
             def counts() -> None:
                 self.observer.counting.count(scene, observation.node, action)
-                if not isinstance(action, TaintNode) or not near_brake(observation.fleet, self._policy):
+                if not (isinstance(action, TaintNode) and self.observer.counting.last_one(scene)):
                     alone.close()
 
             done = self._act(observation, decision, action, counts)

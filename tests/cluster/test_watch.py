@@ -15,6 +15,7 @@ from fencer.cluster.reflector import (
     FIRST_PAUSE_S,
     LONGEST_PAUSE_S,
     STALE_S,
+    TELLING_FAILURES,
     WATCHED_S,
     Reflector,
 )
@@ -524,6 +525,19 @@ def test_one_who_may_not_watch_lists_and_says_so_once(watch, caplog):
     [said] = caplog.messages
     assert 'cannot watch resource "nodes"' in said
     assert "fencer setup kubernetes | kubectl apply -f -" in said
+
+
+def test_a_watch_that_fails_again_and_again_is_told_once_and_that_it_works_again_too(watch, caplog):
+    fails = [status(500, message="boom")] * (TELLING_FAILURES + 2)
+    scene = watch(LISTED, in_turn(*fails, stream(event("MODIFIED", node("k8s-1", resourceVersion="110")))))
+    with caplog.at_level(logging.INFO):
+        scene.turn(TELLING_FAILURES - 1)
+        assert not caplog.messages
+        scene.turn(4)
+    warned, back = caplog.messages
+    assert warned.startswith("the nodes cannot be watched, and are listed instead: ")
+    assert "boom" in warned
+    assert back == "the nodes are watched again"
 
 
 def test_after_a_server_that_died_the_next_one_is_watched(watch, stand_in):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.core.model import FenceMark, Reason, TaintNode
-from fencer.core.policy import UnresponsiveGuest
+from fencer.core.policy import SavedGuest, UnresponsiveGuest
 from fencer.errors import ClusterUnreachable
 from fencer.runtime.lanes import ALTOGETHER, Lanes
 from fencer.runtime.reconcile import Agent
@@ -261,6 +261,17 @@ def test_a_pause_is_heard_between_two_batches_of_pods():
     stage.before["clear"] = lambda: setattr(stage.simulation.api, "paused_why", "maintenance")
     stage.run(20)
     assert 0 < stage.calls.count("clear") <= 2
+
+
+def test_one_image_at_a_time_is_thrown_away_of_many_that_were_saved():
+    stage = staged(replace(ARMED, saved_guest=SavedGuest.DISCARD, max_fenced=2))
+    for name in NODES[:6]:
+        stage.happen(What.SAVE, name)
+    stage.run(60 + ARMED.power_window_s / 2)
+    assert stage.calls.count("discard") == 1
+    stage.run(5 * ARMED.power_window_s)
+    assert stage.calls.count("discard") == 2
+    assert sum(stage.node(name).fenced for name in NODES) == 2
 
 
 def test_many_endpoints_share_the_threads():
