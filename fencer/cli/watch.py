@@ -53,7 +53,7 @@ ENDING_S = 10.0
     epilog="\b\nExamples:\n  fencer watch --config /etc/fencer/config.yaml\n  fencer watch --once --dry-run",
 )
 @config_option
-@click.option("--once", is_flag=True, help="One pass over all nodes, then exit.")
+@click.option("--once", is_flag=True, help="One pass over all nodes, and all that it begins; then exit.")
 @click.option("--dry-run", is_flag=True, help="Observe and report only, whatever `mode` says; write nothing.")
 @click.option(
     "--hooks",
@@ -67,7 +67,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
     """Watch all nodes, and fence those whose guest is proven off.
 
     With `mode: observe` it only says what it would do. It writes a line to stderr for each changed decision
-    and each action. SIGTERM and SIGINT end it after the current pass.
+    and each action. SIGTERM and SIGINT end it; what it is doing gets 10 s.
     """
     set_up(sys.stderr)
     hooks = hooks or default_hooks()
@@ -98,7 +98,7 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 )
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
                 agent.finish(ENDING_S)
-                log.info("told to stop: stopped after the current pass")
+                log.info("told to stop: stopped")
         notify("STOPPING=1")
 
 

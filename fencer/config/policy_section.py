@@ -25,7 +25,7 @@ KEYS: Mapping[str, Any] = {
         "For how long a guest must read off: at least two polls. 0: two live readings back to back.",
         example=8,
     ),
-    "poll_s": seconds("How often every hypervisor and the node leases are read.", example=3),
+    "poll_s": seconds("How often every hypervisor is read, and the leases of nodes in question.", example=3),
     "evidence_max_age_s": seconds(
         "An older reading counts as no reading. At least two polls, and 4 s.", example=15
     ),

@@ -439,7 +439,7 @@ ROWS = (
         "list nodes, watch nodes",
         "read all nodes",
         lambda s: s.send("GET", NODES),
-        "every pass looks at all of them",
+        "it has to know all of them at any time",
     ),
     refused(
         "create nodes", "make a node", lambda s: s.send("POST", NODES, {"metadata": {"name": "evil"}}), RBAC
