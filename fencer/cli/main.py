@@ -84,3 +84,7 @@ def cli(ctx: click.Context) -> None:
 def main() -> None:
     """Run the command line."""
     cli(prog_name="fencer")
+
+
+if __name__ == "__main__":
+    main()

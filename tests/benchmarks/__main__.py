@@ -11,7 +11,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.benchmarks import clear_pods, decide, hook, idle_agent, incidents, pass_scale, taint_latency
+from tests.benchmarks import (
+    clear_pods,
+    decide,
+    hook,
+    idle_agent,
+    incidents,
+    pass_scale,
+    status,
+    taint_latency,
+)
 from tests.benchmarks.measure import Row, program
 
 ALL: Mapping[str, Callable[[], Sequence[Row]]] = {
@@ -19,6 +28,7 @@ ALL: Mapping[str, Callable[[], Sequence[Row]]] = {
     "clear_pods": clear_pods.alone,
     "pass_scale": pass_scale.run,
     "idle_agent": idle_agent.alone,
+    "status": status.alone,
     "decide": decide.run,
     "hook": hook.run,
     "incidents": incidents.run,

@@ -94,13 +94,17 @@ def interpreter() -> list[str]:
 def once(command: Sequence[str], folder: Path, times: Times) -> None:
     """Run a command to its end as Proxmox would, and note what it took."""
     began_s = time.perf_counter()
-    process = start(command, folder)
+    note(start(command, folder), began_s, times)
+
+
+def note(process: subprocess.Popen[bytes], began_s: float, times: Times) -> None:
+    """Wait for the end of a process, and note what it took."""
     _, status, used = os.wait4(process.pid, 0)
     times.wall.append(1000 * (time.perf_counter() - began_s))
     times.cpu.append(1000 * (used.ru_utime + used.ru_stime))
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"{command} ended with {process.returncode}")
+        raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
 
 
 def flood(folder: Path, count: int) -> Row:

@@ -205,7 +205,20 @@ def watching(
         guests: How many guests there are.
         policy: As in a configuration; None: all defaults.
     """
-    config, token, log = folder / "fencer.yaml", folder / "token", folder / "log"
+    log = folder / "log"
+    words = [str(guests), "watch", "--config", str(configuration(folder, kubeconfig, policy))]
+    with talking("tests.benchmarks.switched_fencer", *words, log=log) as agent:
+        wait_until(
+            lambda: agent.process.poll() is not None or "watching " in log.read_text(), "agent that watches"
+        )
+        assert agent.process.poll() is None, log.read_text()
+        yield agent
+        assert agent.process.poll() is None, log.read_text()
+
+
+def configuration(folder: Path, kubeconfig: Path, policy: Mapping[str, Any] | None = None) -> Path:
+    """Write a configuration of an armed fencer for `switched_fencer`, and return its path."""
+    config, token = folder / "fencer.yaml", folder / "token"
     token.touch(mode=0o600)
     token.write_text("never asked for")
     endpoint = {
@@ -223,14 +236,7 @@ def watching(
         "policy": policy or {},
     }
     config.write_text(json.dumps(content))
-    words = [str(guests), "watch", "--config", str(config)]
-    with talking("tests.benchmarks.switched_fencer", *words, log=log) as agent:
-        wait_until(
-            lambda: agent.process.poll() is not None or "watching " in log.read_text(), "agent that watches"
-        )
-        assert agent.process.poll() is None, log.read_text()
-        yield agent
-        assert agent.process.poll() is None, log.read_text()
+    return config
 
 
 def through(api: ControlPlane, url: str, folder: Path, user: str = "admin") -> Path:

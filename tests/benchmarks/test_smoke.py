@@ -20,6 +20,7 @@ from tests.benchmarks import (
     many_deaths,
     pass_scale,
     soak,
+    status,
     taint_latency,
 )
 from tests.benchmarks.bare import BareClient, Server
@@ -63,6 +64,12 @@ def test_taint_latency_measures_every_death(bare_api):
 def test_clear_pods_clears_them_all(bare_api):
     (row,) = clear_pods.run(bare_api, pods=3, rounds=1)
     assert row.what.startswith("taint → last of 3 pods deleted")
+
+
+def test_status_measures_the_whole_command(bare_api):
+    [row] = status.run(bare_api, nodes=2, rounds=1)
+    assert row.measured.endswith(" s")
+    assert "times the bare import" in row.note
 
 
 @pytest.mark.libvirt
