@@ -26,8 +26,10 @@ from fencer.runtime.index import Index
 from fencer.runtime.leases import Leases
 from fencer.runtime.memory import Scene
 from fencer.runtime.shared import Shared
-from fencer.runtime.world import World
+from fencer.runtime.world import API, World
 
+COUNTING = f"{API}/counting"
+"""The worker of this: whoever is to act next does not wait behind what others look at."""
 COUNTED_FOR_S = 2.0
 """For so long one count serves all who act then: its leases do, and far from the brake its nodes, too."""
 
@@ -96,7 +98,7 @@ class Counting:
     def _count_all(self, scene: Scene, name: str) -> None:
         """List the nodes, and read the leases that something depends on."""
         began_s = self._world.clock.now_s()
-        listed = self._api(self._world.cluster.list_nodes)
+        listed = self._api(self._world.cluster.list_nodes, COUNTING)
         views = [self._leases.newest(view) for view in listed.views]
         known = {node.uid for node in scene.nodes.values()}
         directory = scene.directory
@@ -112,7 +114,7 @@ class Counting:
     def _take_listed(self, scene: Scene) -> None:
         """List the nodes only: another agent's fence is on them, and what was told of it may be late."""
         began_s = self._world.clock.now_s()
-        listed = self._api(self._world.cluster.list_nodes)
+        listed = self._api(self._world.cluster.list_nodes, COUNTING)
         self._take_newer(scene, listed.views)
         scene.paused_why, scene.utc = listed.paused_why, listed.utc
         self._note_listed(scene, began_s)
@@ -127,8 +129,8 @@ class Counting:
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
-        pause = self._api(self._world.cluster.pause)
-        self._take_newer(scene, self._api(self._world.cluster.nodes).views)
+        pause = self._api(self._world.cluster.pause, COUNTING)
+        self._take_newer(scene, self._api(self._world.cluster.nodes, COUNTING).views)
         scene.paused_why, scene.utc = pause.why, pause.utc
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
