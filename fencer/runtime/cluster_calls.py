@@ -22,12 +22,14 @@ class ClusterCalls:
 
     Attributes:
         awake_since_s: When this agent last went on after it had stood still.
+        passes: Passes go on beside every action, and call every few seconds.
     """
 
     def __init__(self, world: World, policy: Policy) -> None:
         self._world = world
         self._policy = policy
         self.awake_since_s = self._alive_s = world.clock.now_s()
+        self.passes = False
 
     def __call__(self, call: Callable[[], T], worker: str = API) -> T:
         """Ask under the deadline of an ordinary call.
@@ -61,7 +63,10 @@ class ClusterCalls:
         self._alive_s = now_s
 
     def worked(self, longest_s: float) -> None:
-        """Take note that an action has just ended, which may take that long without standing still."""
+        """Take note that an action has just ended, which may take that long without standing still.
+
+        Where passes go on beside it, they show life: if they did not, the whole agent stood still.
+        """
         now_s = self._world.clock.now_s()
-        if now_s - self._alive_s <= longest_s:
+        if not self.passes and now_s - self._alive_s <= longest_s:
             self._alive_s = now_s

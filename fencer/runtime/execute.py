@@ -176,11 +176,8 @@ class Executor:
         match action:
             case StopGuest():
                 return self._stop(observation, action, counts)
-            case DiscardSaved(incarnation=incarnation):
-                self._memory.last_stop_s = self._world.clock.now_s()  # it ends a guest as a power-off does
-                counts()
-                self._order(guest, lambda until: port.discard(guest, incarnation, until), observation)
-                return self._discarded(observation, guest)
+            case DiscardSaved():
+                return self._discard(observation, action, counts)
             case ShutdownGuest(incarnation=incarnation):
                 self._order(guest, lambda until: port.shutdown(guest, incarnation, until))
                 self._remember_asking(observation)
@@ -320,6 +317,23 @@ class Executor:
             incarnation = after.incarnation
         again_s = self._world.clock.now_s() + START_PAUSE_S
         self._memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
+
+    def _discard(self, observation: Observation, action: DiscardSaved, counts: Callable[[], None]) -> Done:
+        """Throw a guest's saved memory away: like a stop, it takes the window, and rests after a failure."""
+        guest, memory, port = action.guest, self._memory, self._world.hypervisors[action.guest.endpoint]
+        last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
+        counts()
+        try:
+            self._order(guest, lambda until: port.discard(guest, action.incarnation, until), observation)
+        except HypervisorError as error:
+            if isinstance(error, GuestChanged | HypervisorDenied):
+                self._give_back_window(taken_s, last_s)
+            if not isinstance(error, GuestChanged):
+                times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
+                memory.stops_failed[guest.key] = (taken_s, times, str(error))
+            raise
+        memory.stops_failed.pop(guest.key, None)
+        return self._discarded(observation, guest)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that we discarded this guest's saved memory: its off may be believed."""

@@ -9,7 +9,7 @@ import pytest
 
 from fencer.core.model import FenceMark, Reason, TaintNode
 from fencer.core.policy import SavedGuest, UnresponsiveGuest
-from fencer.errors import ClusterUnreachable
+from fencer.errors import ClusterUnreachable, HypervisorDenied, HypervisorUnreachable
 from fencer.runtime.lanes import ALTOGETHER, Lanes
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
@@ -272,6 +272,24 @@ def test_one_image_at_a_time_is_thrown_away_of_many_that_were_saved():
     stage.run(5 * ARMED.power_window_s)
     assert stage.calls.count("discard") == 2
     assert sum(stage.node(name).fenced for name in NODES) == 2
+
+
+@pytest.mark.parametrize("error", [HypervisorDenied, HypervisorUnreachable])
+def test_an_image_that_cannot_be_thrown_away_takes_no_other_guests_turn(error):
+    stage = staged(replace(ARMED, saved_guest=SavedGuest.DISCARD))
+    saved, paused = at(stage, MANY)[:2]
+
+    def refuse():
+        stage.before["discard"] = refuse
+        raise error("no")
+
+    stage.before["discard"] = refuse
+    stage.happen(What.SAVE, saved)
+    stage.run(60)
+    stage.happen(What.PAUSE, paused)
+    stage.run(600)
+    assert 2 <= stage.calls.count("discard") <= 5
+    assert stage.node(paused).fenced
 
 
 def test_many_endpoints_share_the_threads():
