@@ -48,10 +48,12 @@ def test_over_a_restart_of_the_api_server_nodes_stay_known_and_news_come_after_i
     cluster = KubernetesCluster(settings)
     cluster.bind(cluster.fact(node).node, BINDING)  # there is a key from now on
     cluster.subscribe(lambda: None)
-    wait_until(lambda: known(cluster, node), "node")
+    wait_until(lambda: not cluster.nodes().utc and known(cluster, node), "node, as the watch tells of it")
     bare_api.stop_component(API_SERVER)
-    assert known(cluster, node)
-    bare_api.start_component(API_SERVER)
+    try:
+        assert known(cluster, node)
+    finally:
+        bare_api.start_component(API_SERVER)
     assert known(cluster, node)
     backstage.send("PATCH", f"{NODES}/{node}", {"spec": {"taints": [{"key": "new", "effect": "NoSchedule"}]}})
     wait_until(lambda: Taint("new", "", "NoSchedule") in known(cluster, node).taints, "taint")
