@@ -78,7 +78,7 @@ class Reflector:
         self._why = ""
         self._denied = False
         self._failed = 0
-        """So many watches in a row were denied, or failed before anybody could call them silent."""
+        """So many watches in a row failed before anybody could call them silent."""
 
     def begin(self) -> None:
         """Keep on, on a thread that ends with the process."""
@@ -170,9 +170,10 @@ class Reflector:
                 )
             raise
         except ClusterError as error:
-            self._failed += self._now_s() - began_s < self._silent_s
-            if self._failed == TELLING_FAILURES:
-                log.warning("the nodes cannot be watched, and are listed instead: %s", error)
+            if self._now_s() - began_s < self._silent_s:
+                self._failed += 1
+                if self._failed == TELLING_FAILURES:
+                    log.warning("the nodes cannot be watched, and are listed instead: %s", error)
             raise
 
     def _told_again(self) -> None:

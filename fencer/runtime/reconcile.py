@@ -130,7 +130,7 @@ class Agent:
             ClusterError: the cluster could not be read at all.
         """
         with self._world.asker.turn():
-            self.shared.api.passes = True
+            self.shared.api.passes = patience_s is None
             scene = self.observer.look(sparing=True)
             judged: dict[str, Judged] = dict(scene.calm)
             due: list[Seen] = []

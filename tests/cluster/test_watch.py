@@ -540,6 +540,20 @@ def test_a_watch_that_fails_again_and_again_is_told_once_and_that_it_works_again
     assert back == "the nodes are watched again"
 
 
+def test_one_that_falls_silent_is_no_failure_and_repeats_no_warning(watch, caplog):
+    def fall_silent(request, connection, over) -> None:
+        scene.now[0] += SHORT_S
+        hang_up(request, connection, over)
+
+    fails = [status(500, message="boom")] * TELLING_FAILURES
+    scene = watch(LISTED, in_turn(fall_silent, *fails, fall_silent))
+    with caplog.at_level(logging.INFO):
+        scene.turn(TELLING_FAILURES)
+        assert not caplog.messages
+        scene.turn(3)
+    assert len(caplog.messages) == 1
+
+
 def test_after_a_server_that_died_the_next_one_is_watched(watch, stand_in):
     second = stand_in(
         routes({"/kube-system": namespace(), "/nodes": in_turn(LISTED, stream(NEW, then=hang_up))})

@@ -1,5 +1,6 @@
 """What could starve a node, or hold it for ever: each was found by somebody who tried to."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -155,18 +156,25 @@ class TestStandstill:
         stage.run(5)
         assert "taint" in stage.calls
 
-    @pytest.mark.parametrize("passes", [False, True])
-    def test_a_long_action_is_no_standing_still_unless_passes_stood_still_beside_it(self, passes):
+    @pytest.mark.parametrize(
+        ("begin", "stood_still"),
+        [
+            (lambda agent: agent.observer.look(), False),
+            (lambda agent: agent.tick(patience_s=math.inf), False),
+            (lambda agent: agent.tick(), True),
+        ],
+        ids=["by hand", "watch --once", "watch"],
+    )
+    def test_a_long_action_is_no_standing_still_unless_passes_stood_still_beside_it(self, begin, stood_still):
         stage = Stagehand()
         agent = stage.new_agent()
-        if passes:
-            stage.run(10)
+        begin(agent)
         api, clock = agent.shared.api, stage.simulation.clock
         api.show_life()
         clock.advance(ARMED.apart_s + 5)
         api.worked(60.0)
         api.show_life()
-        assert (api.awake_since_s == clock.now_s()) is passes
+        assert (api.awake_since_s == clock.now_s()) is stood_still
 
 
 class TestCopies:
