@@ -21,7 +21,7 @@ from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
 from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterError
+from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
 from fencer.preflight.cluster import WITHOUT
@@ -30,14 +30,17 @@ from fencer.preflight.rights import granting
 from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
-from fencer.reporting.log import LogReporter, set_up
+from fencer.reporting.log import set_up
 from fencer.reporting.several import SeveralReporters
+from fencer.reporting.story import LogReporter
 from fencer.runtime.footprint import trim
 from fencer.runtime.hookserver import HookServer
+from fencer.runtime.outages import Outages, without_answer
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
+from fencer.runtime.world import API
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,15 @@ ENDING_S = 10.0
 @click.option("--once", is_flag=True, help="One pass over all nodes, and all that it begins; then exit.")
 @click.option("--dry-run", is_flag=True, help="Observe and report only, whatever `mode` says; write nothing.")
 @click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="text: for people, with fields in systemd's journal, key=value in a file; json: JSON lines.",
+)
+@click.option("--quiet", is_flag=True, help="Say only what a person should look at.")
+@click.option("--verbose", is_flag=True, help="Also say each step on the way.")
+@click.option(
     "--hooks",
     type=click.Path(path_type=Path),
     default=None,
@@ -63,32 +75,46 @@ ENDING_S = 10.0
     help="Listen on this socket for nudges from hookscripts.",
 )
 @click.pass_obj
-def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run: bool) -> None:
+def watch(
+    wiring: Wiring,
+    path: Path,
+    hooks: Path | None,
+    log_format: str,
+    *,
+    once: bool,
+    dry_run: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
     """Watch all nodes, and fence those whose guest is proven off.
 
-    With `mode: observe` it only says what it would do. It writes a line to stderr for each changed decision
-    and each action. SIGTERM and SIGINT end it; what it is doing gets 10 s.
+    With `mode: observe` it only says what it would do. It writes to stderr: a line for what happens to a
+    node, and for what fencer does. SIGTERM and SIGINT end it; what it is doing gets 10 s.
     """
-    set_up(sys.stderr)
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose exclude each other")
+    level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
+    set_up(sys.stderr, as_json=log_format == "json", level=level)
     hooks = hooks or default_hooks()
     with connected(wiring, path, patience_s=SLOW_S) as parts:
         policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy
         _name_what_is_open(wiring, parts.config)
         world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, dry_run=dry_run)))
         agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
+        outages = Outages(world, policy.poll_s)
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
             drains_offered(hooks, wiring, parts, policy),
         ):
             notify("READY=1")
-            if not _ready(parts, agent, policy.mode, stop, once=once):
+            if not _ready(parts, agent, policy.mode, stop, outages, once=once):
                 raise click.exceptions.Exit(1)
             trim()
-            if once:
-                judged = agent.tick(patience_s=inf).judged.values()
-                well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
-                log.info("one pass: %d of %d nodes are healthy", well, len(judged))
+            if stop.is_set():
+                log.info("told to stop before any node was looked at: stopped")
+            elif once:
+                _look_once(agent)
             else:
                 remind = CredentialReminder(
                     lambda: agent.shared.api(lambda: wiring.account(parts.config).credentials()),
@@ -96,10 +122,25 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                     wiring.wall,
                     lambda text: world.reporter.said(text, warning=True),
                 )
-                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look)
+                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages)
                 agent.finish(ENDING_S)
                 log.info("told to stop: stopped")
         notify("STOPPING=1")
+
+
+def _look_once(agent: Agent) -> None:
+    """Make one pass, and say what came of it.
+
+    Raises:
+        click.exceptions.Exit: with 3, if somebody gave no answer: nothing is known of those nodes' guests.
+    """
+    done = agent.tick(patience_s=inf)
+    well = sum(item.decision.verdict is Verdict.HEALTHY for item in done.judged.values())
+    log.info("one pass: %d of %d nodes are healthy", well, len(done.judged))
+    for name, why in done.scene.errors.items():
+        log.warning("%s: %s; its nodes are not fenced", name, without_answer(why.removeprefix(f"{name}: ")))
+    if done.scene.errors:
+        raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
 
 
 def default_hooks() -> Path | None:
@@ -159,7 +200,7 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
 
 
 def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]:
-    yield LogReporter(logging.getLogger("fencer.agent"))
+    yield LogReporter(logging.getLogger("fencer.agent"), parts.clock.now_s)
     if parts.config.journal is not None and not dry_run:
         yield JournalReporter(parts.config.journal)
     if mode is Mode.ARMED:
@@ -179,8 +220,8 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
             log.warning("credentials: %s; %s", found.text, found.fix)
 
 
-def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) -> bool:
-    """Prove who we are and what we may do; try again until the cluster answers.
+def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, outages: Outages, *, once: bool) -> bool:
+    """Prove who we are and what we may do; try again until the cluster answers, or we are told to stop.
 
     Returns:
         False: rights are missing, and the agent is armed.
@@ -188,18 +229,18 @@ def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, *, once: bool) ->
     Raises:
         ClusterError: the cluster does not answer, and only one pass was asked for.
     """
-    said = ""
     while not stop.is_set():
         try:
-            return _has_rights(parts, agent, mode)
+            has_rights = _has_rights(parts, agent, mode)
         except ClusterError as error:
             if once:
                 raise
-            if str(error) != said:
-                log.warning("%s; trying again until it answers", error)
-            said = str(error)
+            outages.look({API: str(error)}, {API})
             notify("WATCHDOG=1")
             parts.clock.wait(parts.policy.poll_s)
+        else:
+            outages.look({}, {API})
+            return has_rights
     return True
 
 
@@ -231,6 +272,8 @@ def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> No
     missing = agent.shared.api(parts.cluster.missing_lesser_rights)
     grants = granting(identity.user, version=identity.version)
     for right in missing:
+        if right == "watch nodes":
+            continue  # whoever watches them says so, also if the right is taken away later
         log.warning("may not %s: %s; `%s` grants it", right, WITHOUT[right], grants)
 
 

@@ -270,12 +270,10 @@ class Parts:
 
 
 def log_plainly() -> None:
-    """Log as commands speak, unless a log was set up. The caller reports a call that hangs."""
+    """Log as commands speak, unless a log was set up."""
     handler = logging.StreamHandler()
     handler.setFormatter(PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    if not logging.getLogger("fencer").level:
-        logging.getLogger("fencer.runtime.workers").setLevel(logging.ERROR)
 
 
 @contextmanager

@@ -38,7 +38,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 """Between two tries: doubled each time, and a random part of it is left out, so that many agents do not ask
 at once."""
 DENIED_PAUSE_S = 2.0
-"""Where they may not be watched: as often as a pass looks at them."""
+"""Where they may not be watched: as often as a pass looks at them, they are listed."""
+LONGEST_DENIED_S = 60.0
+"""And after such a time at most it is tried again to watch them; at first much sooner."""
 TELLING_FAILURES = 3
 """So many watches that fail at once, one after the other, are worth a word: one alone is no news."""
 STALE_S = SILENT_S + LONGEST_PAUSE_S
@@ -76,7 +78,9 @@ class Reflector:
         """The next watch goes on from where the last one ended."""
         self._pause_s = FIRST_PAUSE_S
         self._why = ""
-        self._denied = False
+        self._denied_s = 0.0
+        """Where they may not be watched: how long nobody tries. 0: they may, as far as is known."""
+        self._watch_at_s = now_s()
         self._failed = 0
         """So many watches in a row failed before anybody could call them silent."""
 
@@ -112,12 +116,14 @@ class Reflector:
         try:
             if not self._goes_on:
                 self._list()
+            if self._now_s() < self._watch_at_s:
+                return DENIED_PAUSE_S
             self._watch()
             # The last bookmark comes 2 s before a watch ends in time.
             self._goes_on = self._known.silent_s(self._now_s()) < LONGEST_PAUSE_S
         except ClusterError as error:
             self._goes_on, self._why = False, str(error)
-            if isinstance(error, ClusterDenied):  # for as long as it takes somebody to grant the right
+            if isinstance(error, ClusterDenied):
                 self._pause_s = min(self._pause_s, DENIED_PAUSE_S)
         if self._now_s() - began_s > LONGEST_PAUSE_S:
             self._pause_s = FIRST_PAUSE_S
@@ -161,13 +167,8 @@ class Reflector:
                     if self._known.take_event(event, self._now_s()):
                         self._changed()
         except ClusterDenied as error:
-            if not (self._goes_on or self._denied):  # they could be listed just now
-                self._denied = True
-                log.warning(
-                    "the nodes may not be watched, and are listed every few seconds instead: %s. "
-                    "`fencer setup kubernetes | kubectl apply -f -` grants the right",
-                    error,
-                )
+            if not self._goes_on:  # they could be listed just now
+                self._rest(str(error))
             raise
         except ClusterError as error:
             if self._now_s() - began_s < self._silent_s:
@@ -176,10 +177,21 @@ class Reflector:
                     log.warning("the nodes cannot be watched, and are listed instead: %s", error)
             raise
 
+    def _rest(self, why: str) -> None:
+        """Do not try again for a while, and for longer each time, until somebody has granted the right."""
+        if not self._denied_s:
+            log.warning(
+                "the nodes may not be watched, and are listed every few seconds instead: %s. "
+                "`fencer check` shows the command that grants the right",
+                why,
+            )
+        self._denied_s = min(2 * self._denied_s or DENIED_PAUSE_S, LONGEST_DENIED_S)
+        self._watch_at_s = self._now_s() + self._denied_s
+
     def _told_again(self) -> None:
-        if self._denied or self._failed >= TELLING_FAILURES:
+        if self._denied_s or self._failed >= TELLING_FAILURES:
             log.info("the nodes are watched again")
-        self._denied, self._failed = False, 0
+        self._denied_s, self._failed = 0.0, 0
 
 
 def _told(item: Any) -> tuple[str, Told]:

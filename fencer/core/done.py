@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from fencer.core.model import GuestRef, PowerState
+from fencer.core.model import GuestRef, PowerState, Proof
+from fencer.core.text import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,50 @@ class PodsCleared:
         return f"{len(self.gone)} of {self.count}: {', '.join(self.gone) or 'none'}"
 
     @property
+    def only_changed(self) -> bool:
+        """Whether nothing came of it but that all of them have to be looked at again."""
+        return len(self.changed) == self.count
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of each that is not gone."""
-        again = (f"changed meanwhile, looking again: {', '.join(self.changed)}",) if self.changed else ()
+        many = count(len(self.changed), "pod")
+        again = f"{many} changed meanwhile, looking again: {', '.join(self.changed)}"
         return (
             *(f"{pod}: {why}" for pod, why in self.held.items()),
-            *again,
+            *((again,) if self.changed else ()),
             *(f"{pod}: {why}" for pod, why in self.failed.items()),
         )
 
     def __str__(self) -> str:
         """Tell all of it in a line."""
-        count, _, names = self.cleared.partition(": ")
-        return "; ".join([f"{count} pods cleared: {names}", *self.notes])
+        names = f": {', '.join(self.gone)}" if self.gone else ""
+        cleared = () if self.only_changed else (f"{len(self.gone)} of {self.count} pods cleared{names}",)
+        return "; ".join((*cleared, *self.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Tainted:
+    """That a node was tainted, and what the fence began with.
+
+    Attributes:
+        power_state: What the guest read.
+        proof: Why that counts.
+        off_s: For how long this agent had seen the guest like that; None: it did not see its end.
+        pods: How many pods there were to clear.
+        volumes: How many volumes were to be released.
+    """
+
+    power_state: PowerState
+    proof: Proof
+    off_s: float | None
+    pods: int
+    volumes: int
+    ok: bool = True
+
+    def __str__(self) -> str:
+        """Tell it as kubectl writes taints."""
+        return "tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +143,4 @@ class GuestStopped:
         return f"{did} {self.guest}; it reads {self.power_state} now: {self.raw}{said}"
 
 
-Done: TypeAlias = Happened | PodsCleared | GuestStopped
+Done: TypeAlias = Happened | PodsCleared | Tainted | GuestStopped

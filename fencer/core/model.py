@@ -129,6 +129,7 @@ class Reason(StrEnum):
     NO_POWER_RIGHTS = auto()
     POWER_WINDOW = auto()
     STOP_FAILED = auto()
+    DISCARD_FAILED = auto()
     QUORUM_AT_RISK = auto()
     BRAKE = auto()
     ALL_NODES_SILENT = auto()
@@ -780,11 +781,13 @@ class StopFailed:
         ago_s: When it last tried.
         times: How often it has tried in vain.
         why: What it was told.
+        discard: It was to throw the guest's saved memory away.
     """
 
     ago_s: float
     times: int
     why: str
+    discard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

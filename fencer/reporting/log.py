@@ -1,4 +1,7 @@
-"""The log: ``key=value`` lines for people, JSON for machines, one line, no matter what a name contains."""
+"""The log: people on a terminal, systemd's journal and machines read it, each in their own form.
+
+One line a record, no matter what a name contains.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +9,56 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from fencer.core.done import Done
-from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.text import printable
-from fencer.wording.reports import action_word, decision_text, is_alarming, is_loud
+from fencer.reporting.journald import JournalHandler
+from fencer.reporting.records import PRIORITY, facts_of, node_of, traceback_of
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
-_PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
-"""Source: sd-daemon(3), which takes the numbers from syslog(3)."""
+_PLAIN, _BOLD, _FAINT = "\x1b[0m", "\x1b[1m", "\x1b[90m"
+_COLOURS = {"DEBUG": _FAINT, "WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31m"}
 
 
 def set_up(
     stream: TextIO,
     *,
-    as_json: bool | None = None,
+    as_json: bool = False,
     level: int = logging.INFO,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
-    """Send the log to a stream. Of other libraries only warnings pass.
+    """Send the log where a stream leads. Of other libraries only warnings pass.
 
     Args:
-        stream: The stream: stderr.
-        as_json: None: JSON when the stream leads to systemd's journal, else ``key=value``.
+        stream: The stream: stderr. Where it leads to systemd's journal, that gets fields; a terminal gets
+            what people read; anything else ``key=value``.
+        as_json: JSON instead, wherever it leads.
         level: The level of fencer's own loggers.
-        environ: The environment, in which systemd names the journal's stream.
+        environ: The environment: systemd names the journal's stream there, and people refuse colour.
     """
-    journal = leads_to_journal(stream, environ)
-    handler = _Handler(stream)
-    wanted = journal if as_json is None else as_json
-    handler.setFormatter(JsonFormatter(priority=journal) if wanted else KeyValueFormatter())
     root = logging.getLogger()
-    for earlier in [known for known in root.handlers if isinstance(known, _Handler)]:
+    for earlier in [known for known in root.handlers if isinstance(known, _Handler | JournalHandler)]:
         root.removeHandler(earlier)
-    root.addHandler(handler)
+        earlier.close()
+    root.addHandler(_handler(stream, environ, as_json=as_json))
     root.setLevel(logging.WARNING)
     logging.getLogger("fencer").setLevel(level)
+
+
+def _handler(stream: TextIO, environ: Mapping[str, str], *, as_json: bool) -> logging.Handler:
+    journal = leads_to_journal(stream, environ)
+    if journal and not as_json:
+        return JournalHandler(stream)
+    handler = _Handler(stream)
+    if as_json:
+        handler.setFormatter(JsonFormatter(priority=journal))
+    elif stream.isatty():
+        handler.setFormatter(TerminalFormatter(colour=_shows_colour(environ)))
+    else:
+        handler.setFormatter(KeyValueFormatter())
+    return handler
 
 
 def leads_to_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
@@ -61,13 +75,51 @@ def leads_to_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
+def _shows_colour(environ: Mapping[str, str]) -> bool:
+    """Source: https://no-color.org; terminfo(5) for "dumb"."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def local(seconds: float) -> datetime:
+    """Return a time of day by the zone of this machine."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone()
+
+
+class TerminalFormatter(logging.Formatter):
+    """``02:14:07 k8s-2 healthy again``, in local time; a line of its own says which day and zone that is.
+
+    Args:
+        colour: Times are faint, warnings and errors coloured: that says nothing that words do not.
+        clock: From a record's time to the one that people read.
+    """
+
+    def __init__(self, *, colour: bool, clock: Callable[[float], datetime] = local) -> None:
+        super().__init__()
+        self._colour = colour
+        self._clock = clock
+        self._day = ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line; before it the day and the zone, where these are new."""
+        when, node, text = self._clock(record.created), node_of(record), printable(record.getMessage())
+        told = self._in(_COLOURS.get(record.levelname, ""), text)
+        named = f"{self._in(_BOLD, printable(node))} " if node else ""
+        line = f"{self._in(_FAINT, f'{when:%H:%M:%S}')} {named}{told}"
+        day, self._day = self._day, _day(when)
+        first = [] if day == self._day else [self._in(_FAINT, self._day)]
+        return "\n".join([*first, line, *(f"    {printable(part)}" for part in traceback_of(record))])
+
+    def _in(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_PLAIN}" if self._colour and colour else text
+
+
 class KeyValueFormatter(logging.Formatter):
     """``time=… level=info node=k8s-2 text="…"``; a traceback follows on indented lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, with its traceback below."""
-        line = " ".join(f"{name}={_value(str(value))}" for name, value in _facts(record).items())
-        return "\n    ".join([line, *map(printable, _traceback(self, record))])
+        line = " ".join(f"{name}={_value(str(value))}" for name, value in _dated(record).items())
+        return "\n    ".join([line, *map(printable, traceback_of(record))])
 
 
 class PlainFormatter(logging.Formatter):
@@ -92,46 +144,11 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line."""
-        facts = _facts(record)
-        if lines := _traceback(self, record):
+        facts = _dated(record)
+        if lines := traceback_of(record):
             facts["traceback"] = "\n".join(lines)
-        prefix = f"<{_PRIORITY.get(record.levelname, 6)}>" if self._priority else ""
+        prefix = f"<{PRIORITY.get(record.levelname, 6)}>" if self._priority else ""
         return prefix + json.dumps(facts, default=str)
-
-
-class LogReporter:
-    """`Reporter` that logs a line per changed decision and per action.
-
-    Args:
-        logger: The logger.
-    """
-
-    def __init__(self, logger: logging.Logger) -> None:
-        self._logger = logger
-
-    def decided(self, node: NodeView, decision: Decision) -> None:
-        """See `fencer.ports.Reporter.decided`."""
-        facts: dict[str, Any] = {
-            "node": node.name,
-            "verdict": decision.verdict.value,
-            "reason": decision.reason.value,
-        }
-        if decision.guest is not None:
-            facts["guest"] = str(decision.guest)
-        self._log(decision_text(decision), warning=is_loud(decision), facts=facts)
-
-    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
-        """See `fencer.ports.Reporter.acted`."""
-        facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
-        self._log(str(done), warning=is_alarming(action, ok=done.ok), facts=facts)
-
-    def said(self, text: str, *, warning: bool) -> None:
-        """See `fencer.ports.Reporter.said`."""
-        self._log(text, warning=warning, facts={})
-
-    def _log(self, text: str, *, warning: bool, facts: Mapping[str, Any]) -> None:
-        level = logging.WARNING if warning else logging.INFO
-        self._logger.log(level, "%s", text, extra={"facts": facts})
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -139,17 +156,15 @@ class _Handler(logging.StreamHandler[TextIO]):
         """Go on: a log that cannot be written must not stop a fence."""
 
 
-def _facts(record: logging.LogRecord) -> dict[str, Any]:
+def _dated(record: logging.LogRecord) -> dict[str, Any]:
     time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    facts: dict[str, Any] = {"time": time.replace("+00:00", "Z"), "level": record.levelname.lower()}
-    told = getattr(record, "facts", None)
-    facts |= {"logger": record.name} if told is None else told
-    return {**facts, "text": record.getMessage()}
+    facts = {"time": time.replace("+00:00", "Z"), "level": record.levelname.lower()}
+    return {**facts, **facts_of(record), "text": record.getMessage()}
 
 
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
-    text = formatter.formatException(record.exc_info) if record.exc_info else ""
-    return text.split("\n") if text else []
+def _day(when: datetime) -> str:
+    offset = f"{when:%z}"
+    return f"{when:%A, %Y-%m-%d}, times in {when:%Z} (UTC{offset[:3]}:{offset[3:5]})"
 
 
 def _value(text: str) -> str:

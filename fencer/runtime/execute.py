@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
 
-from fencer.core.done import Done, GuestStopped, Happened, PodsCleared
+from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
 from fencer.core.model import (
     Action,
@@ -25,12 +25,14 @@ from fencer.core.model import (
     DiscardSaved,
     Doubt,
     EvictPods,
+    FenceMark,
     ForgetMark,
     GuestRef,
     Intent,
     Observation,
     PodView,
     PowerState,
+    Proof,
     RecordDoubts,
     ShutdownGuest,
     StartGuest,
@@ -39,6 +41,7 @@ from fencer.core.model import (
     Uncordon,
     UntaintNode,
 )
+from fencer.core.pods import clearable, to_release
 from fencer.core.policy import SEEMS_KILLED_S, Mode, Policy
 from fencer.errors import (
     ClusterConflict,
@@ -122,7 +125,7 @@ class Executor:
             case TaintNode(mark):
                 counts()
                 self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
-                return Happened("tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+                return _tainted(observation, mark)
             case ClearPods(pods):
                 return self._clear(observation, pods)
             case UntaintNode(cordon):
@@ -261,8 +264,7 @@ class Executor:
         took_s = self._world.clock.now_s() - began_s
         memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= SEEMS_KILLED_S
         if sent:
-            times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
-            memory.stops_failed[guest.key] = (began_s, times, said or "it reads as before")
+            self._note_failure(guest, began_s, said or "it reads as before")
         after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
         if after.gone:
             memory.stops_failed.pop(guest.key, None)
@@ -329,11 +331,16 @@ class Executor:
             if isinstance(error, GuestChanged | HypervisorDenied):
                 self._give_back_window(taken_s, last_s)
             if not isinstance(error, GuestChanged):
-                times = memory.stops_failed.get(guest.key, (0.0, 0, ""))[1] + 1
-                memory.stops_failed[guest.key] = (taken_s, times, str(error))
+                self._note_failure(guest, taken_s, str(error), discard=True)
             raise
         memory.stops_failed.pop(guest.key, None)
         return self._discarded(observation, guest)
+
+    def _note_failure(self, guest: GuestRef, tried_s: float, why: str, *, discard: bool = False) -> None:
+        """Remember that this guest could not be stopped, or its saved memory not be thrown away."""
+        failed = self._memory.stops_failed
+        times = failed[guest.key][1] + 1 if guest.key in failed else 1
+        failed[guest.key] = (tried_s, times, why, discard)
 
     def _discarded(self, observation: Observation, guest: GuestRef) -> Done:
         """Take note that we discarded this guest's saved memory: its off may be believed."""
@@ -421,6 +428,16 @@ def _cleared(results: Sequence[tuple[PodView, Cleared | FencerError]]) -> PodsCl
         else:
             failed[str(pod)] = str(result)
     return PodsCleared(tuple(gone), held, tuple(changed), failed)
+
+
+def _tainted(observation: Observation, mark: FenceMark) -> Tainted:
+    """Return what a fence begins with; how long ago its guest ended is known only to who saw that."""
+    history, evidence = observation.history, observation.evidence
+    seen = history.run is not None and history.running_seen and mark.proof is not Proof.OPERATOR
+    off_s = observation.now_s - history.run.since_s if history.run is not None and seen else None
+    pods, volumes = clearable(observation.pods or ()), to_release(observation)
+    state = evidence.power_state if evidence else PowerState.UNKNOWN  # then a person has spoken
+    return Tainted(state, mark.proof, off_s, len(pods), len(volumes))
 
 
 def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:

@@ -50,7 +50,8 @@ class Memory:
         guests: By the UID of the node.
         last_stop_s: When this agent last cut a guest's power.
         killed: Guests, by key, that it stopped: whether that must have taken a kill of their process.
-        stops_failed: Guests, by key, that it could not stop: when it last tried, how often, and the answer.
+        stops_failed: Guests, by key, that it could not stop: when it last tried, how often, the answer, and
+            whether it was to throw saved memory away.
         stopped: Guests, by key, that it stopped and may start again: how each was left.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
@@ -69,7 +70,7 @@ class Memory:
     guests: dict[str, GuestHistory] = field(default_factory=dict)
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
-    stops_failed: dict[tuple[str, str, str], tuple[float, int, str]] = field(default_factory=dict)
+    stops_failed: dict[tuple[str, str, str], tuple[float, int, str, bool]] = field(default_factory=dict)
     stopped: dict[tuple[str, str, str], Left] = field(default_factory=dict)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)

@@ -391,7 +391,7 @@ class Observer:
 
     def _stop_failed(self, candidates: tuple[Candidate, ...], now_s: float) -> StopFailed | None:
         failed = self._memory.stops_failed.get(candidates[0].guest.key) if candidates else None
-        return None if failed is None else StopFailed(now_s - failed[0], failed[1], failed[2])
+        return None if failed is None else StopFailed(now_s - failed[0], *failed[1:])
 
     def _stopped_as(self, candidates: tuple[Candidate, ...]) -> str | None:
         left = self._memory.stopped.get(candidates[0].guest.key) if candidates else None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
+from fencer.core.model import Judged, Reason
 from fencer.errors import ClusterError
+from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.systemd import notify
-from fencer.runtime.world import World
+from fencer.runtime.world import API, World
+
+BETWEEN_S = 10.0
+"""Between two lines about the same: nodes that are held back, for example, come one by one."""
 
 
 def watch(
@@ -16,6 +21,7 @@ def watch(
     poll_s: float,
     stopped: Callable[[], bool],
     beside: Callable[[], None] = lambda: None,
+    outages: Outages | None = None,
 ) -> None:
     """Run passes until `stopped` says so.
 
@@ -25,27 +31,28 @@ def watch(
         poll_s: Seconds between passes, unless something asks for one sooner.
         stopped: Asked after every pass.
         beside: Called before every pass: for work that does not concern nodes.
+        outages: What was told of those who do not answer, before the first pass.
     """
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
     world.cluster.subscribe(world.clock.wake)
-    troubles: dict[str, str] = {}
+    news = News(world, outages or Outages(world, poll_s))
     while not stopped():
         _still_alive()
         beside()
-        wait_s = _one_pass(agent, world, poll_s, troubles)
+        wait_s = _one_pass(agent, news, poll_s)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
 
 
-def _one_pass(agent: Agent, world: World, poll_s: float, troubles: dict[str, str]) -> float:
+def _one_pass(agent: Agent, news: News, poll_s: float) -> float:
     """Run one pass and say what is new; return when to come again. What it saw is then forgotten."""
     try:
         done = agent.tick(_still_alive)
     except ClusterError as error:
-        _tell(world, troubles, {"kubernetes": str(error)}, {"kubernetes"})
+        news.of_failure(error)
         return poll_s
-    _tell(world, troubles, _troubles(done), {"kubernetes", "nodes", *world.hypervisors})
+    news.of_pass(done)
     return done.recheck_s
 
 
@@ -54,19 +61,62 @@ def _still_alive() -> None:
     notify("WATCHDOG=1")
 
 
-def _troubles(done: Pass) -> dict[str, str]:
-    found = dict(done.scene.errors)
-    if done.scene.malformed:
-        found["nodes"] = "nodes that cannot be read: " + "; ".join(done.scene.malformed)
-    return found
+class News:
+    """What passes tell that concerns no single node; nothing twice.
+
+    Args:
+        world: For its reporter and clock.
+        outages: Tells of those who do not answer.
+    """
+
+    def __init__(self, world: World, outages: Outages) -> None:
+        self._world = world
+        self._outages = outages
+        self._told: dict[str, str] = {}
+        self._next_s: dict[str, float] = {}
+
+    def of_failure(self, error: ClusterError) -> None:
+        """Tell that there was no pass."""
+        self._outages.look({API: str(error)}, {API})
+
+    def of_pass(self, done: Pass) -> None:
+        """Tell what is new with a pass."""
+        self._outages.look(done.scene.errors, {API, *self._world.hypervisors})
+        self._tell(unreadable(done.scene.malformed), "all nodes can be read again")
+        self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
+        self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
+
+    def _tell(self, text: str, over: str) -> None:
+        """Tell it if it is new; `over`, if there is nothing of the kind any more."""
+        now_s = self._world.clock.now_s()
+        if text != self._told.get(over, "") and now_s >= self._next_s.get(over, now_s):
+            self._told[over], self._next_s[over] = text, now_s + BETWEEN_S
+            self._world.reporter.said(text or over, warning=bool(text))
 
 
-def _tell(world: World, troubles: dict[str, str], now: dict[str, str], asked: set[str]) -> None:
-    """Say what is new about endpoints, and what is over; nothing twice."""
-    for name, text in now.items():
-        if name not in troubles:
-            world.reporter.said(text, warning=True)
-    for name in asked - now.keys():
-        if troubles.pop(name, None) is not None:
-            world.reporter.said(f"{name}: answers again", warning=False)
-    troubles.update(now)
+def unreadable(nodes: Sequence[str]) -> str:
+    """Say which nodes cannot be read, and why; empty: all can."""
+    return f"nodes that cannot be read: {'; '.join(nodes)}" if nodes else ""
+
+
+def paused(why: str | None) -> str:
+    """Say that a person has paused all fencing, and what ends that; empty: nobody has."""
+    if why is None:
+        return ""
+    ends = "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that"
+    return (
+        f"fencing is paused ({why or 'no reason given'}): nothing is fenced, and no fence is lifted; {ends}"
+    )
+
+
+def held_back(judged: Collection[Judged]) -> str:
+    """Say how many nodes the brake keeps from being fenced, and what to do; empty: none."""
+    fleets = [item.observation.fleet for item in judged if item.decision.reason is Reason.BRAKE]
+    if not fleets:
+        return ""
+    fleet = max(fleets, key=lambda fleet: fleet.young_fences)
+    nodes = f"{len(fleets)} more dead nodes are" if len(fleets) > 1 else "1 more dead node is"
+    return (
+        f"{nodes} not fenced: the brake holds, with {fleet.young_fences} of {fleet.nodes} nodes fenced in "
+        "the last hour (max_fenced); `fencer fence NODE --over-brake WHY` fences one more"
+    )

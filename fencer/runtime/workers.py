@@ -240,4 +240,4 @@ class ThreadAsker:
             workers.remove(asked.worker)
             asked.worker.dismiss()
             self._lost.setdefault(asked.endpoint, []).append(asked.worker)
-        log.warning("endpoint=%s a call hangs; its worker is replaced", asked.endpoint)
+        log.debug("endpoint=%s a call hangs; its worker is replaced", asked.endpoint)  # the caller tells it

@@ -102,6 +102,9 @@ TEXTS: dict[Reason, Text] = {
     Reason.STOP_FAILED: Text(
         "its guest could not be stopped", "the cause mended, or the guest stopped by hand"
     ),
+    Reason.DISCARD_FAILED: Text(
+        "its guest's saved memory could not be thrown away", "the cause mended, or the same done by hand"
+    ),
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
     Reason.BRAKE: Text("too many nodes are fenced already", "an older fence lifted, or --over-brake WHY"),
     Reason.ALL_NODES_SILENT: Text(

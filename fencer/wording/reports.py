@@ -5,29 +5,136 @@ Names in it come from outside: the code that writes it escapes it for its place.
 
 from __future__ import annotations
 
-from fencer.core.model import Alarm, Decision, Deed, Reason, Verdict
+from fencer.core.done import Done, GuestStopped, PodsCleared, Tainted
+from fencer.core.model import (
+    Alarm,
+    BindNode,
+    Decision,
+    Deed,
+    ForgetMark,
+    PowerState,
+    Proof,
+    Reason,
+    UntaintNode,
+    Verdict,
+)
+from fencer.core.text import age, count
 from fencer.wording.reasons import change, says
 
-LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
+LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""
+
+LINKS = frozenset(
+    {
+        Reason.NOT_HELD,
+        Reason.PROVEN_OFF,
+        Reason.CLEARING_PODS,
+        Reason.RELEASING_VOLUMES,
+        Reason.AWAITING_RENEWALS,
+        Reason.SETTLING,
+        Reason.SETTLED,
+        Reason.FENCING_PAUSED,
+    }
+)
+"""What only leads from one step to the next: the action that follows says as much. A pause is told once, and
+not for each node."""
+
+LEADS: dict[Verdict, str] = {
+    Verdict.WAIT: "not fenced yet: ",
+    Verdict.REFUSE: "not fenced: ",
+    Verdict.STOP_FIRST: "to be stopped first: ",
+    Verdict.DISCARD_FIRST: "its memory is to be thrown away first: ",
+    Verdict.FENCE: "to be fenced: ",
+    Verdict.FENCED: "fenced: ",
+    Verdict.RECOVERING: "coming back: ",
+}
+"""How a line of the log begins that tells of a decision."""
+
+ENDS: dict[PowerState | Proof, str] = {
+    PowerState.STOPPED: "guest stopped",
+    PowerState.ABSENT: "guest deleted",
+    PowerState.PAUSED: "guest paused",
+    Proof.HA_RECOVERY: "host fenced by HA",
+    Proof.HOST_POWER: "host without power",
+    Proof.OPERATOR: "guest off, by a person's word",
+}
+"""What has ended, as a fence is told."""
 
 
 def decision_text(decision: Decision) -> str:
     """Return the text of a decision: why, what was seen and, for a refusal, what would change it."""
     text = says(decision)
-    if decision.verdict is Verdict.REFUSE:
+    if decision.verdict is Verdict.REFUSE and decision.reason is not Reason.NOTHING_TO_CLEAR:
         text += f"; what would change this: {change(decision)}"
     return text
 
 
+def told_decision(decision: Decision, *, fenced: bool) -> str:
+    """Return a decision as the log tells it after the name of the node.
+
+    Args:
+        decision: The decision.
+        fenced: The node carries a fence already.
+    """
+    if decision.verdict is Verdict.HEALTHY:
+        return "healthy again"
+    lead = LEADS.get(decision.verdict, "")
+    if decision.reason is Reason.OBSERVE_MODE:
+        lead = ""
+    elif fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}:
+        lead = "still fenced: "
+    return lead + decision_text(decision)
+
+
+def told_action(action: Deed, done: Done) -> str:
+    """Return an action as the log tells it after the name of the node."""
+    match action, done:
+        case Alarm(), _:
+            return f"ALARM: {done}"
+        case _, Tainted():
+            left = f"{count(done.pods, 'pod')} to clear, {count(done.volumes, 'volume')} to release"
+            return f"{done}: {_ended(done, 0.0)}; {left}"
+        case UntaintNode(), _ if done.ok:
+            return f"fence lifted: {done}"
+        case _, PodsCleared() | GuestStopped():
+            return str(done)
+    return str(done) if done.ok else f"{_words(action)} failed: {done}"
+
+
+def fenced_text(tainted: Tainted, took_s: float) -> str:
+    """Return the one line that a complete fence comes to.
+
+    Args:
+        tainted: How it began.
+        took_s: How long ago that was.
+    """
+    what = f"{count(tainted.pods, 'pod')}, {count(tainted.volumes, 'volume')}"
+    return f"fenced: {_ended(tainted, took_s)}; {what}, {age(took_s)}"
+
+
+def _ended(tainted: Tainted, since_s: float) -> str:
+    what = ENDS.get(tainted.proof) or ENDS.get(tainted.power_state, f"guest {tainted.power_state}")
+    return what if tainted.off_s is None else f"{what} {age(tainted.off_s + since_s)} ago"
+
+
 def is_loud(decision: Decision) -> bool:
     """Whether a decision is a warning."""
-    return decision.verdict in LOUD
+    return decision.verdict in LOUD and decision.reason is not Reason.NOTHING_TO_CLEAR
+
+
+def is_link(decision: Decision) -> bool:
+    """Whether a decision is no news for people, only a step on the way."""
+    return decision.reason in LINKS
 
 
 def is_alarming(action: Deed, *, ok: bool) -> bool:
     """Whether an action is a warning: it failed, or it is an alarm itself."""
     return not ok or isinstance(action, Alarm)
+
+
+def links(action: Deed, done: Done) -> bool:
+    """Whether an action is no news for people: a note of fencer's own, or a step that is tried again."""
+    return isinstance(action, BindNode | ForgetMark) or (isinstance(done, PodsCleared) and done.only_changed)
 
 
 def reason_word(reason: Reason) -> str:
@@ -38,3 +145,8 @@ def reason_word(reason: Reason) -> str:
 def action_word(action: Deed, *, ok: bool) -> str:
     """Return an action as Kubernetes writes reasons: ``TaintNode``, ``TaintNodeFailed``."""
     return type(action).__name__ + ("" if ok else "Failed")
+
+
+def _words(action: Deed) -> str:
+    """Return the same in plain words: ``taint node``."""
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in type(action).__name__).strip()

@@ -63,6 +63,7 @@ WAYS: dict[Reason, str] = {
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),
     Reason.STOP_FAILED: f"{_CHECK} and right; or stop it yourself",
+    Reason.DISCARD_FAILED: f"{_CHECK} and right; or throw its saved memory away yourself",
     Reason.BRAKE: "`fencer fence {node} --over-brake WHY`",
     Reason.ALL_NODES_SILENT: "`fencer fence {node} --over-brake WHY`, if the nodes really are all dead",
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import threading
 from dataclasses import replace
@@ -42,16 +44,98 @@ def test_a_dead_node_is_fenced_and_each_step_is_a_line():
     assert fenced_nodes(lab) == ["k8s-2"]
     told = [line.partition("node=k8s-2 ")[2].partition(" ")[0] for line in log]
     assert [word for word in told if word] == [
-        "action=BindNode",
         "verdict=wait",
-        "verdict=fence",
+        "verdict=wait",
         "action=TaintNode",
-        "verdict=fenced",
         "action=ClearPods",
-        "verdict=fenced",
         "verdict=fenced",
     ]
     assert "told to stop" in log[-1]
+
+
+def said(log, node="k8s-2"):
+    """What the log says of a node, without ages and ids."""
+    texts = [shlex.split(line)[-1] for line in log.splitlines() if f" node={node} " in line]
+    return [re.sub(r"\d+ s|[0-9a-f-]{36}", "N", text.removeprefix("text=")) for text in texts]
+
+
+def paused_and_started_again():
+    lab = Lab()
+    lab.breaks(What.PAUSE, "k8s-2", in_s=30)
+    lab.breaks(What.START, "k8s-2", in_s=200)
+    return lab
+
+
+def test_an_incident_reads_as_a_story():
+    assert said(watched(paused_and_started_again(), for_s=400)) == [
+        "not fenced yet: its guest does not run: counting its silence (paused (user); silent 2 of N)",
+        "not fenced yet: the node is still Ready (Ready=True; lease last renewed N ago)",
+        "not fenced yet: its guest is paused, but not for long enough (paused (user) for N)",
+        "to be stopped first: its guest is paused",
+        "stopped lab/k8s-2 on lab1; it reads stopped now: stopped (destroyed)",
+        "tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: guest stopped 5.N ago; "
+        "4 pods to clear, 3 volumes to release",
+        "4 of 4 pods cleared: demo/db-1, demo/db-4, demo/db-7, demo/web-3",
+        "fenced: guest stopped 7.N ago; 4 pods, 3 volumes, 2.N",
+        "coming back: its guest has not booted again yet (the node still reports the known boot id N)",
+        "booted again and clean",
+        "fence lifted: out-of-service taint taken off; kept cordoned for a moment",
+        "uncordoned",
+        "healthy again",
+    ]
+
+
+def test_whoever_asks_for_it_is_told_each_step():
+    usual, all_of_it = (
+        said(watched(paused_and_started_again(), *words, for_s=400)) for words in ((), ("--verbose",))
+    )
+    assert [text for text in all_of_it if text in usual] == usual
+    assert {"to be fenced: its guest is proven off", "fenced: its pods are being cleared"} <= set(all_of_it)
+
+
+def test_whoever_wants_quiet_is_told_what_to_look_at():
+    log = watched(paused_and_started_again(), "--quiet", for_s=400)
+    assert {line.split()[1] for line in log.splitlines()} == {"level=warning"}
+    assert [text.split(":")[0] for text in said(log)] == [
+        "to be stopped first",
+        "tainted node.kubernetes.io/out-of-service=nodeshutdown",
+        "fenced",
+    ]
+
+
+def test_quiet_and_verbose_exclude_each_other():
+    assert Lab().run("watch", "--once", "--quiet", "--verbose").exit_code == 2
+
+
+def test_machines_are_told_in_json():
+    lab = Lab()
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    told = [json.loads(line) for line in watched(lab, "--log-format", "json", for_s=130).splitlines()]
+    assert "TaintNode" in {one.get("action") for one in told}
+    assert all(one["time"].endswith("Z") for one in told)
+
+
+def test_one_who_was_told_to_stop_before_the_cluster_answered_says_so():
+    lab = Lab()
+    lab.breaks(What.API_DOWN)
+    log = watched(lab, for_s=20)
+    assert "told to stop before any node was looked at: stopped" in log.splitlines()[-1]
+    assert log.count("kubernetes: no usable answer: ") == 1
+
+
+def test_once_says_whose_guests_it_could_not_look_at():
+    lab = Lab()
+    lab.breaks(What.DENIED)
+    result = lab.run("watch", "--once")
+    assert result.exit_code == 3
+    assert "lab: no usable answer: " in result.stderr
+    assert "its nodes are not fenced" in result.stderr
+
+
+def test_that_nodes_may_not_be_watched_is_left_to_whoever_watches_them():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"watch nodes"}
+    assert "may not watch nodes" not in watched(lab, for_s=5)
 
 
 def test_events_are_left_on_the_node_when_armed():
@@ -174,7 +258,8 @@ def test_a_cluster_that_comes_up_later_than_the_agent_is_waited_for():
     lab.breaks(What.API_UP, in_s=20)
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=50)
     log = watched(lab, for_s=150)
-    assert log.count("does not answer") == 1
+    assert log.count("kubernetes: no usable answer: ") == 1
+    assert "kubernetes: answers again after 20 s" in log
     assert fenced_nodes(lab) == ["k8s-2"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +14,7 @@ from fencer.cluster.lists import Lists
 from fencer.cluster.reflector import (
     DENIED_PAUSE_S,
     FIRST_PAUSE_S,
+    LONGEST_DENIED_S,
     LONGEST_PAUSE_S,
     STALE_S,
     TELLING_FAILURES,
@@ -300,7 +302,9 @@ REFUSED = {
 @pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
 def test_where_no_watch_begins_the_nodes_are_listed_again(watch, refused):
     scene = watch(LISTED, refused)
-    scene.turn(2)
+    scene.turn()
+    scene.now[0] += DENIED_PAUSE_S
+    scene.turn()
     assert scene.asked() == ["list", "watch 100"] * 2
     assert scene.names() == ["k8s-1"]
 
@@ -309,6 +313,22 @@ def test_whoever_may_not_watch_lists_as_often_as_a_pass_looks(watch):
     scene = watch(LISTED, status(403, reason="Forbidden"))
     scene.turn(8)
     assert max(scene.pauses) <= DENIED_PAUSE_S
+    assert scene.asked() == ["list", "watch 100", *["list"] * 7]
+
+
+def test_whoever_may_not_watch_tries_that_seldom_until_it_works(watch):
+    """As a client does that backs off: 18 refused tries in 30 s were seen."""
+    scene = watch(LISTED, in_turn(*[status(403, reason="Forbidden")] * 8, stream(NEW, then=hang_up)))
+    tried_s = []
+    for _ in range(250):
+        scene.turn()
+        if scene.asked()[-1] == "watch 100":
+            tried_s.append(scene.now[0])
+        scene.now[0] += 1.0
+        if "k8s-2" in scene.names():
+            break
+    rests = [later - earlier for earlier, later in pairwise(tried_s)]
+    assert rests == [2.0, 4.0, 8.0, 16.0, 32.0, LONGEST_DENIED_S, LONGEST_DENIED_S, LONGEST_DENIED_S]
 
 
 @pytest.mark.parametrize(
@@ -520,11 +540,13 @@ def test_nothing_that_a_watch_of_another_cluster_tells_is_taken(watch):
 def test_one_who_may_not_watch_lists_and_says_so_once(watch, caplog):
     scene = watch(LISTED, status(403, reason="Forbidden", message='cannot watch resource "nodes"'))
     with caplog.at_level(logging.WARNING):
-        scene.turn(3)
+        for _ in range(3):
+            scene.turn()
+            scene.now[0] += LONGEST_DENIED_S
     assert scene.asked() == ["list", "watch 100"] * 3
     [said] = caplog.messages
     assert 'cannot watch resource "nodes"' in said
-    assert "fencer setup kubernetes | kubectl apply -f -" in said
+    assert "`fencer check` shows the command that grants the right" in said
 
 
 def test_a_watch_that_fails_again_and_again_is_told_once_and_that_it_works_again_too(watch, caplog):

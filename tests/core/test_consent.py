@@ -141,6 +141,11 @@ class TestWindow:
         assert "no answer" in resting.objection.seen
         assert self.after(stop_failed=StopFailed(rest_s, times, "no answer")).verdict is Verdict.STOP_FIRST
 
+    def test_saved_memory_that_could_not_be_thrown_away_is_called_that(self):
+        resting = self.after(stop_failed=StopFailed(3.0, 1, "no right", discard=True))
+        assert (resting.verdict, resting.reason) == (Verdict.WAIT, Reason.DISCARD_FAILED)
+        assert "its saved memory thrown away by hand" in resting.objection.needs
+
 
 @pytest.mark.parametrize(
     ("facts", "reason"),

@@ -32,12 +32,12 @@ def test_what_became_of_a_guest(facts, sentence):
     [
         ({"gone": ("db/db-0",)}, True, "1 of 1 pods cleared: db/db-0"),
         (
-            {"changed": ("db/db-0",)},
+            {"changed": ("db/db-0", "db/db-1")},
             True,
-            "0 of 1 pods cleared: none; changed meanwhile, looking again: db/db-0",
+            "2 pods changed meanwhile, looking again: db/db-0, db/db-1",
         ),
-        ({"held": {"db/db-0": "a finalizer"}}, True, "0 of 1 pods cleared: none; db/db-0: a finalizer"),
-        ({"failed": {"db/db-0": "403"}}, False, "0 of 1 pods cleared: none; db/db-0: 403"),
+        ({"held": {"db/db-0": "a finalizer"}}, True, "0 of 1 pods cleared; db/db-0: a finalizer"),
+        ({"failed": {"db/db-0": "403"}}, False, "0 of 1 pods cleared; db/db-0: 403"),
         (
             {"gone": ("db/db-1",), "failed": {"db/db-0": "403"}},
             True,

@@ -273,6 +273,6 @@ class TestMemory:
 def test_what_a_batch_came_to_is_counted_and_told():
     some = PodsCleared(gone=("a", "b"), held={"c": "a finalizer"}, changed=("d",), failed={"e": "no right"})
     assert (some.count, some.ok) == (5, True)
-    assert some.notes == ("c: a finalizer", "changed meanwhile, looking again: d", "e: no right")
+    assert some.notes == ("c: a finalizer", "1 pod changed meanwhile, looking again: d", "e: no right")
     assert not PodsCleared(failed={"e": "no right"}).ok
     assert PodsCleared(gone=("a",)).notes == ()

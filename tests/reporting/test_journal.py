@@ -102,7 +102,7 @@ def test_an_action_is_kept_with_what_it_was_about(journal, lines):
         },
     }
     assert (clear["action"], clear["ok"], clear["on"]["pods"][0]["name"]) == ("ClearPods", True, "db-1")
-    assert clear["text"] == "0 of 1 pods cleared: none; db/db-1: a finalizer holds it"
+    assert clear["text"] == "0 of 1 pods cleared; db/db-1: a finalizer holds it"
     assert clear["done"] == {
         "gone": [],
         "held": {"db/db-1": "a finalizer holds it"},

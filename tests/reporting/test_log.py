@@ -3,37 +3,24 @@
 import io
 import json
 import logging
-import os
 import re
 import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from fencer.core.done import Happened
-from fencer.core.model import Decision, Reason, Verdict
 from fencer.reporting.log import (
     JsonFormatter,
     KeyValueFormatter,
-    LogReporter,
+    TerminalFormatter,
     leads_to_journal,
     set_up,
 )
-from tests.reporting.stand_ins import (
-    ALARM,
-    CLEAR,
-    EVIL,
-    FENCE,
-    GUEST,
-    HEALTHY,
-    NODE,
-    REFUSED,
-    REFUSED_TEXT,
-    TAINT,
-    tell_everything,
-)
+from fencer.reporting.story import LogReporter
+from tests.reporting.stand_ins import EVIL, GUEST, NODE, REFUSED, REFUSED_TEXT, tell_everything
 
 
 @pytest.fixture
@@ -61,13 +48,13 @@ def written(formatter, tell) -> str:
 
 
 def told(formatter, tell) -> list[str]:
-    return written(formatter, lambda logger: tell(LogReporter(logger))).splitlines()
+    return written(formatter, lambda logger: tell(LogReporter(logger, lambda: 0.0))).splitlines()
 
 
 def test_people_read_keys_and_values():
     assert told(KeyValueFormatter(), tell_everything) == [
         "time=NOW level=warning node=k8s-4 verdict=refuse reason=guest_running guest=lab/k8s-4 "
-        f'text="{REFUSED_TEXT}"',
+        f'text="not fenced: {REFUSED_TEXT}"',
         "time=NOW level=info node=k8s-4 action=TaintNode ok=true text=tainted",
         'time=NOW level=warning text="lab: lost"',
     ]
@@ -82,7 +69,7 @@ def test_machines_read_json():
             "verdict": "refuse",
             "reason": "guest_running",
             "guest": "lab/k8s-4",
-            "text": REFUSED_TEXT,
+            "text": f"not fenced: {REFUSED_TEXT}",
         },
         {
             "time": "NOW",
@@ -99,25 +86,6 @@ def test_machines_read_json():
 def test_the_journal_gets_the_priority_in_front():
     lines = told(JsonFormatter(priority=True), tell_everything)
     assert [line[:4] for line in lines] == ["<4>{", "<6>{", "<4>{"]
-
-
-@pytest.mark.parametrize(
-    ("tell", "level"),
-    [
-        (lambda log: log.decided(NODE, HEALTHY), "info"),
-        (lambda log: log.decided(NODE, REFUSED), "warning"),
-        (lambda log: log.decided(NODE, FENCE), "warning"),
-        (lambda log: log.decided(NODE, Decision(Verdict.ASK, Reason.SHUTDOWN_DUE)), "info"),
-        (lambda log: log.decided(NODE, Decision(Verdict.START, Reason.START_DUE)), "info"),
-        (lambda log: log.acted(NODE, TAINT, Happened("tainted")), "info"),
-        (lambda log: log.acted(NODE, CLEAR, Happened("0 of 1", ok=False)), "warning"),
-        (lambda log: log.acted(NODE, ALARM, Happened("old memory")), "warning"),
-        (lambda log: log.said("lost", warning=True), "warning"),
-        (lambda log: log.said("found", warning=False), "info"),
-    ],
-)
-def test_what_a_person_should_look_at_is_a_warning(tell, level):
-    assert f" level={level} " in told(KeyValueFormatter(), tell)[0]
 
 
 def evil(log):
@@ -142,6 +110,55 @@ def test_a_name_comes_out_of_json_as_it_was():
 
 def test_percent_signs_are_text():
     assert "text=100%s" in told(KeyValueFormatter(), lambda log: log.said("100%s", warning=False))[0]
+
+
+class TestOnATerminal:
+    """Local time, and nothing that could drive it but our own colours."""
+
+    ZONE = timezone(timedelta(hours=1), "CET")
+
+    def told(self, *tells, colour=False, at=datetime(2026, 11, 26, 1, 14, 7, tzinfo=UTC)):
+        """What it shows, if an hour passes with every record."""
+        hours = iter(range(24))
+        formatter = TerminalFormatter(
+            colour=colour, clock=lambda _: (at + timedelta(hours=next(hours))).astimezone(self.ZONE)
+        )
+        return told(formatter, lambda log: [tell(log) for tell in tells])
+
+    def test_the_first_line_says_the_day_and_the_zone(self):
+        assert self.told(tell_everything) == [
+            "Thursday, 2026-11-26, times in CET (UTC+01:00)",
+            f"02:14:07 k8s-4 not fenced: {REFUSED_TEXT}",
+            "03:14:07 k8s-4 tainted",
+            "04:14:07 lab: lost",
+        ]
+
+    def test_another_day_is_told_and_so_is_a_change_of_the_clocks(self):
+        night = datetime(2026, 11, 26, 22, 30, tzinfo=UTC)
+        lines = self.told(*[lambda log: log.said("a", warning=False)] * 3, at=night)
+        assert lines[2:] == ["Friday, 2026-11-27, times in CET (UTC+01:00)", "00:30:00 a", "01:30:00 a"]
+
+    def test_colour_repeats_what_words_say(self):
+        plain, coloured = self.told(tell_everything), self.told(tell_everything, colour=True)
+        assert "\x1b[33mnot fenced" in coloured[1]
+        assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == plain
+
+    @pytest.mark.parametrize("colour", [True, False])
+    def test_a_name_cannot_drive_it(self, colour):
+        _, line = self.told(evil, colour=colour)
+        assert re.sub(r"\x1b\[(0|1|3[0-7]|9[0-7])m", "", line).isprintable()
+
+    def test_a_traceback_is_indented(self):
+        lines = written(TerminalFormatter(colour=False), fail).splitlines()
+        assert lines[1].endswith(" a call failed")
+        assert all(line.startswith("    ") and line.isprintable() for line in lines[2:])
+
+
+class Terminal(io.StringIO):
+    """A stream that is one."""
+
+    def isatty(self):
+        return True
 
 
 def fail(logger):
@@ -195,13 +212,21 @@ class TestSetUp:
         logging.getLogger("fencer.x").info("one")
         assert capsys.readouterr().err == ""
 
-    def test_json_may_be_declined_in_the_journal(self, tmp_path):
-        with (tmp_path / "journal").open("w+") as stream:
-            status = os.fstat(stream.fileno())
-            set_up(stream, as_json=False, environ={"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
-            logging.getLogger("fencer.x").info("one")
-            stream.seek(0)
-            assert stream.read().startswith("time=")
+    @pytest.mark.parametrize(
+        ("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    )
+    def test_a_terminal_gets_what_people_read_and_colour_if_they_want_it(self, environ, coloured):
+        stream = Terminal()
+        set_up(stream, environ=environ)
+        logging.getLogger("fencer.x").warning("one")
+        assert re.sub(r"\x1b\[\d+m", "", stream.getvalue()).endswith(" one\n")
+        assert ("\x1b[33m" in stream.getvalue()) is coloured
+
+    def test_a_terminal_gets_json_where_that_is_asked_for(self):
+        stream = Terminal()
+        set_up(stream, as_json=True, environ={})
+        logging.getLogger("fencer.x").warning("one")
+        assert json.loads(stream.getvalue())["text"] == "one"
 
 
 PROGRAM = """
@@ -209,14 +234,17 @@ import logging, os, sys
 from fencer.reporting.log import set_up
 status = os.fstat(2)
 os.environ["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino + int(sys.argv[1])}"
-set_up(sys.stderr)
+set_up(sys.stderr, as_json="json" in sys.argv)
 logging.getLogger("fencer").warning("hello")
 """
 
 
-@pytest.mark.parametrize(("off_by", "begin"), [("0", "<4>{"), ("1", "time=")])
-def test_json_is_for_the_stream_that_is_the_journal_and_for_no_other(off_by, begin):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, off_by], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("words", "begin"), [(["0"], "<4>hello"), (["0", "json"], "<4>{"), (["1"], "time="), (["1", "json"], "{")]
+)
+def test_priorities_are_for_the_stream_that_is_the_journal_and_for_no_other(words, begin):
+    """Here no journal listens behind that stream: so what it would get goes to the stream."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=True)
     assert done.stderr.startswith(begin)
 
 

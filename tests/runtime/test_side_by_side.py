@@ -289,6 +289,9 @@ def test_an_image_that_cannot_be_thrown_away_takes_no_other_guests_turn(error):
     stage.happen(What.PAUSE, paused)
     stage.run(600)
     assert 2 <= stage.calls.count("discard") <= 5
+    told = {reason for node, _, reason in stage.notes.decided_ if node == saved}
+    assert Reason.DISCARD_FAILED in told
+    assert Reason.STOP_FAILED not in told
     assert stage.node(paused).fenced
 
 

@@ -1,7 +1,14 @@
 """The loop: what it says, and that nothing stops it."""
 
-from fencer.runtime.watch import watch
-from tests.runtime.stagehand import Stagehand
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.model import Decision, Fleet, Judged, Reason, Verdict
+from fencer.runtime.watch import held_back, watch
+from fencer.simulation.assembly import Shape
+from tests.core.build import observation
+from tests.runtime.stagehand import ARMED, Stagehand
 
 
 def run_passes(stage, count, between=None):
@@ -19,15 +26,21 @@ def run_passes(stage, count, between=None):
 def test_an_endpoint_that_is_lost_is_said_once_and_once_more_when_it_answers_again():
     stage = Stagehand()
     run_passes(stage, 12, {2: lambda: stage.happen("denied", ""), 7: lambda: stage.happen("truthful", "")})
-    assert [warning for _, warning in stage.notes.said_] == [True, False]
-    assert stage.notes.said_[1][0] == "lab: answers again"
+    (lost, warning), back = stage.notes.said_
+    assert warning
+    assert lost.startswith("lab: no usable answer: ")
+    assert lost.endswith("; its nodes are not fenced meanwhile; asked again every 2 s")
+    assert back == ("lab: answers again after 6.1 s", False)
 
 
 def test_a_cluster_that_is_lost_is_said_once_and_watched_for():
     stage = Stagehand()
     run_passes(stage, 12, {2: lambda: stage.happen("api_down", ""), 7: lambda: stage.happen("api_up", "")})
-    assert [warning for _, warning in stage.notes.said_] == [True, False]
-    assert stage.notes.said_[1][0] == "kubernetes: answers again"
+    (lost, warning), back = stage.notes.said_
+    assert warning
+    assert lost.startswith("kubernetes: no usable answer: ")
+    assert lost.endswith("; nothing is fenced until it answers; asked again every 2 s")
+    assert back == ("kubernetes: answers again after 6.1 s", False)
 
 
 def test_an_event_of_a_hypervisor_wakes_the_loop():
@@ -37,3 +50,58 @@ def test_an_event_of_a_hypervisor_wakes_the_loop():
     stage.simulation.clock.after(0.1, lambda: stage.happen("crash"))
     run_passes(stage, 2)
     assert stage.simulation.clock.now_s() - began_s < stage.policy.poll_s + 0.5
+
+
+def test_a_pause_is_said_once_with_what_ends_it_and_so_is_its_end():
+    stage = Stagehand()
+    api = stage.simulation.api
+    pauses = {
+        3: lambda: setattr(api, "paused_why", "storage work"),
+        8: lambda: setattr(api, "paused_why", None),
+    }
+    run_passes(stage, 20, pauses)
+    assert stage.notes.said_ == [
+        (
+            "fencing is paused (storage work): nothing is fenced, and no fence is lifted; "
+            "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that",
+            True,
+        ),
+        ("fencing goes on: its pause is over", False),
+    ]
+
+
+def test_a_brake_that_holds_many_nodes_back_is_one_line_and_another_when_it_holds_none():
+    nodes = tuple(f"k8s-{number}" for number in range(1, 13))
+    stage = Stagehand(replace(ARMED, max_fenced=4), shape=Shape(nodes=nodes))
+
+    def happens(what):
+        return lambda: [stage.happen(what, name) for name in nodes[:9]]
+
+    run_passes(stage, 400, {10: happens("crash"), 200: happens("start")})
+    counts = [text for text, _ in stage.notes.said_ if "more dead node" in text]
+    braked = {node for node, _, reason in stage.notes.decided_ if reason is Reason.BRAKE}
+    assert (
+        f"{len(braked)} more dead nodes are not fenced: the brake holds, with 4 of 12 nodes fenced in "
+        "the last hour (max_fenced); `fencer fence NODE --over-brake WHY` fences one more"
+    ) in counts
+    assert stage.notes.said_[-1] == ("the brake holds no node back any more", False)
+    assert len(stage.notes.said_) < len(braked) + 2
+
+
+@pytest.mark.parametrize(
+    ("reasons", "begins"),
+    [
+        ([], ""),
+        ([Reason.NODE_HEALTHY, Reason.PROVEN_OFF], ""),
+        (
+            [Reason.BRAKE, Reason.NODE_HEALTHY],
+            "1 more dead node is not fenced: the brake holds, with 3 of 7 ",
+        ),
+        ([Reason.BRAKE] * 2, "2 more dead nodes are not fenced: "),
+    ],
+)
+def test_nodes_that_are_held_back_are_counted(reasons, begins):
+    seen = observation(fleet=Fleet(7, young_fences=3))
+    told = held_back([Judged(seen, Decision(Verdict.REFUSE, reason)) for reason in reasons])
+    assert told.startswith(begins)
+    assert bool(told) is bool(begins)

@@ -1,0 +1,86 @@
+"""The log of an incident as a story: what a person needs to know, and one line when a fence is complete.
+
+What only links the steps of a fence is there for whoever asks for it: at the level DEBUG.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fencer.core.done import Done, Tainted
+from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
+from fencer.wording.reports import (
+    action_word,
+    fenced_text,
+    is_alarming,
+    is_link,
+    is_loud,
+    links,
+    told_action,
+    told_decision,
+)
+
+
+class LogReporter:
+    """`Reporter` that logs a line per changed decision and per action.
+
+    Args:
+        logger: The logger.
+        now_s: The agent's monotonic clock, to tell how long a fence took.
+    """
+
+    def __init__(self, logger: logging.Logger, now_s: Callable[[], float]) -> None:
+        self._logger = logger
+        self._now_s = now_s
+        self._fences: dict[str, tuple[Tainted, float]] = {}
+        """By the UID of the node: fences that this agent began, and when; until they are complete."""
+        self._in_trouble: set[str] = set()
+        """UIDs of nodes of which people were told that something is wrong."""
+
+    def decided(self, node: NodeView, decision: Decision) -> None:
+        """See `fencer.ports.Reporter.decided`."""
+        facts: dict[str, Any] = {
+            "node": node.name,
+            "verdict": decision.verdict.value,
+            "reason": decision.reason.value,
+        }
+        if decision.guest is not None:
+            facts["guest"] = str(decision.guest)
+        begun = self._fences.pop(node.uid, None) if decision.reason is Reason.PODS_CLEARED else None
+        if begun is not None:
+            tainted, at_s = begun
+            return self._log(fenced_text(tainted, self._now_s() - at_s), logging.WARNING, facts)
+        text = told_decision(decision, fenced=node.fenced)
+        return self._log(text, self._level(node, decision), facts)
+
+    def _level(self, node: NodeView, decision: Decision) -> int:
+        """Say how loudly a decision is told; that a node is healthy only if it was told that it was not."""
+        if decision.verdict is Verdict.HEALTHY:
+            self._fences.pop(node.uid, None)
+            told = node.uid in self._in_trouble
+            self._in_trouble.discard(node.uid)
+            return logging.INFO if told else logging.DEBUG
+        unheard = decision.reason is Reason.NODE_READY and node.uid not in self._in_trouble
+        if is_link(decision) or unheard:  # its guest runs, as far as was told: that may pass by itself
+            return logging.DEBUG
+        self._in_trouble.add(node.uid)
+        return logging.WARNING if is_loud(decision) else logging.INFO
+
+    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
+        """See `fencer.ports.Reporter.acted`."""
+        if isinstance(done, Tainted):
+            self._fences[node.uid] = done, self._now_s()
+            self._in_trouble.add(node.uid)
+        facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
+        loud = is_alarming(action, ok=done.ok) or isinstance(done, Tainted)
+        quiet = logging.DEBUG if links(action, done) else logging.INFO
+        self._log(told_action(action, done), logging.WARNING if loud else quiet, facts)
+
+    def said(self, text: str, *, warning: bool) -> None:
+        """See `fencer.ports.Reporter.said`."""
+        self._log(text, logging.WARNING if warning else logging.INFO, {})
+
+    def _log(self, text: str, level: int, facts: Mapping[str, Any]) -> None:
+        self._logger.log(level, "%s", text, extra={"facts": facts})
