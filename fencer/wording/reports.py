@@ -76,7 +76,7 @@ def told_decision(decision: Decision, *, fenced: bool) -> str:
         decision: The decision.
         fenced: The node carries a fence already.
     """
-    if decision.verdict is Verdict.HEALTHY:
+    if decision.reason is Reason.NODE_HEALTHY:
         return "healthy again"
     lead = LEADS.get(decision.verdict, "")
     if decision.reason is Reason.OBSERVE_MODE:

@@ -44,7 +44,7 @@ def test_a_dead_node_is_fenced_and_each_step_is_a_line():
     assert fenced_nodes(lab) == ["k8s-2"]
     told = [line.partition("node=k8s-2 ")[2].partition(" ")[0] for line in log]
     assert [word for word in told if word] == [
-        "verdict=wait",
+        "verdict=wait",  # its guest has ended
         "verdict=wait",
         "action=TaintNode",
         "action=ClearPods",
@@ -68,7 +68,7 @@ def paused_and_started_again():
 
 def test_an_incident_reads_as_a_story():
     assert said(watched(paused_and_started_again(), for_s=400)) == [
-        "not fenced yet: its guest does not run: counting its silence (paused (user); silent 2 of N)",
+        "not fenced yet: its guest does not run, and its silence is counted (paused (user); silent 2 of N)",
         "not fenced yet: the node is still Ready (Ready=True; lease last renewed N ago)",
         "not fenced yet: its guest is paused, but not for long enough (paused (user) for N)",
         "to be stopped first: its guest is paused",

@@ -104,7 +104,7 @@ def test_how_loudly_each_is_told(told, tell, level):
     [
         (
             lambda log: log.decided(NODE, COUNTING),
-            "not fenced yet: its guest does not run: counting its silence",
+            "not fenced yet: its guest does not run, and its silence is counted",
         ),
         (
             lambda log: log.decided(replace(NODE, mark=TAINT.mark, taints=OURS), REFUSED),
@@ -184,6 +184,13 @@ def test_that_a_node_is_healthy_again_is_news_where_it_was_told_that_it_was_not(
     told.log.decided(NODE, COUNTING)
     told.log.decided(NODE, HEALTHY)
     assert told.last == ("info", "healthy again")
+
+
+def test_one_that_is_back_while_nobody_can_read_its_guest_is_not_just_healthy(told):
+    told.log.decided(NODE, COUNTING)
+    told.log.decided(NODE, Decision(Verdict.HEALTHY, Reason.BLIND))
+    assert told.last[0] == "info"
+    assert told.last[1].startswith("healthy, but nobody would notice its guest's end")
 
 
 def test_a_silent_node_that_is_still_ready_is_news_only_where_its_guest_has_ended(told):
