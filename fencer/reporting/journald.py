@@ -4,7 +4,7 @@ So ``journalctl -u fencer FENCER_NODE=k8s-2`` finds a node's story. What the jou
 goes to stderr, which systemd connected with it, too: nothing is lost, and nobody waits for a journal that
 hangs.
 
-Source: systemd, docs/JOURNAL_NATIVE_PROTOCOL.md; fields: systemd.journal-fields(7).
+Source: https://systemd.io/JOURNAL_NATIVE_PROTOCOL; fields: systemd.journal-fields(7).
 """
 
 from __future__ import annotations
