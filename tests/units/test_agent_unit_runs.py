@@ -1,5 +1,7 @@
 """The agent under its own units, on a real systemd and a real libvirtd: what confines it must let it work."""
 
+import json
+
 import pytest
 
 from tests.support import wait_until
@@ -128,3 +130,17 @@ def test_it_may_not_make_code_out_of_data(system, unit):
     said, result = instead(system, unit, f'/usr/bin/env {ENVIRONMENT} {PYTHON} -c "{code}"')
     assert result == "exit-code"
     assert "Operation not permitted" in said
+
+
+def test_the_journal_takes_its_records_as_they_are(system, unit):
+    """By the journal's own socket, which the unit has to let it reach: with fields, and as the unit's."""
+    system.run("systemctl", "start", "systemd-journald.socket", "systemd-journald")
+    system.run("systemctl", "start", unit, check=False)
+    match = (f"_SYSTEMD_UNIT={unit}.service", "_TRANSPORT=journal", "SYSLOG_IDENTIFIER=fencer", "PRIORITY=4")
+
+    def records():
+        printed = system.run("journalctl", "-o", "json", *match, check=False)
+        return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+
+    [first, *_] = wait_until(records, "record in the journal")
+    assert first["MESSAGE"].startswith("kubernetes: no usable answer: https://127.0.0.1:6443")
