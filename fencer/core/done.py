@@ -65,7 +65,8 @@ class PodsCleared:
     @property
     def cleared(self) -> str:
         """How many are gone, and which."""
-        return f"{len(self.gone)} of {self.count}: {', '.join(self.gone) or 'none'}"
+        names = f": {', '.join(self.gone)}" if self.gone else ""
+        return f"{len(self.gone)} of {self.count}{names}"
 
     @property
     def only_changed(self) -> bool:
@@ -85,8 +86,8 @@ class PodsCleared:
 
     def __str__(self) -> str:
         """Tell all of it in a line."""
-        names = f": {', '.join(self.gone)}" if self.gone else ""
-        cleared = () if self.only_changed else (f"{len(self.gone)} of {self.count} pods cleared{names}",)
+        number, *names = self.cleared.split(": ", 1)
+        cleared = () if self.only_changed else (": ".join((f"{number} pods cleared", *names)),)
         return "; ".join((*cleared, *self.notes))
 
 

@@ -38,6 +38,8 @@ class LogReporter:
         """By the UID of the node: fences that this agent began, and when; until they are complete."""
         self._in_trouble: set[str] = set()
         """UIDs of nodes of which people were told that something is wrong."""
+        self._complete: set[str] = set()
+        """UIDs of nodes of which people were told that their fence is complete."""
 
     def decided(self, node: NodeView, decision: Decision) -> None:
         """See `fencer.ports.Reporter.decided`."""
@@ -48,22 +50,26 @@ class LogReporter:
         }
         if decision.guest is not None:
             facts["guest"] = str(decision.guest)
-        begun = self._fences.pop(node.uid, None) if decision.reason is Reason.PODS_CLEARED else None
-        if begun is not None:
-            tainted, at_s = begun
-            return self._log(fenced_text(tainted, self._now_s() - at_s), logging.WARNING, facts)
-        text = told_decision(decision, fenced=node.fenced)
-        return self._log(text, self._level(node, decision), facts)
+        text, level = told_decision(decision, fenced=node.fenced), self._level(node, decision)
+        if decision.reason is Reason.PODS_CLEARED:
+            self._complete.add(node.uid)
+            if node.uid in self._fences:
+                tainted, at_s = self._fences.pop(node.uid)
+                text, level = fenced_text(tainted, self._now_s() - at_s), logging.WARNING
+        self._log(text, level, facts)
 
     def _level(self, node: NodeView, decision: Decision) -> int:
         """Say how loudly a decision is told; that a node is healthy only if it was told that it was not."""
         if decision.verdict is Verdict.HEALTHY:
             self._fences.pop(node.uid, None)
+            self._complete.discard(node.uid)
             told = node.uid in self._in_trouble
             self._in_trouble.discard(node.uid)
             return logging.INFO if told else logging.DEBUG
         unheard = decision.reason is Reason.NODE_READY and node.uid not in self._in_trouble
         if is_link(decision) or unheard:  # its guest runs, as far as was told: that may pass by itself
+            return logging.DEBUG
+        if decision.reason is Reason.PODS_CLEARED and node.uid in self._complete:
             return logging.DEBUG
         self._in_trouble.add(node.uid)
         return logging.WARNING if is_loud(decision) else logging.INFO

@@ -124,7 +124,8 @@ def is_loud(decision: Decision) -> bool:
 
 def is_link(decision: Decision) -> bool:
     """Whether a decision is no news for people, only a step on the way."""
-    return decision.reason in LINKS
+    waits = decision.verdict is Verdict.FENCED and decision.reason is Reason.AWAITING_BOOT
+    return decision.reason in LINKS or waits
 
 
 def is_alarming(action: Deed, *, ok: bool) -> bool:

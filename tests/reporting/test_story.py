@@ -165,6 +165,14 @@ def test_whoever_was_restarted_in_between_says_less_and_nothing_wrong(told):
     assert told.last == ("info", "fenced: its pods are cleared and its volumes released")
 
 
+def test_that_a_fence_is_complete_is_told_once_whatever_becomes_of_its_guest(told):
+    """Its hypervisor may be away for a while: that is told once, of the hypervisor."""
+    for _ in range(3):
+        told.log.decided(NODE, CLEARED)
+        told.log.decided(NODE, Decision(Verdict.FENCED, Reason.AWAITING_BOOT))
+    assert [level for level, _ in told.lines] == ["info", *["debug"] * 5]
+
+
 def test_a_fence_is_told_once_and_the_next_one_is_another(told):
     for _ in range(2):
         told.log.acted(NODE, TAINT, BEGUN)
