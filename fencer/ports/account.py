@@ -16,11 +16,18 @@ class Credential:
         what: ``token`` or ``certificate``.
         ends: When it is no longer valid. None: it does not say.
         renewal: The command that makes a kubeconfig with another token. Empty: there is no kubeconfig.
+        begins: Since when it is valid. None: it does not say.
     """
 
     what: str
     ends: datetime | None
     renewal: str
+    begins: datetime | None = None
+
+    @property
+    def life_s(self) -> float | None:
+        """For how long it is valid in all, in seconds. None: it does not say."""
+        return (self.ends - self.begins).total_seconds() if self.ends and self.begins else None
 
 
 class Account(Protocol):
