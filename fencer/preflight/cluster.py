@@ -68,7 +68,7 @@ def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         gate = "--feature-gates=NodeOutOfServiceVolumeDetach=true on kube-controller-manager"
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
-    return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
+    return Finding("kubernetes", about, Level.OK, f"{note}; has the rights to fence")
 
 
 def judge_clock(utc: str, wall: datetime) -> Finding:

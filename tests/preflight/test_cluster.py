@@ -49,6 +49,7 @@ def test_a_missing_right_that_fences_go_on_without_is_a_warning_with_the_command
     lab.simulation.cluster.missing = {right}
     rows, _ = findings(lab)
     assert (rows["kubernetes"]["level"], rows["rights"]["level"]) == ("ok", "warn")
+    assert rows["kubernetes"]["note"].endswith("; has the rights to fence"), "not all rights there are"
     assert rows["rights"]["note"].startswith(f"may not {right}: {without}")
     assert rows["rights"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
 
