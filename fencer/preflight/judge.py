@@ -59,6 +59,7 @@ def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     if seen.reachable:
         yield from bindings.judge(seen.reachable, seen.readings)
         yield from guest_stops.judge(seen.reachable, seen.stop_settings)
+    yield from bindings.judge_names(scene.nodes.values(), {one.name for one in config.endpoints})
     yield from host_power.judge(config.power_witnesses, seen)
     yield from adapters.judge(config.endpoints, seen)
     yield from power.judge(config, seen, facts.described)
