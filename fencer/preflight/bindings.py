@@ -41,8 +41,12 @@ def judge_names(nodes: Iterable[NodeView], named: Collection[str]) -> Iterator[F
         nodes: All nodes.
         named: The endpoints in the configuration.
     """
-    bound = {one.name: one.binding.guest.endpoint for one in nodes if isinstance(one.binding, Binding)}
-    fenced = {one.name: one.mark.guest.endpoint for one in nodes if isinstance(one.mark, FenceMark)}
+    bound, fenced = dict[str, str](), dict[str, str]()
+    for node in nodes:
+        if node.fenced and isinstance(node.mark, FenceMark):
+            fenced[node.name] = node.mark.guest.endpoint
+        elif isinstance(node.binding, Binding):
+            bound[node.name] = node.binding.guest.endpoint
     for old in sorted({*bound.values(), *fenced.values()} - {*named}):
         points, tries = list[str](), [f"`name: {old}` again, if that hypervisor is still there"]
         if names := _of(old, bound):
@@ -55,7 +59,7 @@ def judge_names(nodes: Iterable[NodeView], named: Collection[str]) -> Iterator[F
             )
         if names := _of(old, fenced):
             points.append(f"{names}: fenced as a guest of {old}. Under another name the fence is not lifted")
-            tries[0] += ", at least until the fence is lifted"
+            tries[0] += ", until the fence is lifted"
         note = "the configuration names no such hypervisor (any more)"
         yield Finding("bindings", f"to {old}", Level.WARN, note, tuple(tries), tuple(points))
 

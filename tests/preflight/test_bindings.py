@@ -137,8 +137,6 @@ def test_a_fence_by_a_hypervisor_that_is_not_named_is_told_not_to_be_lifted():
     lab.breaks(What.START, "k8s-2")
     lab.passes(120, watched=True)
     [row] = of_old_names(lab)
-    assert row["points"] == ["k8s-2: fenced as a guest of old. Under another name the fence is not lifted"], (
-        "it was bound anew meanwhile"
-    )
-    assert [one.rpartition(", ")[2] for one in row["try"]] == ["at least until the fence is lifted"]
+    assert row["points"] == ["k8s-2: fenced as a guest of old. Under another name the fence is not lifted"]
+    assert [one.rpartition(", ")[2] for one in row["try"]] == ["until the fence is lifted"]
     assert "fenced" in lab.run("status", "k8s-2").output.splitlines()[-1]
