@@ -38,6 +38,7 @@ from fencer.errors import ClusterNotFound, ConfigError
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
+from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.leases import LOOKS
 from fencer.runtime.workers import ThreadAsker
@@ -97,6 +98,10 @@ class Wiring:
 
         beside = files_with_secrets(config.kubernetes)
         return tuple(dict.fromkeys((*config.secrets, *beside)))
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        """Return whether an agent listens at this socket; None: we may not ask."""
+        return hookserver.answers(socket)
 
     def clock(self) -> Clock:
         """Build the clock."""

@@ -32,6 +32,7 @@ from fencer.ports import (
     Reporter,
     StopSettings,
 )
+from fencer.preflight.agent import socket_of, unit_of
 from fencer.preflight.facts import Answer, ClusterFacts, Facts, NodeFacts
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.onlooker import Onlooker
@@ -52,6 +53,10 @@ class Builder(Protocol):
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         """Return what is wrong with a file that holds credentials."""
+        ...
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        """Return whether an agent listens at this socket; None: we may not ask."""
         ...
 
     def clock(self) -> Clock:
@@ -135,10 +140,14 @@ class _Collector:
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster.info, endpoints)
-        return Facts(path, config, secrets, writable, cluster, endpoints, nodes)
+        return Facts(path, config, secrets, writable, self._agent_answers(path), cluster, endpoints, nodes)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
+
+    def _agent_answers(self, path: Path) -> bool | None:
+        unit = unit_of(path)
+        return None if unit is None else self.builder.agent_answers(socket_of(unit))
 
     def _journal_writable(self) -> bool:
         file = self.config.journal

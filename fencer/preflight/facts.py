@@ -89,6 +89,7 @@ class Facts:
         config: The configuration.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal_writable: The journal can be written; also where none is wanted.
+        agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
@@ -98,6 +99,7 @@ class Facts:
     config: Config
     secrets: Mapping[Path, Sequence[Trouble]]
     journal_writable: bool
+    agent_answers: bool | None
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None

@@ -112,6 +112,8 @@ class Lab(Wiring):
         """Whether the configuration takes a kubeconfig that does not verify its server."""
         self.exposed: dict[Path, Sequence[Trouble]] = {}
         """File with credentials → what is wrong with it."""
+        self.agent: bool | None = True
+        """Whether one answers at its socket on this machine; None: it cannot be asked."""
         self.own = OwnAccount()
         self.hook = HookSettings()
         self.rested_s = 0.0
@@ -169,6 +171,10 @@ class Lab(Wiring):
 
     def secrets(self, config: Config) -> tuple[Path, ...]:
         return config.secrets
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        assert socket == Path("/run/fencer/fencer.sock")
+        return self.agent
 
     def clock(self) -> Clock:
         return self.simulation.clock
