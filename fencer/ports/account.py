@@ -56,6 +56,14 @@ class Account(Protocol):
         """
         ...
 
+    def try_watch(self) -> None:
+        """Watch the nodes for a moment, until one is told of: there has to be one.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol: why an agent would only list them.
+        """
+        ...
+
     def credentials(self) -> Sequence[Credential]:
         """Return our credentials, and until when they are valid, as far as they say. Asks nobody.
 

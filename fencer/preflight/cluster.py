@@ -21,8 +21,9 @@ TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
 
+WATCH = "watch nodes"
 WITHOUT = {
-    "watch nodes": "nodes are listed every few seconds, which costs the API server more than watching them",
+    WATCH: "nodes are listed every few seconds, which costs the API server more than watching them",
     "get persistentvolumeclaims": "a pod that tolerates the fence and has a volume may keep its node fenced",
 }
 """What each right is for that fences go on without."""
@@ -69,6 +70,17 @@ def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
     return Finding("kubernetes", about, Level.OK, f"{note}; has the rights to fence")
+
+
+def judge_watch(unwatched: FencerError | None) -> Iterator[Finding]:
+    """Say why nodes cannot be watched, although we have the right, and what follows."""
+    if unwatched is not None:
+        text = f"{unwatched}. Without it {WITHOUT[WATCH]}, and news of them comes later"
+        tries = (
+            "a `server:` in the kubeconfig that leads to an API server, past any proxy that ends or holds "
+            "back long answers",
+        )
+        yield Finding("watch", "nodes", Level.WARN, text, tries)
 
 
 def judge_clock(utc: str, wall: datetime) -> Finding:

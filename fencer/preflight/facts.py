@@ -54,6 +54,7 @@ class NodeFacts:
         observations: Of all nodes, by name.
         answering: Endpoints that are in order and listed their guests.
         confined: Whether the admission policy holds for our account; None: it was not tried.
+        unwatched: Why nodes cannot be watched; None: they can, or it was not tried.
         readings: Live readings of guests, by node. If an endpoint did not answer, its other guests are not
             read.
         stop_settings: What is set for stops of guests, by node; None: nothing of that kind is kept there.
@@ -65,6 +66,7 @@ class NodeFacts:
     observations: Sequence[Observation]
     answering: frozenset[str]
     confined: Answer = None
+    unwatched: FencerError | None = None
     readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)
     stop_settings: Mapping[str, StopSettings | FencerError | None] = field(default_factory=dict)
     hosts_off: Mapping[str, Answer] = field(default_factory=dict)

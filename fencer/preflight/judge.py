@@ -55,6 +55,7 @@ def _endpoints(facts: Facts) -> Iterator[Finding]:
 def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     config, scene = facts.config, seen.scene
     if scene.nodes and isinstance(facts.cluster, ClusterFacts):
+        yield from cluster.judge_watch(seen.unwatched)
         yield admission.judge(facts.cluster.info, seen.confined)
     silent = [endpoint.name for endpoint in config.endpoints if endpoint.name not in seen.answering]
     yield guests.judge(seen.observations, silent)

@@ -54,6 +54,9 @@ class OwnAccount:
     """Whether the admission policy holds for it, or why that is not told."""
     tried: list[str] = field(default_factory=list)
     """The nodes on which that was tried."""
+    watched_count: int = 0
+    unwatched: ClusterError | None = None
+    """Why its nodes cannot be watched."""
     others: Sequence[Credential] = ()
 
     def missing_attachment_rights(self) -> Sequence[str]:
@@ -64,6 +67,11 @@ class OwnAccount:
         if isinstance(self.held, ClusterError):
             raise self.held
         return self.held
+
+    def try_watch(self) -> None:
+        self.watched_count += 1
+        if self.unwatched is not None:
+            raise self.unwatched
 
     def credentials(self) -> Sequence[Credential]:
         token = () if self.ends is None else (Credential("token", self.ends, RENEWAL),)

@@ -158,3 +158,29 @@ def test_rights_that_cannot_be_asked_for_are_no_failure():
         Level.NOTE,
         "whether attachments may be deleted is not known: no answer within 10 s",
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClusterUnreachable("https://10.0.0.1:6443: watch nodes: it was cut before it told of any node"),
+        ClusterDenied("403: by a proxy"),
+    ],
+)
+def test_a_watch_that_is_refused_or_cut_is_a_warning_with_what_follows(error):
+    lab = Lab()
+    lab.own.unwatched = error
+    rows, told = findings(lab)
+    assert (rows["watch"]["level"], told["ready"]) == ("warn", True)
+    assert rows["watch"]["note"].startswith(
+        f"{error}. Without it nodes are listed every few seconds, which costs"
+    )
+    assert "past any proxy" in rows["watch"]["try"][0]
+
+
+def test_who_may_not_watch_is_told_that_once():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"watch nodes"}
+    lab.own.unwatched = ClusterDenied("403")
+    rows, _ = findings(lab)
+    assert ("watch" in rows, rows["rights"]["about"], lab.own.watched_count) == (False, "watch nodes", 0)
