@@ -32,7 +32,7 @@ from fencer.cluster.answers import (
 from fencer.cluster.apiclient import build_client, same_scheme, stream_client, url_of
 from fencer.cluster.call import Reply, call, stream
 from fencer.cluster.fields import shown
-from fencer.cluster.renewal import why_refused
+from fencer.cluster.renewal import sent_claims, why_refused
 from fencer.cluster.requests import KUBE_SYSTEM, Request
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.stream import lines
@@ -92,6 +92,12 @@ class Connection:
     def server(self) -> str:
         """URL of the server that is asked now."""
         return url_of(self._clients[self._place])
+
+    @property
+    def token_user(self) -> str:
+        """Whose token is sent, by its own word; empty: none is, or it does not say."""
+        claims = sent_claims(self._clients[self._place].configuration)
+        return claims.user if claims else ""
 
     def read(self, what: str, request: Request) -> Answer:
         """Ask something that changes nothing; without an answer try again, and other servers.

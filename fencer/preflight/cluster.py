@@ -12,7 +12,7 @@ from fencer.errors import ClusterDenied, ConfigError, FencerError
 from fencer.ports import ClusterInfo
 from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Finding, Level
-from fencer.preflight.rights import granting, version_of
+from fencer.preflight.rights import account_in, granting, version_of
 
 CLOCK_S = 3.0
 """The API server gives whole seconds, and a look takes time: a closer comparison is impossible."""
@@ -32,8 +32,11 @@ WITHOUT = {
 def judge_silence(error: FencerError, kubeconfig: Path) -> Finding:
     """Say why the cluster cannot be reached."""
     command = f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes"
-    # kubectl accepts what we refuse, and servers that refuse us refuse it too: our own words say what helps.
-    tries = () if isinstance(error, ConfigError | ClusterDenied) else (command,)
+    if isinstance(error, ClusterDenied):
+        account = account_in(str(error))
+        tries = (granting(account),) if account else ()  # kubectl would be refused as well
+    else:  # kubectl accepts what we refuse
+        tries = () if isinstance(error, ConfigError) else (command,)
     return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
 
 

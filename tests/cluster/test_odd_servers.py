@@ -530,6 +530,8 @@ def test_an_older_server_does_not_tell_who_we_are(stand_in, lead_to):
     version = answer({"gitVersion": "v1.26.15"})
     server = stand_in(routes({"/version": version, "/kube-system": namespace()}))
     assert lead_to(server.url).identity().user == "(not told)"
+    ops = "system:serviceaccount:ops:fencer"
+    assert lead_to(server.url, user={"token": token({"sub": ops})}).identity().user == ops
 
 
 @pytest.mark.parametrize(
@@ -575,7 +577,7 @@ def test_a_finished_pod_is_only_deleted(stand_in, lead_to):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ('User "x" cannot delete resource "volumeattachments"', "fencer setup kubernetes --attachments"),
+        ('User "x" cannot delete resource "volumeattachments"', "`fencer check` shows the command"),
         ("ValidatingAdmissionPolicy 'of-somebody-else' with binding 'x' denied request", "denied request"),
     ],
 )

@@ -107,6 +107,7 @@ def test_a_kubeconfig_that_is_refused_says_itself_what_to_change():
     assert (told["ready"], "kubernetes" in told["verdict"]) == (False, True)
 
 
+FORBIDDEN = 'namespaces "kube-system" is forbidden: User "{}" cannot get resource "namespaces"'
 KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
 
 
@@ -116,6 +117,11 @@ KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
         (ClusterUnreachable("no answer"), [KUBECTL]),
         (ClusterProtocol("HTML"), [KUBECTL]),
         (ClusterDenied("401: the token ended: this makes another"), []),
+        (
+            ClusterDenied(f"403: {FORBIDDEN.format('system:serviceaccount:ops:fencer')}"),
+            ["fencer setup kubernetes --namespace ops | kubectl apply -f -"],
+        ),
+        (ClusterDenied(f"403: {FORBIDDEN.format('system:serviceaccount:ops:fencer2')}"), []),
         (ConfigError("refused: insecure-skip-tls-verify is set"), []),
     ],
 )
