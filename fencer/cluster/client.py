@@ -292,5 +292,5 @@ def _in_our_words(url: str, what: str) -> Iterator[None]:
 
 def _no_answer(url: str, what: str, why: object) -> str:
     """Say who does not answer, and why, first: what was asked of it is chance."""
-    plain = plainly(_WRAPPING.sub("", " ".join(str(why).split())))
+    plain = plainly(_WRAPPING.sub("", " ".join(str(why).split()))).rstrip(".")
     return f"{url} does not answer: {plain} (asked: {what})"

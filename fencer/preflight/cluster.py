@@ -78,12 +78,12 @@ def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
 def judge_watch(unwatched: FencerError | None) -> Iterator[Finding]:
     """Say why nodes cannot be watched, although we have the right, and what follows."""
     if unwatched is not None:
-        text = f"{unwatched}. Without it {WITHOUT[WATCH]}, and news of them comes later"
+        text = f"they cannot be watched: {WITHOUT[WATCH]}, and news of them comes later"
         tries = (
             "a `server:` in the kubeconfig that leads to an API server, past any proxy that ends or holds "
             "back long answers",
         )
-        yield Finding("watch", "nodes", Level.WARN, text, tries)
+        yield Finding("watch", "nodes", Level.WARN, text, tries, (str(unwatched),))
 
 
 def judge_clock(utc: str, wall: datetime) -> Finding:

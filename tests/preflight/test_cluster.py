@@ -178,8 +178,9 @@ def test_a_watch_that_is_refused_or_cut_is_a_warning_with_what_follows(error):
     lab.own.unwatched = error
     rows, told = findings(lab)
     assert (rows["watch"]["level"], told["ready"]) == ("warn", True)
+    assert rows["watch"]["points"] == [str(error)]
     assert rows["watch"]["note"].startswith(
-        f"{error}. Without it nodes are listed every few seconds, which costs"
+        "they cannot be watched: nodes are listed every few seconds, which"
     )
     assert "past any proxy" in rows["watch"]["try"][0]
 
