@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from fencer.cli.watch import default_hooks
 from fencer.core.policy import Mode, Policy
-from fencer.preflight.agent import judge, socket_of, unit_of
+from fencer.preflight.agent import CONFIGS, SOCKETS, judge, socket_of, unit_of
 from fencer.preflight.finding import Level
 from tests.cli.lab import PATH, Lab
 from tests.preflight.lab import findings
 
+UNITS = Path(__file__).parents[2] / "systemd"
 NOBODY = "no agent answers on this machine; unless one runs elsewhere, nothing is fenced"
 
 
@@ -63,3 +65,12 @@ def test_the_socket_is_that_of_the_unit_which_reads_the_configuration(config, un
 def test_what_cannot_be_known_is_no_warning(config, why):
     found = judge(Mode.ARMED, Path(config), answers=None)
     assert (found.level, found.note.startswith(f"whether one runs is not known: {why}")) == (Level.NOTE, True)
+
+
+def test_the_units_listen_where_check_asks(monkeypatch):
+    one, several = ((UNITS / f"fencer{at}.service").read_text() for at in ("", "@"))
+    assert f"--config {CONFIGS}/config.yaml\n" in one
+    assert f"RuntimeDirectory={SOCKETS.name}\n" in one
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(SOCKETS))
+    assert default_hooks() == socket_of("fencer")
+    assert f"--config {CONFIGS}/%i.yaml --hooks %t/{SOCKETS.name}/%i.sock\n" in several
