@@ -58,6 +58,7 @@ class KubernetesAccount:
 
     def try_watch(self) -> None:
         """See `Account.try_watch`. From version 0 on, a watch tells of each node that there is, at once."""
+        self._api.kube_system()  # a read finds the server that answers, a watch does not look for it
         silent_s = self._settings.read_timeout_s
         request = get(NODES, watch="true", resourceVersion="0", timeoutSeconds=WATCHED_S)
         with closing(self._api.watch("watch nodes", request, silent_s)) as events:

@@ -17,10 +17,10 @@ SHORT_S = 0.5
 def account(stand_in, tmp_path):
     """Return who watches nodes at a server that does as it is told."""
 
-    def build(watched):
+    def build(watched, *, first=None):
         server = stand_in(routes({"/kube-system": namespace(), "/nodes": watched}))
-        file = write_kubeconfig(tmp_path / "kubeconfig", server.url)
-        settings = ClusterSettings(file, unauthenticated=True, read_timeout_s=SHORT_S)
+        file = write_kubeconfig(tmp_path / "kubeconfig", first or server.url)
+        settings = ClusterSettings(file, servers=(server.url,), unauthenticated=True, read_timeout_s=SHORT_S)
         return KubernetesAccount(settings, lambda _s: None)
 
     return build
@@ -29,6 +29,11 @@ def account(stand_in, tmp_path):
 def test_the_first_node_that_is_told_of_is_enough(account):
     """The server says no more, and does not end either."""
     account(stream(event("ADDED", node("k8s-1", resourceVersion="90")), then=silent)).try_watch()
+
+
+def test_a_server_that_is_down_is_passed_over_as_an_agent_would(account):
+    watched = stream(event("ADDED", node("k8s-1", resourceVersion="90")), then=silent)
+    account(watched, first="http://127.0.0.1:1").try_watch()
 
 
 @pytest.mark.parametrize(
