@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import isinf
+
+_VARYING = re.compile(r"\b(?![45]\d\d\b(?! s\b))\w*\d\w*")
+"""A number, or an id; but not an HTTP status, which says what is wrong."""
 
 
 def printable(text: str) -> str:
@@ -22,6 +26,11 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def alike(text: str) -> str:
+    """Return a text without what varies when the same is said again: numbers and ids."""
+    return _VARYING.sub("#", text)
 
 
 def count(number: int, noun: str) -> str:

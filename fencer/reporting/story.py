@@ -11,6 +11,7 @@ from typing import Any
 
 from fencer.core.done import Done, Tainted
 from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
+from fencer.reporting.repeats import Repeats
 from fencer.wording.reports import (
     action_word,
     fenced_text,
@@ -36,6 +37,7 @@ class LogReporter:
         self._now_s = now_s
         self._fences: dict[str, tuple[Tainted, float]] = {}
         """By the UID of the node: fences that this agent began, and when; until they are complete."""
+        self._repeats = Repeats(now_s)
         self._in_trouble: set[str] = set()
         """UIDs of nodes of which people were told that something is wrong."""
         self._complete: set[str] = set()
@@ -80,13 +82,25 @@ class LogReporter:
             self._fences[node.uid] = done, self._now_s()
             self._in_trouble.add(node.uid)
         facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
-        loud = is_alarming(action, ok=done.ok) or isinstance(done, Tainted)
-        quiet = logging.DEBUG if links(action, done) else logging.INFO
-        self._log(told_action(action, done), logging.WARNING if loud else quiet, facts)
+        text = told_action(action, done)
+        if not done.ok:
+            self._warn(node.name, text, facts)
+        elif isinstance(done, Tainted) or is_alarming(action, ok=True):
+            self._log(text, logging.WARNING, facts)
+        else:
+            self._log(text, logging.DEBUG if links(action, done) else logging.INFO, facts)
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `fencer.ports.Reporter.said`."""
-        self._log(text, logging.WARNING if warning else logging.INFO, {})
+        if warning:
+            self._warn(text.partition(": ")[0], text, {})
+        else:
+            self._log(text, logging.INFO, {})
+
+    def _warn(self, who: str, text: str, facts: Mapping[str, Any]) -> None:
+        """Warn of what goes wrong, but not each time that it is tried again in vain."""
+        told = self._repeats.told(who, text)
+        self._log(told or text, logging.WARNING if told else logging.DEBUG, facts)
 
     def _log(self, text: str, level: int, facts: Mapping[str, Any]) -> None:
         self._logger.log(level, "%s", text, extra={"facts": facts})

@@ -6,11 +6,10 @@ grow; what was not told by then is told with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from fencer.core.text import age
+from fencer.core.text import age, alike
 from fencer.runtime.world import API, World
 
 FIRST_REST_S, LONGEST_REST_S = 60.0, 3600.0
@@ -21,8 +20,6 @@ HANGS = ("no answer within", "calls hang there")
 """Words of texts that say that it hangs, however long, and however often it was asked: one cause."""
 MEANS = {True: "nothing is fenced until it answers", False: "its nodes are not fenced meanwhile"}
 """What an outage means: of the API server, or of another."""
-_VARYING = re.compile(r"\w*\d\w*")
-"""A number, or an id: it makes no other cause."""
 
 
 @dataclass(slots=True)
@@ -109,4 +106,4 @@ def without_answer(why: str) -> str:
 
 
 def _kind(why: str) -> str:
-    return HANGS[0] if any(word in why for word in HANGS) else _VARYING.sub("#", why)
+    return HANGS[0] if any(word in why for word in HANGS) else alike(why)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import listing, printable
+from fencer.core.text import alike, listing, printable
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,16 @@ def test_names_are_told_in_one_phrase_that_does_not_grow_without_end(names, told
 
 def test_a_name_cannot_end_the_line_it_is_listed_in():
     assert listing(["a\nb"]) == "a\\nb"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("no answer for 3 s", "no answer for 411 s", True),
+        ("request 6f1c8c1e failed", "request 77ab0000 failed", True),
+        ("list nodes: 401: no", "list nodes: 500: no", False),
+        ("refused", "timed out", False),
+    ],
+)
+def test_the_same_said_again_is_alike_whatever_its_numbers(one, other, same):
+    assert (alike(one) == alike(other)) is same

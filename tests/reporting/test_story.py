@@ -165,6 +165,27 @@ def test_whoever_was_restarted_in_between_says_less_and_nothing_wrong(told):
     assert told.last == ("info", "fenced: its pods are cleared and its volumes released")
 
 
+def test_what_fails_in_every_pass_is_a_warning_now_and_then(told):
+    for _ in range(60):
+        told.log.acted(NODE, TAINT, Happened("403: webhook 7 denied it", ok=False))
+        told.log.said("k8s-4: list pods: 403", warning=True)
+        told.now_s += 2.0
+    warnings = [text for level, text in told.lines if level == "warning"]
+    assert warnings == [
+        "taint node failed: 403: webhook 7 denied it",
+        "k8s-4: list pods: 403",
+        "taint node failed: 403: webhook 7 denied it (said 29 times more since it was told)",
+        "k8s-4: list pods: 403 (said 29 times more since it was told)",
+    ]
+    assert len(told.lines) == 120  # the others are there for whoever asks
+
+
+def test_a_brake_that_holds_more_nodes_back_is_told_each_time(told):
+    for number in range(5):
+        told.log.said(f"{number} more dead nodes are not fenced: the brake holds", warning=True)
+    assert [level for level, _ in told.lines] == ["warning"] * 5
+
+
 def test_that_a_fence_is_complete_is_told_once_whatever_becomes_of_its_guest(told):
     """Its hypervisor may be away for a while: that is told once, of the hypervisor."""
     for _ in range(3):
