@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ import click
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
-from fencer.core.model import Verdict
+from fencer.core.model import Reason
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.planned.hook import HookDrains, Request, drain_for
@@ -132,14 +133,16 @@ def _look_once(agent: Agent) -> None:
     """Make one pass, and say what came of it.
 
     Raises:
-        click.exceptions.Exit: with 3, if somebody gave no answer: nothing is known of those nodes' guests.
+        click.exceptions.Exit: with 3, if nobody would notice the end of some node's guest.
     """
     done = agent.tick(patience_s=inf)
-    well = sum(item.decision.verdict is Verdict.HEALTHY for item in done.judged.values())
-    log.info("one pass: %d of %d nodes are healthy", well, len(done.judged))
+    reasons = Counter(item.decision.reason for item in done.judged.values())
+    well, blind = reasons[Reason.NODE_HEALTHY], reasons[Reason.BLIND]
+    unseen = f"; {blind} more may be, but their guests cannot be read" if blind else ""
+    log.info("one pass: %d of %d nodes are healthy%s", well, len(done.judged), unseen)
     for name, why in done.scene.errors.items():
         log.warning("%s: %s; its nodes are not fenced", name, without_answer(why.removeprefix(f"{name}: ")))
-    if done.scene.errors:
+    if done.scene.errors or blind:
         raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
 
 
