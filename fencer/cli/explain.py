@@ -17,7 +17,7 @@ from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.headlines import HEADLINES
-from fencer.wording.nodes import disbelieved, fenced_age, guest_of, ready, state_of, why
+from fencer.wording.nodes import blind, cordon_words, disbelieved, fenced_age, guest_of, ready, state_of, why
 from fencer.wording.reasons import TEXTS
 from fencer.wording.ways_out import ways_out
 
@@ -39,6 +39,10 @@ IN_MIND_WAY = (
 DOUBTS_WAY = (
     "What would change this: its guest seen running there. If you know better: "
     "`kubectl annotate node {node} fencer.dev/doubts-`."
+)
+
+BLIND_WAY = (
+    "What would change this: an answer from its hypervisor. `fencer check` says what is in the way there."
 )
 
 
@@ -80,6 +84,9 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
     )
     if unbelieved is not None:
         headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {unbelieved}."
+    unread = blind(judged)
+    if unread is not None:
+        headline = f"{clean(node.name)} is heard, but nobody would notice the end of its guest: {unread}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     told = "".join(check.seen for check in decision.checks)
@@ -107,6 +114,8 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
         yield DOUBTS_WAY.format(node=name)
+    elif blind(judged) is not None:
+        yield BLIND_WAY
     elif decision.verdict is not Verdict.HEALTHY:
         yield from ways_out(judged, str(parts.path))
 
@@ -114,7 +123,9 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
 def _circumstances(judged: Judged) -> Iterator[str]:
     node, mark, guest = judged.observation.node, judged.observation.node.mark, guest_of(judged)
     where = "no guest" if guest is None else f"guest {clean(guest)}: {state_of(judged.observation)}"
-    yield from paragraph(f"Ready: {ready(node)}; {where}", indent=2)
+    cordon = cordon_words(node)
+    told = f"{ready(node)}, {cordon}" if cordon else ready(node)
+    yield from paragraph(f"Ready: {told}; {where}", indent=2)
     fenced = fenced_age(judged.observation)
     if isinstance(mark, FenceMark) and fenced is not None:
         by, incident = clean(mark.by), clean(mark.incident)

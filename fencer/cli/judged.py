@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell
+from fencer.core.cordon import cordoned_by
 from fencer.core.model import Evidence, FenceMark, Judged, NodeView, Observation, PowerState
 from fencer.wording.foresight import UNTOLD
 from fencer.wording.nodes import (
+    BLIND,
     CANNOT_FENCE,
     NOBODY,
     REFUSED,
+    blind,
     fence_word,
     fenced_age,
     guest_of,
@@ -39,7 +42,7 @@ def state_cell(observation: Observation) -> Cell:
 def fence_cell(judged: Judged) -> Cell:
     """Return whether the node is fenced, or would be."""
     word = fence_word(judged)
-    colours = {NOBODY: None, REFUSED: BAD, CANNOT_FENCE: BAD}
+    colours = {NOBODY: None, REFUSED: BAD, CANNOT_FENCE: BAD, BLIND: BAD}
     return Cell(word, colours.get(word, DOUBTFUL))
 
 
@@ -68,6 +71,8 @@ def as_data(judged: Judged) -> dict[str, Any]:
         "why": why(judged),
         "what_would_change_this": change(decision),
         "one_look_cannot_tell": UNTOLD[decision.reason] if judged.untold else None,
+        "blind": blind(judged) is not None,
+        "cordoned": cordoned_by(node),
         "fenced": fenced_age(observation) is not None,
         "fenced_at": mark.fenced_at_utc if isinstance(mark, FenceMark) else None,
         "incident": mark.incident if isinstance(mark, FenceMark) else None,

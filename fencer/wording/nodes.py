@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencer.core.cordon import cordoned_by
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
@@ -15,12 +16,12 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.pods import clearable, to_release
-from fencer.core.text import age, count, printable
+from fencer.core.text import age, count, listing, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import says
 
 NOBODY = "\N{EN DASH}"
-REFUSED, CANNOT_FENCE = "refused", "cannot fence"
+REFUSED, CANNOT_FENCE, BLIND = "refused", "cannot fence", "blind"
 
 FENCE_WORDS: dict[Verdict, str] = {
     Verdict.HEALTHY: NOBODY,
@@ -49,11 +50,20 @@ SPECIAL = {
 }
 """Reasons that say more than their verdict does."""
 
+CORDONED: dict[str | None, str] = {
+    None: "",
+    "fencer-drain": "cordoned by fencer (drain)",
+    "fencer-hook": "cordoned by fencer (drain before a stop)",
+    "fencer-unfence": "cordoned by fencer (after a fence)",
+    "others": "cordoned by others",
+}
+
 
 def ready(node: NodeView) -> str:
     """Return whether a node is Ready, and since when it is not where that is known."""
     word = {True: "yes", False: "no", None: "unknown"}[node.ready]
-    return f"{word}, {age(round(node.not_ready_s))}" if node.not_ready_s else word
+    since_s = round(node.not_ready_s or 0.0)
+    return f"{word}, {age(since_s)}" if since_s else word
 
 
 def guest_of(judged: Judged) -> GuestRef | None:
@@ -97,8 +107,10 @@ def fence_word(judged: Judged) -> str:
     decision, fenced = judged.decision, fenced_age(judged.observation)
     if fenced is not None:
         return f"fenced {fenced} ago"
-    if (decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None:
+    if cannot_be_fenced(judged):
         return CANNOT_FENCE
+    if blind(judged) is not None:
+        return BLIND
     if decision.reason in SPECIAL:
         return SPECIAL[decision.reason]
     return FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict]
@@ -110,6 +122,36 @@ def disbelieved(judged: Judged) -> str | None:
     if judged.decision.verdict is not Verdict.HEALTHY or evidence is None or evidence.doubt is None:
         return None
     return f"its guest reads {printable(evidence.raw)}"
+
+
+def cannot_be_fenced(judged: Judged) -> bool:
+    """Whether the node could not be fenced if it died."""
+    return (judged.decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None
+
+
+def silent_endpoints(observation: Observation) -> tuple[str, ...]:
+    """Name the endpoints that do not answer, of those that the node's guest is on, or may be on."""
+    known = {candidate.guest.endpoint for candidate in observation.candidates}
+    return tuple(name for name in observation.unanswered if name in known or not known)
+
+
+def blind(judged: Judged) -> str | None:
+    """Return why nobody would notice the end of a healthy node's guest; None: its hypervisor tells."""
+    seen = judged.observation
+    if judged.decision.verdict is not Verdict.HEALTHY or disbelieved(judged) is not None:
+        return None
+    silent = silent_endpoints(seen)
+    if silent:
+        return f"{listing(silent)} {'does' if len(silent) == 1 else 'do'} not answer"
+    if seen.evidence is None:
+        return printable(seen.evidence_error)
+    unknown = seen.evidence.power_state is PowerState.UNKNOWN
+    return f"its guest reads {printable(seen.evidence.raw)}" if unknown else None
+
+
+def cordon_words(node: NodeView) -> str:
+    """Return who keeps new pods off the node; empty: nobody does."""
+    return CORDONED[cordoned_by(node)]
 
 
 def left_on(observation: Observation) -> str:
@@ -125,6 +167,8 @@ def why(judged: Judged) -> str:
     decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
     if unbelieved is not None:
         return f"{printable(says(decision))}, but {unbelieved}"
+    if (unread := blind(judged)) is not None:
+        return f"blind: {unread}; nobody would notice the end of its guest"
     if not judged.untold:
         return printable(says(decision))
     if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
