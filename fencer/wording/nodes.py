@@ -43,6 +43,9 @@ CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN,
 """Refusals that mean: this node could not be fenced if it died."""
 
 SPECIAL = {
+    Reason.BLIND: "blind",
+    Reason.COUNTING_SILENCE: "counting",
+    Reason.PLANNED_STOP: "shut down",
     Reason.OBSERVE_MODE: "only observed",
     Reason.NOTHING_TO_CLEAR: "not needed",
     Reason.SETTLING: "lifted",
