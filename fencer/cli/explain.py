@@ -41,10 +41,6 @@ DOUBTS_WAY = (
     "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
-BLIND_WAY = (
-    "What would change this: an answer from its hypervisor. `fencer check` says what is in the way there."
-)
-
 
 @click.command(
     short_help="Explain why a node is fenced, or not.",
@@ -114,9 +110,7 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
         yield DOUBTS_WAY.format(node=name)
-    elif blind(judged) is not None:
-        yield BLIND_WAY
-    elif decision.verdict is not Verdict.HEALTHY:
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
         yield from ways_out(judged, str(parts.path))
 
 

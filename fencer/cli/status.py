@@ -26,7 +26,7 @@ from fencer.wording.nodes import NOBODY, cordon_words, guest_of, silent_endpoint
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
-SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED})
+SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
 """Their texts tell of the cordon."""
 HELD = frozenset({Reason.BRAKE, Reason.ALL_NODES_SILENT})
 HELD_TEXT = (
@@ -73,18 +73,14 @@ class Asked:
     "Exit code 3: an endpoint does not answer. What is known is shown all the same.",
 )
 @click.argument("node", required=False)
-@click.option(
-    "-l", "--selector", "labels", metavar="SELECTOR", help="Nodes with these labels, as in kubectl."
-)
+@click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Nodes by their labels, as in kubectl.")
 @click.option("--host", metavar="HOST", help="Nodes whose guests are on this host (or ENDPOINT/HOST).")
-@click.option(
-    "--all", "every", is_flag=True, help=f"Show healthy nodes, too, where there are more than {FLEET}."
-)
+@click.option("--all", "every", is_flag=True, help=f"Show healthy nodes, too, of more than {FLEET} nodes.")
 @config_option
 @output_option("table", "wide", "json", "yaml")
 @click.option("-w", "--watch", "again", is_flag=True, help="Repeat until interrupted.")
 @click.pass_obj
-def status(  # noqa: PLR0913 - one for each option
+def status(
     wiring: Wiring,
     node: str | None,
     labels: str | None,
@@ -207,9 +203,8 @@ def _told(judged: Sequence[Judged], asked: Asked) -> Iterator[str]:
     hidden = len(judged) - len(shown)
     if asked.node is None:
         others = "; --all shows them" if hidden and not shown else ""
-        yield from paragraph(
-            f"{tally_text(judged)}{others}" if judged else f"no node has the labels {clean(asked.labels)}"
-        )
+        said = f"{tally_text(judged)}{others}" if judged else f"no node has the labels {clean(asked.labels)}"
+        yield from paragraph(said)
     if shown:
         yield ""
         yield from _table(shown, wide=asked.form == "wide")

@@ -28,8 +28,8 @@ def cordoned_by(node: NodeView) -> str | None:
     """Return who keeps new pods off the node, for people and programs; None: nobody does.
 
     Returns:
-        ``fencer-drain``, ``fencer-hook`` or ``fencer-unfence`` after the note beside the cordon; ``others`` if
-        there is none of ours, or somebody else has cordoned the node since.
+        ``fencer-drain``, ``fencer-hook`` or ``fencer-unfence``, by the note beside the cordon; ``others`` if
+        there is no note of ours, or somebody else has cordoned the node since.
     """
     if not node.unschedulable:
         return None

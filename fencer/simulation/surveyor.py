@@ -77,9 +77,10 @@ class SimulatedSurveyor:
         return self._may("list poddisruptionbudgets", Listing(found, tuple(self.unread_budgets)))
 
     def labelled(self, selector: str) -> frozenset[str]:
-        """Name the nodes with these labels, for ``key``, ``key=value`` and ``key!=value``; no other selector."""
+        """Name the nodes with these labels: ``key``, ``key=value`` or ``key!=value``, nothing else."""
         wanted = Selector(tuple(map(_requirement, selector.split(","))))
-        return frozenset(node.name for node in self._api.nodes.values() if wanted.matches(node.labels))
+        names = [node.name for node in self._nodes()]
+        return frozenset(name for name in names if wanted.matches(self._api.nodes[name].labels))
 
     def _nodes(self) -> list[NodeView]:
         return list(self._cluster.list_nodes().views)

@@ -43,7 +43,6 @@ CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN,
 """Refusals that mean: this node could not be fenced if it died."""
 
 SPECIAL = {
-    Reason.BLIND: "blind",
     Reason.COUNTING_SILENCE: "counting",
     Reason.PLANNED_STOP: "shut down",
     Reason.OBSERVE_MODE: "only observed",
@@ -139,17 +138,15 @@ def silent_endpoints(observation: Observation) -> tuple[str, ...]:
 
 
 def blind(judged: Judged) -> str | None:
-    """Return why nobody would notice the end of a healthy node's guest; None: its hypervisor tells."""
-    seen = judged.observation
-    if judged.decision.verdict is not Verdict.HEALTHY or disbelieved(judged) is not None:
+    """Return why nobody would notice the end of a heard node's guest; None: its hypervisor tells."""
+    seen, reason = judged.observation, judged.decision.reason
+    nowhere = reason is Reason.EVIDENCE_MISSING and not seen.candidates
+    if not (reason is Reason.BLIND or (nowhere and seen.node.ready)):
         return None
     silent = silent_endpoints(seen)
     if silent:
         return f"{listing(silent)} {'does' if len(silent) == 1 else 'do'} not answer"
-    if seen.evidence is None:
-        return printable(seen.evidence_error)
-    unknown = seen.evidence.power_state is PowerState.UNKNOWN
-    return f"its guest reads {printable(seen.evidence.raw)}" if unknown else None
+    return printable(f"its guest reads {seen.evidence.raw}" if seen.evidence else seen.evidence_error)
 
 
 def cordon_words(node: NodeView) -> str:
