@@ -28,13 +28,14 @@ HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
 SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
 """Their texts tell of the cordon."""
-HELD = frozenset({Reason.BRAKE, Reason.ALL_NODES_SILENT})
-HELD_TEXT = (
-    "the brake holds, because too many at a time may mean that something else is wrong. If they are really "
-    "dead: `fencer fence NODE --over-brake WHY`, or a higher `max_fenced`."
-)
-
-
+OVER_BRAKE = "If they really are dead: `fencer fence NODE --over-brake WHY`"
+HELD = {
+    Reason.BRAKE: "{nodes} left: the brake holds. " + OVER_BRAKE + ", or a higher `max_fenced`.",
+    Reason.ALL_NODES_SILENT: "{nodes} left: all are silent, so the way to them is suspect. "
+    + OVER_BRAKE
+    + ".",
+}
+"""What keeps fencer from fencing several nodes at a time, and what a person can do."""
 FLEET = 20
 """With more nodes, only those are shown about which there is something to say: a screen has some 25 lines."""
 
@@ -171,7 +172,7 @@ class Status:
         if asked.clock:
             click.clear()
         clock = f"{self._wiring.wall():%H:%M:%S %Z}" if asked.clock else ""
-        for line in (*headline(parts, seen, clock), *_told(judged, asked)):
+        for line in (*headline(parts, seen, clock, told_of_all=asked.node is None), *_told(judged, asked)):
             say(line)
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
@@ -213,13 +214,14 @@ def _told(judged: Sequence[Judged], asked: Asked) -> Iterator[str]:
         yield f"{count(hidden, 'healthy node')} not shown; --all shows them."
 
 
-def headline(parts: Parts, seen: Pass, clock: str) -> Iterator[str]:
+def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iterator[str]:
     """Say how fencer is set, who answers, and what keeps it from fencing.
 
     Args:
         parts: How it is set.
         seen: What was seen.
         clock: The time for people; empty: it is not told.
+        told_of_all: All nodes were looked at.
     """
     scene, policy, nodes = seen.scene, parts.policy, len(seen.scene.nodes)
     words = [clock] if clock else []
@@ -231,10 +233,17 @@ def headline(parts: Parts, seen: Pass, clock: str) -> Iterator[str]:
         yield click.style(f"fencing is paused: {clean(scene.paused_why) or 'no reason given'}", fg=DOUBTFUL)
     for _name, error in sorted(scene.errors.items()):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error)))
-    left = sum(item.decision.reason in HELD for item in seen.judged.values())
-    if left:
-        text = f"{count(left, 'dead node')} left: {HELD_TEXT}"
-        yield from (click.style(line, fg=BAD) for line in paragraph(text))
+    if told_of_all:
+        yield from _held(seen)
+
+
+def _held(seen: Pass) -> Iterator[str]:
+    """Count the nodes that are left because too many are dead at a time."""
+    for reason, text in HELD.items():
+        left = sum(item.decision.reason is reason for item in seen.judged.values())
+        if left:
+            told = text.format(nodes=count(left, "dead node"))
+            yield from (click.style(line, fg=BAD) for line in paragraph(told))
 
 
 def _fenced(seen: Pass) -> int:

@@ -1,4 +1,4 @@
-"""`fencer status` as an on-call person and a script meet it: problems first, counted, and nothing left unsaid."""
+"""`fencer status` as an on-call person and a script meet it: problems first, counted, nothing left unsaid."""
 
 import json
 from datetime import timedelta, timezone

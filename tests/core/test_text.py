@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import listing, printable
+from fencer.core.text import listing, natural, printable
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,17 @@ def test_names_are_told_in_one_phrase_that_does_not_grow_without_end(names, told
 
 def test_a_name_cannot_end_the_line_it_is_listed_in():
     assert listing(["a\nb"]) == "a\\nb"
+
+
+def test_names_are_sorted_as_people_do():
+    names = ["k8s-10", "k8s-2", "2-b", "10-a", "k8s", "k8s-2-new", "\u0663-x", "k8s-\u00b2"]
+    assert sorted(names, key=natural) == [
+        "2-b",
+        "10-a",
+        "k8s",
+        "k8s-2",
+        "k8s-2-new",
+        "k8s-10",
+        "k8s-\u00b2",
+        "\u0663-x",
+    ]
