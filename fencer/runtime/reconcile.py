@@ -57,9 +57,8 @@ COUNTED = (TaintNode, StopGuest, DiscardSaved)
 """Before these the other nodes are counted again, one at a time: other agents act too, and other incidents go
 on side by side."""
 
-NO_NEWS = frozenset({Reason.CLOSER_LOOK, Reason.BLIND, Reason.PLANNED_STOP})
-"""No news about a node: it is looked at again at once; the same is told once of its endpoint; or whoever
-shuts it down tells it."""
+NO_NEWS = frozenset({Reason.CLOSER_LOOK, Reason.PLANNED_STOP})
+"""No news about a node: it is looked at again at once, or whoever shuts it down tells it."""
 
 STILL_READY = frozenset({Reason.NODE_READY, Reason.PLANNED_STOP})
 """The node is told to be Ready, or may be."""
@@ -427,7 +426,12 @@ def _long_gone(observation: Observation) -> bool:
 
 
 def _news(decision: Decision) -> tuple[Verdict, Reason, str]:
-    """Return what makes a decision news; what would be done is part of it, but not to how many objects."""
+    """Return what makes a decision news; what would be done is part of it, but not to how many objects.
+
+    That a healthy node's guest cannot be read is told once, of its endpoint.
+    """
+    if decision.reason is Reason.BLIND:
+        return decision.verdict, Reason.NODE_HEALTHY, ""
     deed = says(decision).partition(":")[0] if decision.reason is Reason.OBSERVE_MODE else ""
     return decision.verdict, decision.reason, deed
 

@@ -15,8 +15,7 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.pods import clearable, to_release
-from fencer.core.text import age, count, listing, printable
+from fencer.core.text import age, listing, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import says
 
@@ -154,24 +153,13 @@ def cordon_words(node: NodeView) -> str:
     return CORDONED[cordoned_by(node)]
 
 
-def left_on(observation: Observation) -> str:
-    """Return what a fence still has to clear."""
-    pods, volumes = clearable(observation.pods or ()), to_release(observation)
-    if not pods and not volumes:
-        return "no pod and no volume is left on it"
-    return f"{count(len(pods), 'pod')} to be cleared, {count(len(volumes), 'volume')} to be released"
-
-
 def why(judged: Judged) -> str:
     """Return the reason for the decision; if one look cannot tell, what would follow."""
-    decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
+    decision, unbelieved = judged.decision, disbelieved(judged)
     if unbelieved is not None:
         return f"{printable(says(decision))}, but {unbelieved}"
     if (unread := blind(judged)) is not None:
         return f"blind: {unread}; nobody would notice the end of its guest"
     if not judged.untold:
         return printable(says(decision))
-    if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
-        seen = printable(evidence.raw) if evidence else "no reading"
-        return f"its guest is off: {seen}; {left_on(judged.observation)}"
     return printable(judged.untold)

@@ -41,7 +41,7 @@ TEXTS: dict[Reason, Text] = {
         "the guest that matches it belongs to another node", "the node reporting its own UUID"
     ),
     Reason.COUNTING_SILENCE: Text(
-        "its guest does not run: counting its silence", "more silence, or its guest running"
+        "its guest does not run, and its silence is counted", "more silence, or its guest running"
     ),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet has not been silent for long enough", "more silence"),
     Reason.LEASE_UNSEEN: Text(
@@ -121,7 +121,10 @@ TEXTS: dict[Reason, Text] = {
     Reason.RELEASING_VOLUMES: Text(
         "its pods are cleared, its volumes are being released", "the volumes released"
     ),
-    Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot again"),
+    Reason.PODS_CLEARED: Text(
+        "its pods are cleared and its volumes released",
+        "the guest to boot again; an armed `fencer watch` then lifts the fence",
+    ),
     Reason.AWAITING_BOOT: Text("its guest has not booted again yet", "a cold start"),
     Reason.AWAITING_RENEWALS: Text(
         "booted again, but its kubelet has not been heard often enough yet", "more renewals"

@@ -347,10 +347,10 @@ class TestSeenByAnAgent:
     """A node that fencer shut down on purpose: an agent that watches says just that."""
 
     CORDON = Cordon("drain", BOOT, "2026-11-20T09:57:00Z", "run-1", shutdown=True)
-    PLANNED = {"unschedulable": True, "cordon": CORDON, "cordoner": "fencer"}
 
     def seen(self, state=PowerState.STOPPED, *, facts=None, **node_facts):
-        shown = node(**self.PLANNED | node_facts)
+        cordoned = {"unschedulable": True, "cordon": self.CORDON, "cordoner": "fencer"}
+        shown = node(**cordoned | node_facts)
         left = {"pods": (), "attachments": (), **(facts or {})}
         return observation(evidence=evidence(state), node=shown, **left)
 
