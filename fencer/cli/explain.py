@@ -36,6 +36,9 @@ DOUBTS_WAY = (
     "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
+GUEST_RUNS = "guest runs"
+"""This check passes also if nobody can read the guest."""
+
 
 @click.command(
     short_help="Explain why a node is fenced, or not.",
@@ -132,7 +135,9 @@ def _ladder(judged: Judged) -> list[list[Cell | str]]:
 
 
 def _rung(check: Check, judged: Judged) -> list[Cell | str]:
-    """Return one row. A healthy node that is heard is no failure, nor is what one look cannot tell."""
+    """Return one row. A healthy node that is heard is no failure, nor is what cannot be told."""
+    if check.name == GUEST_RUNS and judged.decision.reason is Reason.BLIND:
+        return [sign(Outcome.NOT_ASKED), check.name, clean(f"not known: {check.seen}")]
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

@@ -165,6 +165,7 @@ class TestBlind:
         done = lab.run("explain", "k8s-4")
         first = "k8s-4 is heard, but nobody would notice the end of its guest: garage does not answer."
         assert done.output.splitlines()[0] == first
+        assert "  ·  guest runs  not known: garage: " in done.output
         assert "What would change this: an answer from its hypervisor." in done.output
         assert done.exit_code == 0
 
