@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.judged import as_data
+from fencer.cli.judged import as_data, locally
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
@@ -59,7 +59,7 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":
-            for line in _story(parts, judged, errors):
+            for line in _story(parts, locally(judged, wiring.wall().tzinfo), errors):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fencer.cli.judged import as_data, fence_cell, ready_cell, state_cell
+from fencer.cli.judged import as_data, fence_cell, locally, ready_cell, state_cell
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, paragraph, say, table
@@ -28,6 +28,10 @@ HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
 SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
 """Their texts tell of the cordon."""
+NEVER_WATCHED = (
+    "no armed `fencer watch` has seen these nodes alive yet: it notes on each Node which guest it is, and no "
+    "Node has such a note."
+)
 OVER_BRAKE = "If they really are dead: `fencer fence NODE --over-brake WHY`"
 HELD = {
     Reason.BRAKE: "{nodes} left: the brake holds. " + OVER_BRAKE + ", or a higher `max_fenced`.",
@@ -171,8 +175,12 @@ class Status:
             return
         if asked.clock:
             click.clear()
-        clock = f"{self._wiring.wall():%H:%M:%S %Z}" if asked.clock else ""
-        for line in (*headline(parts, seen, clock, told_of_all=asked.node is None), *_told(judged, asked)):
+        now = self._wiring.wall()
+        clock, told = (
+            f"{now:%H:%M:%S %Z}" if asked.clock else "",
+            [locally(one, now.tzinfo) for one in judged],
+        )
+        for line in (*headline(parts, seen, clock, told_of_all=asked.node is None), *_told(told, asked)):
             say(line)
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
@@ -231,6 +239,8 @@ def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iter
     yield from paragraph(" · ".join(words))
     if scene.paused_why is not None:
         yield click.style(f"fencing is paused: {clean(scene.paused_why) or 'no reason given'}", fg=DOUBTFUL)
+    if policy.mode is Mode.ARMED and not any(node.binding for node in scene.nodes.values()):
+        yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(NEVER_WATCHED))
     for _name, error in sorted(scene.errors.items()):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error)))
     if told_of_all:

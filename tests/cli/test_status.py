@@ -5,10 +5,13 @@ from datetime import timedelta, timezone
 
 import pytest
 
+from fencer.cli.judged import locally
+from fencer.core.model import Check, Decision, Judged, Outcome, Reason, Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.cli.lab import Impatient, Lab
+from tests.core.build import observation
 
 ARMED = Policy(mode=Mode.ARMED)
 GARAGE = Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4"), further=("garage",), spread=True)
@@ -253,6 +256,41 @@ def test_a_repeated_status_has_a_clock_with_its_zone_and_data_stay_utc():
     assert clocks == [f"{lab.wall() - timedelta(seconds=ago):%H:%M:%S} CET" for ago in (2, 0)]
     assert "CET" not in lab.run("status").output
     assert data(lab)["at"].endswith("Z")
+
+
+def test_people_get_times_with_their_zone_and_programs_utc():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(100, watched=True)
+    node = lab.simulation.api.nodes["k8s-2"]
+    node.taints = ()
+    lab.simulation.api.changed(node)
+    there = lab.wall
+    lab.wall = lambda: there().astimezone(timezone(timedelta(hours=1), "CET"))
+    for words in (["status"], ["explain", "k8s-2"]):
+        said = lab.run(*words).output
+        assert "set at 2026-01-01 01:01:" in said
+        assert "CET" in said
+        assert "T00:01:" not in said
+    assert "set at 2026-01-01T00:01:" in data(lab, "k8s-2")["nodes"][0]["why"]
+
+
+@pytest.mark.parametrize(("text", "hours"), [("2026-13-01T00:00:00Z", 1), ("0001-01-01T00:00:00Z", -1)])
+def test_what_only_looks_like_a_time_stays_as_it_is(text, hours):
+    seen = Decision(Verdict.WAIT, Reason.NOT_HELD, (Check("one", Outcome.FAILED, text),))
+    told = locally(Judged(observation(), seen), timezone(timedelta(hours=hours)))
+    assert told.decision == seen
+
+
+def test_that_no_armed_agent_has_ever_watched_is_told():
+    """A `watch --dry-run` of an armed configuration says what it saw; nothing of that is on the Nodes."""
+    lab = Lab()
+    assert "no armed `fencer watch` has seen these nodes alive yet" in lab.run("status").output
+    lab.passes(30, watched=True)
+    assert "no armed" not in lab.run("status").output
+    lab = Lab(Policy(mode=Mode.OBSERVE))
+    assert "no armed" not in lab.run("status").output
 
 
 def test_without_the_api_server_nothing_is_shown():
