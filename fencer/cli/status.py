@@ -105,18 +105,18 @@ def status(
         raise click.UsageError("either a node, or --selector and --host")
     asked = Asked(node, labels, host, every, form, again)
     with connected(wiring, path) as parts:
-        status = Status(wiring, parts, asked)
+        view = View(wiring, parts, asked)
         with no_such_node():
-            answered = status.show()
+            answered = view.show()
         while again:
             parts.clock.wait(parts.policy.poll_s)
             with no_such_node():
-                status.show_again()
+                view.show_again()
         if not answered:
             raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
 
 
-class Status:
+class View:
     """Looks, and shows what was asked for.
 
     Args:
@@ -219,7 +219,7 @@ def _told(judged: Sequence[Judged], asked: Asked) -> Iterator[str]:
         yield from _table(shown, wide=asked.form == "wide")
     if shown and hidden:
         yield ""
-        yield f"{count(hidden, 'healthy node')} not shown; --all shows them."
+        yield f"{count(hidden, 'other node')} not shown; --all shows them."
 
 
 def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iterator[str]:

@@ -58,7 +58,7 @@ class TestProblemsFirst:
         said = lab.run("status").output
         assert "23 nodes: 21 healthy, 2 refused" in said.splitlines()
         assert rows(said) == ["k8s-3", "k8s-20"]
-        assert said.splitlines()[-1] == "21 healthy nodes not shown; --all shows them."
+        assert said.splitlines()[-1] == "21 other nodes not shown; --all shows them."
         assert len(rows(lab.run("status", "--all").output)) == 23
 
     def test_a_fleet_without_problems_is_one_line(self):
