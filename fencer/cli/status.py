@@ -174,6 +174,7 @@ class View:
             emit(_data(parts, seen, judged), asked.form)
             return
         if asked.clock:
+            say()  # where nothing can be cleared
             click.clear()
         now = self._wiring.wall()
         clock, told = (
