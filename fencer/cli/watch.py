@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,6 +41,7 @@ from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
 from fencer.runtime.world import API
+from fencer.wording.conditions import tally_text
 
 log = logging.getLogger(__name__)
 
@@ -136,12 +136,10 @@ def _look_once(agent: Agent) -> None:
         click.exceptions.Exit: with 3, if nobody would notice the end of some node's guest.
     """
     done = agent.tick(patience_s=inf)
-    reasons = Counter(item.decision.reason for item in done.judged.values())
-    well, blind = reasons[Reason.NODE_HEALTHY], reasons[Reason.BLIND]
-    unseen = f"; {blind} more may be, but their guests cannot be read" if blind else ""
-    log.info("one pass: %d of %d nodes are healthy%s", well, len(done.judged), unseen)
+    log.info("one pass: %s", tally_text(tuple(done.judged.values())))
     for name, why in done.scene.errors.items():
         log.warning("%s: %s; its nodes are not fenced", name, without_answer(why.removeprefix(f"{name}: ")))
+    blind = any(item.decision.reason is Reason.BLIND for item in done.judged.values())
     if done.scene.errors or blind:
         raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
 

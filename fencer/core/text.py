@@ -33,6 +33,11 @@ def alike(text: str) -> str:
     return _VARYING.sub("#", text)
 
 
+def natural(name: str) -> list[str | int]:
+    """Return the key that sorts names as people do: ``k8s-2`` before ``k8s-10``."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", name))]
+
+
 def count(number: int, noun: str) -> str:
     """Return ``1 pod``, ``3 pods``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
