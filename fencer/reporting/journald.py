@@ -50,11 +50,15 @@ class JournalHandler(logging.Handler):
         try:
             self._socket.sendto(datagram(fields), self._address)
         except OSError:  # away, or full
-            self._waiting.append(f"<{fields['PRIORITY']}>{printable(fields['MESSAGE'])}\n")
+            message = _shortened(printable(fields["MESSAGE"])).decode(errors="ignore")
+            self._waiting.append(f"<{fields['PRIORITY']}>{message}\n")
         self.flush()
 
     def flush(self) -> None:
-        """Write what stderr takes now. Where it is ready at all, it has room for more than a line."""
+        """Write what stderr takes now. A socket that is ready has room for more than a line.
+
+        Source: Linux, net/unix/af_unix.c, unix_writable: at most a quarter of its buffer is in use.
+        """
         with suppress(OSError, ValueError):  # a log that cannot be written must not stop a fence
             while self._waiting and select.select((), (self._stream,), (), 0)[1]:
                 self._stream.write(self._waiting[0])

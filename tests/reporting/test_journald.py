@@ -140,6 +140,11 @@ def test_if_nobody_listens_every_line_goes_to_stderr_with_its_priority(tmp_path,
     assert written(stderr).splitlines() == [f"<4>{MESSAGE}", "<6>k8s-4: tainted", "<4>lab: lost"]
 
 
+def test_what_is_too_long_for_a_datagram_is_no_longer_on_stderr(tmp_path, stderr):
+    Scene(tmp_path / "nobody", stderr).log.said("\u20ac" * 99_999, warning=False)
+    assert len(written(stderr).encode()) <= LONGEST_BYTES + len("<6>\n")
+
+
 def test_a_journal_that_takes_no_more_delays_nobody_and_no_line_is_lost(scene, journal, stderr):
     number = 1000
     for each in range(number):
