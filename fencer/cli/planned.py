@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,6 +106,10 @@ class Steps:
         self._wiring = wiring
         self._several = several
         self._progress = Progress(wiring.wall)
+
+    def introduce(self, who: Mapping[str, str]) -> None:
+        """Name the nodes and their guests."""
+        self._progress.introduce(who)
 
     def show(self, node: str, what: str, detail: str) -> None:
         """Show a step."""
@@ -242,8 +246,7 @@ def planned(
 
 def introduce(tools: Tools) -> None:
     """Say who the nodes are."""
-    for name in tools.names:
-        say(click.style(f"{clean(name)} ({clean(tools.guest(name))})", bold=True))
+    tools.steps.introduce({name: tools.guest(name) for name in tools.names})
 
 
 def see_through(

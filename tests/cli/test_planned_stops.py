@@ -8,6 +8,7 @@ import re
 import signal
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from datetime import UTC, timedelta, timezone
 from functools import partial
 from types import SimpleNamespace
 
@@ -707,3 +708,34 @@ def test_then_only_the_nodes_of_that_cluster_are_meant(host, nodes):
     lab.passes(5)
     output = lab.run("shutdown", "--host", host, "--dry-run").output
     assert set(re.findall(r"k8s-\d", output)) == nodes
+
+
+# -- what is said on the way --------------------------------------------------------------------------------
+
+
+class Elsewhere(Lab):
+    """A lab whose people live in another zone."""
+
+    def __init__(self, zone):
+        super().__init__(nodes=4)
+        self.zone = zone
+
+    def wall(self):
+        return super().wall().astimezone(self.zone)
+
+
+@pytest.mark.parametrize(
+    ("zone", "named"),
+    [
+        (UTC, "UTC"),
+        (timezone(timedelta(hours=1), "CET"), "CET"),
+        (timezone(-timedelta(hours=3), "-03"), "UTC-03"),
+    ],
+)
+@pytest.mark.parametrize("words", [("drain", "k8s-2", "k8s-3"), ("shutdown", "k8s-2"), ("fence", "k8s-2")])
+def test_the_zone_of_the_times_is_said_once_in_the_first_line(words, zone, named):
+    lab = Elsewhere(zone)
+    lab.passes(30, watched=True)
+    output = lab.run(*words, "--dry-run").output
+    assert output.splitlines()[0] == f"k8s-2 (lab/k8s-2 on lab1: running); times are {named}"
+    assert output.count("times are") == 1
