@@ -35,6 +35,7 @@ from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.ordering import in_order
 from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
+from fencer.wording.events import DRAIN
 
 WHY = {
     Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
@@ -86,7 +87,7 @@ def drain(  # noqa: PLR0913 - one for each option
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
-    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+    with planned(wiring, path, nodes, host, DRAIN, act=not dry_run) as tools:
         introduce(tools)
         refuse_without_right(tools, options.filters)
         plan = list(drain_plan(tools, options.filters))
@@ -195,7 +196,13 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options, options.timeout_s)
-    took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
+    took = see_through(
+        tools,
+        campaign,
+        lambda word: standing(tools, turns, word),
+        "not drained",
+        lambda _done: "drained; it stays cordoned",
+    )
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
 

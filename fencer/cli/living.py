@@ -10,7 +10,8 @@ import logging
 import os
 import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from fencer.core.text import printable
 
@@ -26,6 +27,15 @@ def lives() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in _DUMB
 
 
+@contextmanager
+def line() -> Iterator[Callable[[str], None]]:
+    """Give what shows a text on the living line, and take the line off in the end."""
+    try:
+        yield show
+    finally:
+        clear()
+
+
 def show(text: str) -> None:
     """Say what is waited for now, instead of what the living line said before; nowhere else than there.
 
@@ -33,10 +43,10 @@ def show(text: str) -> None:
         text: One line; cut off where the terminal ends, since a wrapped one could not be taken back.
     """
     global _shown  # noqa: PLW0603 - one terminal
-    line = printable(text)[: max(0, shutil.get_terminal_size().columns - 1)]
-    if line != _shown and lives():
-        _shown = line
-        _write(f"{_WIPE}{line}")
+    shown = printable(text)[: max(0, shutil.get_terminal_size().columns - 1)]
+    if shown != _shown and lives():
+        _shown = shown
+        _write(f"{_WIPE}{shown}")
 
 
 def clear() -> None:

@@ -54,6 +54,12 @@ def lowest(lab: Lab, budget: ApiBudget) -> list[int]:
     return seen
 
 
+def events(lab: Lab, name: str = "k8s-2") -> list[tuple[str, str, bool]]:
+    return [
+        (reason, text, loud) for node, reason, text, loud in lab.simulation.cluster.events if node == name
+    ]
+
+
 def by_admin(lab: Lab, name: str = "k8s-2") -> None:
     node(lab, name).unschedulable, node(lab, name).cordoner = True, "kubectl-cordon"
     lab.simulation.api.changed(node(lab, name))
@@ -129,18 +135,86 @@ def test_what_a_drain_did_is_in_the_journal_and_in_events(tmp_path):
     lab.run("drain", "k8s-2", "--yes")
     actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
     assert actions == ["CordonNode", "EvictPods"]
-    assert {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"} >= set(actions)
+    assert events(lab) == [
+        ("FencerDrainBegun", "cordoned for a drain by admin@desk", False),
+        ("FencerDrained", "drained; it stays cordoned", False),
+    ]
 
 
-def test_what_a_person_asked_for_is_no_warning_but_a_power_cut_is():
+def test_a_planned_stop_and_start_leave_three_events_and_no_warning():
+    lab = running()
+    assert lab.run("shutdown", "k8s-2", "--yes").exit_code == 0
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert events(lab) == [
+        ("FencerShutdownBegun", "cordoned for a planned stop by admin@desk", False),
+        ("FencerShutDown", "drained, shut down, proven off", False),
+        ("FencerStarted", "started, Ready, uncordoned", False),
+    ]
+
+
+def test_a_power_cut_is_a_warning_and_a_fence_of_what_is_left_is_said():
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--stop-after", "5")
+    begun, cut, off = events(lab)
+    assert begun == ("FencerShutdownBegun", "asked to shut down for a planned stop by admin@desk", False)
+    assert (cut[0], cut[2]) == ("FencerGuestStopped", True)
+    assert cut[1].startswith("its guest did not shut down in time: stopped lab/k8s-2")
+    assert off == (
+        "FencerShutDown",
+        "shut down, proven off; what was left on it is cleared, so it is fenced",
+        False,
+    )
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert events(lab)[3:] == [("FencerStarted", "started, Ready, unfenced, uncordoned", False)]
+
+
+def test_a_drain_that_fails_is_a_warning_that_says_how_the_node_stands():
+    lab = running(DEADLOCK)
+    lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "20")
+    (begun, _, _), (failed, text, loud) = events(lab)
+    assert (begun, failed, loud) == ("FencerDrainBegun", "FencerDrainFailed", True)
+    assert text.startswith("not drained: after 20 s, ")
+    assert text.endswith("It is uncordoned again.")
+
+
+def test_each_node_has_its_own_ending_when_a_drain_of_several_fails():
+    """The one that was cordoned and not drained is told of as well: it is uncordoned again."""
+    lab = running(DEADLOCK, nodes=4)
+    lab.run("drain", "k8s-2", "k8s-3", "--yes", "--even-if-blocked", "--timeout", "20")
+    assert [reason for reason, _, _ in events(lab)] == ["FencerDrainBegun", "FencerDrainFailed"]
+    begun, (reason, text, loud) = events(lab, "k8s-3")
+    assert begun == ("FencerDrainBegun", "cordoned for a drain by admin@desk", False)
+    assert (reason, text, loud) == ("FencerDrainFailed", "not begun; it is uncordoned again.", True)
+
+
+def test_an_interrupt_is_told_on_the_node_that_stays_cordoned():
+    lab = running(DB)
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
+    lab.run("drain", "k8s-2", "--yes")
+    _, (reason, text, loud) = events(lab)
+    assert (reason, loud) == ("FencerDrainFailed", True)
+    assert text.startswith("interrupted; it is cordoned,")
+
+
+@pytest.mark.parametrize("verb", ["shutdown", "start"])
+def test_where_nothing_was_done_no_event_says_that_anything_was(verb):
+    lab = running()
+    if verb == "shutdown":
+        lab.run("shutdown", "k8s-2", "--yes")
+    before = events(lab)
+    assert lab.run(verb, "k8s-2", "--yes").exit_code == 0
+    assert events(lab) == before
+
+
+def test_a_start_that_fails_is_a_warning():
     lab = running()
     lab.run("shutdown", "k8s-2", "--yes")
-    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
-    assert not [event for event in lab.simulation.cluster.events if event[0] == "k8s-2" and event[3]]
-    lab.simulation.guest("k8s-2").obeys_acpi = False
-    lab.run("shutdown", "k8s-2", "--yes", "--stop-after", "5")
-    warnings = {reason for name, reason, _, loud in lab.simulation.cluster.events if name == "k8s-2" and loud}
-    assert warnings == {"ShutdownHangs"}
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.run("start", "k8s-2", "--yes", "--timeout", "60")
+    reason, text, loud = events(lab)[-1]
+    assert (reason, loud) == ("FencerStartFailed", True)
+    assert "not back in time" in text
 
 
 @pytest.mark.parametrize("keep", [False, True])
