@@ -40,10 +40,11 @@ def show(text: str) -> None:
     """Say what is waited for now, instead of what the living line said before; nowhere else than there.
 
     Args:
-        text: One line; cut off where the terminal ends, since a wrapped one could not be taken back.
+        text: One line. It is indented like the steps above it, and cut off where the terminal ends, since a
+            wrapped one could not be taken back.
     """
     global _shown  # noqa: PLW0603 - one terminal
-    shown = printable(text)[: max(0, shutil.get_terminal_size().columns - 1)]
+    shown = f"  {printable(text)}"[: max(0, shutil.get_terminal_size().columns - 1)]
     if shown != _shown and lives():
         _shown = shown
         _write(f"{_WIPE}{shown}")

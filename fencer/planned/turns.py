@@ -16,7 +16,7 @@ from fencer.errors import ClusterError
 from fencer.planned.drain import DrainOptions, NodeDrain, Tell
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
-from fencer.wording.reasons import says
+from fencer.wording.reasons import TEXTS, says
 
 
 class Turn(Protocol):
@@ -201,7 +201,7 @@ class ShutdownTurn:
         if self.judged is None or self.began_s is None:
             return ""
         spent_s = self._world.clock.now_s() - self.began_s
-        return f"{says(self.judged.decision)}; {of_limit(spent_s, self._options.timeout_s)}"
+        return f"{TEXTS[self.judged.decision.reason].says}; {of_limit(spent_s, self._options.timeout_s)}"
 
     def _drain(self, draining: DrainTurn) -> float:
         wait_s = draining.advance()
@@ -282,4 +282,4 @@ class StartTurn:
         if self.judged is None:
             return ""
         spent_s = self._world.clock.now_s() - self._began_s
-        return f"{says(self.judged.decision)}; {of_limit(spent_s, self._timeout_s)}"
+        return f"{TEXTS[self.judged.decision.reason].says}; {of_limit(spent_s, self._timeout_s)}"

@@ -55,13 +55,13 @@ def said(screen, *texts):
 
 def test_it_is_written_anew_in_place_and_only_if_it_says_something_else(screen):
     told(screen, "1 of 2 gone", "1 of 2 gone", "2 of 2 gone")
-    assert screen.said == f"{WIPE}1 of 2 gone{WIPE}2 of 2 gone"
+    assert screen.said == f"{WIPE}  1 of 2 gone{WIPE}  2 of 2 gone"
 
 
 def test_it_is_gone_before_an_ordinary_line(screen):
     told(screen, "1 of 2 gone")
     said(screen, "  evicted", "  drained")
-    assert screen.said == f"{WIPE}1 of 2 gone{WIPE}  evicted\n  drained\n"
+    assert screen.said == f"{WIPE}  1 of 2 gone{WIPE}  evicted\n  drained\n"
 
 
 def test_it_is_gone_before_a_line_of_the_log(screen, capsys):
@@ -74,18 +74,18 @@ def test_it_is_gone_before_a_line_of_the_log(screen, capsys):
 
 def test_it_never_wraps_because_a_wrapped_line_could_not_be_taken_back(screen):
     told(screen, "x" * 200)
-    assert screen.said == WIPE + "x" * 39
+    assert screen.said == f"{WIPE}  {'x' * 37}"
 
 
 def test_names_from_outside_do_not_drive_the_terminal(screen):
     told(screen, "1 waits for a\x1b[2J")
-    assert screen.said == f"{WIPE}1 waits for a\\x1b[2J"
+    assert screen.said == f"{WIPE}  1 waits for a\\x1b[2J"
 
 
 def test_what_the_terminal_cannot_show_does_not_end_the_command(screen):
     screen.encoding = "ascii"
     told(screen, "1 waits for größe")
-    assert screen.said == f"{WIPE}1 waits for gr??e"
+    assert screen.said == f"{WIPE}  1 waits for gr??e"
 
 
 @pytest.mark.parametrize(("terminal", "term"), [(False, "xterm"), (True, "dumb"), (True, "")])

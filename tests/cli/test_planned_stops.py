@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fencer.cli.main import cli
 from fencer.cli.planned import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
@@ -813,3 +815,64 @@ def test_the_zone_of_the_times_is_said_once_in_the_first_line(words, zone, named
     output = lab.run(*words, "--dry-run").output
     assert output.splitlines()[0] == f"k8s-2 (lab/k8s-2 on lab1: running); times are {named}"
     assert output.count("times are") == 1
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what was written."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def at_a_terminal(lab, *words):
+    """Run a verb with its output on a terminal, and return all that was written there."""
+    with redirect_stdout(Screen()) as screen, suppress(SystemExit):
+        cli.main(words, obj=lab, prog_name="fencer")
+    return screen.getvalue()
+
+
+@pytest.fixture
+def xterm(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.mark.usefixtures("xterm")
+def test_while_a_drain_waits_one_living_line_says_for_what_and_how_long():
+    lab = running(DB)
+    said = at_a_terminal(lab, "drain", "k8s-2", "--yes")
+    lives = re.findall(r"\r\x1b\[K  ([^\r\n]*)(?=\r)", said)
+    assert "0 of 4 gone; 2 wait for demo/db; 2 still ending; 0 s of 600 s" in lives
+    assert any(re.fullmatch(r"2 of 4 gone; 2 wait for demo/db; \d+ s of 600 s", line) for line in lives), (
+        lives
+    )
+    *ordinary, last = [line.rpartition("\r\x1b[K")[2] for line in said.rstrip("\n").split("\n")]
+    assert last.startswith("drained in ")
+    assert not [line for line in ordinary if " of 600 s" in line], "never left behind"
+
+
+@pytest.mark.usefixtures("xterm")
+def test_a_shutdown_and_a_start_have_one_too():
+    lab = running()
+    said = at_a_terminal(lab, "shutdown", "k8s-2", "--yes", "--timeout", "0")
+    assert "its guest was asked to shut down; 2 s\r" in said
+    said = at_a_terminal(lab, "start", "k8s-2", "--yes")
+    assert "its guest has not booted again yet; 4 s of 600 s\r" in said
+
+
+@pytest.mark.usefixtures("xterm")
+def test_of_several_nodes_the_living_line_names_the_one():
+    lab = running(nodes=4)
+    said = at_a_terminal(lab, "drain", "k8s-2", "k8s-3", "--yes")
+    assert "k8s-2: 0 of 3 gone; 3 still ending; 0 s of 600 s" in said
+    assert "k8s-3: demo/db has 7 of 8 pods Ready" in said
+
+
+def test_in_a_pipe_there_is_no_living_line_and_pods_that_wait_for_one_budget_are_one_line():
+    lab = running(DEADLOCK)
+    output = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "60").output
+    assert "\r" not in output
+    [blocked] = [line for line in output.splitlines() if " blocked " in line]
+    assert "3 pods wait for demo/db: The disruption budget db needs 8 healthy pods" in blocked
