@@ -10,6 +10,7 @@ import click
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.options import config_option, timeout_option, yes_option
+from fencer.cli.outlook import foresee
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
@@ -83,19 +84,21 @@ def drain(  # noqa: PLR0913 - one for each option
 
     Several nodes are all cordoned first, if there are other nodes. Then they are drained one after the other:
     the next one when the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again.
-    A drain that would never end is refused before anything is changed. --timeout 0 waits for ever.
+    First it says what `fencer plan` says of it. A drain that would never end is refused before anything is
+    changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     with planned(wiring, path, nodes, host, DRAIN, act=not dry_run) as tools:
         introduce(tools)
         refuse_without_right(tools, options.filters)
+        never = foresee(tools, options)
         plan = list(drain_plan(tools, options.filters))
         if dry_run:
             for line in plan:
                 say(line)
         refuse_barred(tools, options.filters)
-        refuse_endless(tools, options.filters, even_if_blocked=even_if_blocked)
+        refuse_endless(never, even_if_blocked=even_if_blocked)
         if dry_run:
             say("dry run: nothing was done.")
             return

@@ -26,7 +26,7 @@ from fencer.planned.campaign import Campaign
 from fencer.planned.ordering import elsewhere
 from fencer.planned.turns import Turn
 from fencer.ports import Reporter
-from fencer.ports.inventory import Budget, Listing
+from fencer.ports.inventory import Budget, Inventory, Listing
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.planned import PlannedEvents
@@ -42,8 +42,10 @@ TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """The longest time that the API accepts, and more than anybody waits."""
 _ENDINGS = (signal.SIGHUP, signal.SIGTERM)
+SURVEY_S = 120.0
+"""Deadline of all lists of a plan together: 150,000 pods are 300 pages."""
 BUDGETS_S = 60.0
-"""Deadline of their list, of all pages together."""
+"""Deadline of the list of budgets, of all pages together."""
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -161,7 +163,8 @@ class Tools:
         agent: Acts.
         steps: Shows the steps.
         events: Tells Events of them.
-        budgets: Lists the budgets of the cluster.
+        survey: Looks at all that a plan looks at.
+        budgets: Lists only the budgets of the cluster.
     """
 
     parts: Parts
@@ -172,6 +175,7 @@ class Tools:
     agent: Agent
     steps: Steps
     events: PlannedEvents
+    survey: Callable[[], Inventory]
     budgets: Callable[[], Listing[Budget]]
 
     def node(self, name: str) -> NodeView:
@@ -252,10 +256,13 @@ def planned(
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
         agent = _agent(parts, wiring, world)
 
+        def survey() -> Inventory:
+            return parts.asker.ask(API, wiring.surveyor(parts.config).survey, SURVEY_S)
+
         def budgets() -> Listing[Budget]:
             return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
 
-        yield Tools(parts, names, scene, looker, world, agent, steps, events, budgets)
+        yield Tools(parts, names, scene, looker, world, agent, steps, events, survey, budgets)
 
 
 def introduce(tools: Tools) -> None:

@@ -12,6 +12,7 @@ from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.options import Seconds, config_option, not_negative, timeout_option, yes_option
+from fencer.cli.outlook import foresee
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
@@ -34,6 +35,7 @@ from fencer.core.text import age, listing
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
 from fencer.planned.ordering import beyond_quorum, in_order
+from fencer.planned.plan.words import Remark
 from fencer.planned.turns import ShutdownOptions, ShutdownTurn
 from fencer.runtime.counting import not_running
 from fencer.wording.events import SHUTDOWN, shut_down
@@ -108,17 +110,14 @@ def shutdown(  # noqa: PLR0913 - one for each option
     with planned(wiring, path, nodes, host, SHUTDOWN, act=not dry_run) as tools:
         introduce(tools)
         _refuse_beforehand(tools)
+        never: tuple[Remark, ...] = ()
         if options.drain is not None:
             refuse_without_right(tools, options.drain.filters)
+            never = foresee(tools, options.drain, shutdown_s=stop_after_s or options.timeout_s)
         plan = list(_plan(tools, options, who))
         if options.drain is not None:
             refuse_barred(tools, options.drain.filters)
-            refuse_endless(
-                tools,
-                options.drain.filters,
-                even_if_blocked=even_if_blocked,
-                instead="--drain none",
-            )
+            refuse_endless(never, even_if_blocked=even_if_blocked, instead="--drain none")
         if dry_run:
             for line in plan:
                 say(line)

@@ -19,6 +19,7 @@ from fencer.cli.main import cli
 from fencer.cli.planned import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
+from fencer.errors import ClusterUnreachable
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
@@ -233,19 +234,26 @@ def test_a_budget_that_never_allows_fails_in_time_and_the_cordon_is_taken_back_u
 
 @pytest.mark.parametrize("verb", ["drain", "shutdown"])
 @pytest.mark.parametrize(
-    ("budgets", "why"),
+    ("budgets", "why", "whom"),
     [
-        ([DEADLOCK], "it never allows an eviction"),
-        ([DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1)], "then the API never evicts"),
+        ([DEADLOCK], "it never allows an eviction", "budget demo/db never allows"),
+        (
+            [DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1)],
+            "then the API never evicts",
+            "two budgets never allow demo/StatefulSet/db",
+        ),
     ],
     ids=["a budget of all replicas", "two budgets"],
 )
-def test_what_would_never_end_is_refused_before_anything_is_changed(verb, budgets, why):
+def test_what_would_never_end_is_refused_before_anything_is_changed(verb, budgets, why, whom):
     lab = running(*budgets)
     result = lab.run(verb, "k8s-2", "--yes")
     words = " ".join(result.output.split())
     assert (result.exit_code, why in words) == (1, True), result.output
-    assert "refused: the drain would never end. Nothing was changed." in words
+    whom = (
+        "budget demo/db never allows" if len(budgets) == 1 else "two budgets never allow demo/StatefulSet/db"
+    )
+    assert f"refused: {whom}, so the drain would never end. Nothing was changed." in words
     assert ("--drain none" in words) == (verb == "shutdown")
     assert annotations.CORDON not in node(lab).annotations
     assert all(pod.deleted_s is None for pod in lab.simulation.api.pods.values())
@@ -257,7 +265,8 @@ def test_a_node_that_is_not_heard_is_not_drained_but_may_be_shut_down():
     lab.breaks(What.KUBELET_STOP, "k8s-2")
     lab.passes(90, watched=False)
     refused = lab.run("shutdown", "k8s-2", "--yes")
-    assert (refused.exit_code, "evicted pods would stay Terminating" in refused.output) == (1, True)
+    words = " ".join(refused.output.split())
+    assert (refused.exit_code, "evicted pods would stay Terminating" in words) == (1, True)
     assert lab.run("shutdown", "k8s-2", "--yes", "--drain", "none").exit_code == 0
 
 
@@ -270,6 +279,65 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     assert "not known in advance: whether budgets ever allow it (forbidden: list poddis" in words
     assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
+
+
+def test_the_verdict_of_the_plan_comes_first_and_is_the_same_in_a_dry_run():
+    lab = running(DEADLOCK)
+    lab.simulation.surveyor.services.append("web")
+    dry = lab.run("drain", "k8s-2", "--dry-run").output
+    assert dry.splitlines()[1] == "  blocked: as things are, the drain would not finish."
+    planned = lab.run("plan", "k8s-2").output
+    assert "blocked: as things are, the drain would not finish." in planned
+    for finding in ("budget-never", "no-pre-stop"):
+        assert finding in planned
+        assert f"    {finding}: demo/" in dry
+    assert dry.startswith(lab.run("drain", "k8s-2", "--yes").output.partition("refused:")[0])
+
+
+def test_the_guests_state_counts_for_the_verdict():
+    """Its Node is Ready for a while: a plan alone would call that clear, and the drain be refused."""
+    lab = running()
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20, watched=False)
+    said = lab.run("drain", "k8s-2", "--dry-run").output.splitlines()
+    assert said[1] == "  blocked: as things are, the drain would not finish."
+
+
+def test_many_findings_are_not_all_shown_but_counted_with_what_shows_them():
+    lab = running()
+    api = lab.simulation.api
+    for number in range(6):
+        owner = f"StatefulSet/single-{number}"
+        api.create_pod(ApiPod("demo", f"single-{number}-0", api.new_uid(), owner, 0.0, node="k8s-2"))
+    lab.passes(20)
+    said = lab.run("drain", "k8s-2", "--dry-run").output
+    assert "  disruptive: " in said
+    assert said.count("single-replica: ") == 4
+    assert "    and 2 findings more: `fencer plan k8s-2`" in said
+
+
+def test_a_drain_alone_costs_etcd_nothing():
+    lab = running()
+    for name in ("k8s-1", "k8s-2", "k8s-3"):
+        node(lab, name).roles = ("control-plane",)
+        lab.simulation.api.changed(node(lab, name))
+    assert "quorum" in lab.run("plan", "k8s-2", "k8s-3").output
+    assert "quorum" not in lab.run("drain", "k8s-2", "k8s-3", "--dry-run").output
+
+
+def test_what_cannot_be_looked_at_as_a_whole_is_unknown_and_the_drain_goes_on():
+    lab = running()
+
+    def survey():
+        raise ClusterUnreachable("list pods: no answer within 120 s")
+
+    lab.simulation.surveyor.survey = survey
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.output.split())
+    assert (
+        "unknown: the cluster could not be looked at as a whole: list pods: no answer within 120 s." in words
+    )
 
 
 def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
