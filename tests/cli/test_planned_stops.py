@@ -19,11 +19,11 @@ from fencer.cli.main import cli
 from fencer.cli.planned import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
-from fencer.errors import ClusterUnreachable
+from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
-from tests.cli.lab import Impatient, Lab
+from tests.cli.lab import Impatient, Lab, Otherwise
 
 DB = ApiBudget("demo", "db", "StatefulSet/db", 7)
 DEADLOCK = ApiBudget("demo", "db", "StatefulSet/db", 8)
@@ -944,3 +944,25 @@ def test_in_a_pipe_there_is_no_living_line_and_pods_that_wait_for_one_budget_are
     assert "\r" not in output
     [blocked] = [line for line in output.splitlines() if " blocked " in line]
     assert "3 pods wait for demo/db: The disruption budget db needs 8 healthy pods" in blocked
+
+
+def unheard(*_words):
+    raise ClusterUnreachable("no answer within 10 s")
+
+
+def denied(*_words):
+    raise ClusterDenied("fencer may not patch nodes")
+
+
+@pytest.mark.parametrize("verb", ["drain", "shutdown"])
+@pytest.mark.parametrize(("cordon", "late"), [(unheard, True), (denied, False)])
+def test_a_cordon_without_an_answer_may_still_come_and_that_is_said(verb, cordon, late):
+    """The API may carry it out after fencer has ended."""
+    lab = Otherwise(cordon=cordon)
+    lab.passes(30, watched=True)
+    result = lab.run(verb, "k8s-2", "--yes")
+    assert result.exit_code == 1
+    words = " ".join(result.output.split())
+    assert "it could not be cordoned: " in words
+    told = "No answer came, so it may be cordoned yet: `kubectl uncordon k8s-2` undoes that."
+    assert (told in words) is late
