@@ -242,11 +242,7 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
                 "The same command goes on."
             )
         elif drain.failed:
-            late = (
-                f". No answer came, so it may be cordoned yet: {back} undoes that."
-                if drain.unanswered
-                else ""
-            )
+            late = f". No answer came, so it may be cordoned yet: {back} undoes that."
             yield f"{name}: {word}: {drain.failed}{late if drain.unanswered else ''}"
         elif drain.own is not None:
             yield f"{name}: {word}; it may be cordoned, because no answer came: {back} undoes that."
