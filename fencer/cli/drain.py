@@ -36,7 +36,7 @@ from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.ordering import in_order
 from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
-from fencer.wording.events import DRAIN
+from fencer.wording.events import DRAIN, DRAINED
 
 WHY = {
     Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
@@ -204,7 +204,7 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
         campaign,
         lambda word: standing(tools, turns, word),
         "not drained",
-        lambda _done: "drained; it stays cordoned",
+        lambda _done: DRAINED,
     )
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")

@@ -7,7 +7,7 @@ What lies between is in the journal. All begin with ``Fencer``, so that none is 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fencer.core.model import (
@@ -136,10 +136,14 @@ BEGINNINGS: dict[type[Deed], str] = {
     ShutdownGuest: "asked to shut down",
 }
 DRAIN = Milestones(EventReason.DRAIN_BEGUN, EventReason.DRAINED, EventReason.DRAIN_FAILED, "a drain")
+HOOK_DRAIN = replace(DRAIN, purpose="a stop in Proxmox")
 SHUTDOWN = Milestones(
     EventReason.SHUTDOWN_BEGUN, EventReason.SHUT_DOWN, EventReason.SHUTDOWN_FAILED, "a planned stop"
 )
 START = Milestones(None, EventReason.STARTED, EventReason.START_FAILED, "a start")
+
+
+DRAINED = "drained; it stays cordoned"
 
 
 def started(done: Collection[type[Deed]]) -> str:
