@@ -24,9 +24,9 @@ from fencer.cli.planned import (
     meant,
     parallel_option,
     planned,
-    see_through,
 )
 from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import PodView
 from fencer.core.text import count, listing

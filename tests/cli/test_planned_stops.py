@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.cli.main import cli
-from fencer.cli.planned import Steps
+from fencer.cli.steps import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.errors import ClusterDenied, ClusterUnreachable
