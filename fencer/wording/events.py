@@ -15,11 +15,13 @@ from fencer.core.model import (
     BindNode,
     ClearPods,
     CordonNode,
+    Decision,
     Deed,
     DeleteAttachments,
     DiscardSaved,
     EvictPods,
     ForgetMark,
+    Reason,
     RecordDoubts,
     ShutdownGuest,
     StartGuest,
@@ -27,6 +29,7 @@ from fencer.core.model import (
     TaintNode,
     Uncordon,
     UntaintNode,
+    Verdict,
 )
 
 
@@ -76,7 +79,7 @@ WHEN: dict[EventReason, str] = {
     EventReason.GUEST_STARTED: "its guest was started again, after fencer had stopped it",
     EventReason.UNFENCED: "it has booted again, and the taint came off",
     EventReason.UNCORDONED: "fencer's cordon came off",
-    EventReason.REFUSED: "fencer refuses to act; with why, and what would change that",
+    EventReason.REFUSED: "fencer does not act where something is wrong; with why, and what would change that",
     EventReason.ALARM: "a person has to look now",
     EventReason.FAILED: "something that was due could not be done; it is tried again",
     EventReason.DRAIN_BEGUN: "it was cordoned, or was already, and its pods are being evicted",
@@ -107,6 +110,15 @@ ACTIONS: dict[type[Deed], tuple[EventReason | None, str]] = {
     ForgetMark: (None, "take off the mark of an older fence"),
 }
 """What an action is told under when it was done (None: it is no news), and what could not be done if not."""
+
+
+NO_CASE = frozenset({Reason.NOTHING_TO_CLEAR, Reason.NOT_FENCED})
+"""Refusals because there is nothing to do: no person is needed."""
+
+
+def needs_a_person(decision: Decision) -> bool:
+    """Whether a decision is itself worth an Event: fencer does not act, and somebody should."""
+    return decision.verdict is Verdict.REFUSE and decision.reason not in NO_CASE
 
 
 @dataclass(frozen=True, slots=True)
