@@ -340,6 +340,23 @@ def test_what_cannot_be_looked_at_as_a_whole_is_unknown_and_the_drain_goes_on():
     )
 
 
+def test_what_may_not_be_listed_is_said_in_one_line_and_nothing_is_said_to_be_interrupted():
+    """An account with the rights of a drain, not of a plan: the usual one."""
+    lab = running()
+    lab.simulation.cluster.missing |= {
+        "list services",
+        "list persistentvolumeclaims",
+        "list persistentvolumes",
+    }
+    said = lab.run("drain", "k8s-2", "--dry-run").output
+    assert "  unknown: nothing is in the way of the drain, but not all it may hit was looked at." in said
+    words = " ".join(said.split())
+    assert (
+        "not looked at, because fencer may not list them: services, volume claims, volumes; try: the" in words
+    )
+    assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
+
+
 def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
     lab = running(DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1))
     began_s = lab.simulation.clock.now_s()
