@@ -70,10 +70,7 @@ def _verdict(findings: Sequence[Remark], unseen: str) -> tuple[Outlook, str]:
         return Outlook.UNKNOWN, f"the cluster could not be looked at as a whole: {unseen}"
     disrupts = {one.what for one in findings if one.severity is Severity.DISRUPTS}
     if verdict is Outlook.DISRUPTIVE and disrupts == {What.MAY_DISRUPT}:
-        return (
-            Outlook.UNKNOWN,
-            "nothing is in the way of the drain, but not all it may hit was looked at",
-        )
+        return Outlook.UNKNOWN, "nothing is in the way of the drain, but not all it may hit was looked at"
     return verdict, SAYS[verdict]
 
 
