@@ -144,17 +144,16 @@ class Milestones:
 
 BEGINNINGS: dict[type[Deed], str] = {
     CordonNode: "cordoned",
-    EvictPods: "cordoned already,",
+    EvictPods: "pods being evicted",
     ShutdownGuest: "asked to shut down",
 }
+"""What the first action on a node is called."""
 DRAIN = Milestones(EventReason.DRAIN_BEGUN, EventReason.DRAINED, EventReason.DRAIN_FAILED, "a drain")
 HOOK_DRAIN = replace(DRAIN, purpose="a stop in Proxmox")
 SHUTDOWN = Milestones(
     EventReason.SHUTDOWN_BEGUN, EventReason.SHUT_DOWN, EventReason.SHUTDOWN_FAILED, "a planned stop"
 )
 START = Milestones(None, EventReason.STARTED, EventReason.START_FAILED, "a start")
-
-
 DRAINED = "drained; it stays cordoned"
 
 

@@ -191,6 +191,13 @@ def test_each_node_has_its_own_ending_when_a_drain_of_several_fails():
     assert (reason, text, loud) == ("FencerDrainFailed", "not begun; it is uncordoned again.", True)
 
 
+def test_a_drain_of_a_node_that_an_admin_cordoned_does_not_say_that_fencer_did():
+    lab = running()
+    by_admin(lab)
+    lab.run("drain", "k8s-2", "--yes")
+    assert events(lab)[0] == ("FencerDrainBegun", "pods being evicted for a drain by admin@desk", False)
+
+
 def test_an_interrupt_is_told_on_the_node_that_stays_cordoned():
     lab = running(DB)
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
