@@ -38,7 +38,7 @@ def test_either_writes_what_the_other_writes(by: str, boot_id: str, since: str) 
 
 @given(_words, _words)
 def test_the_agent_reads_a_note_that_tells_more(boot_id: str, start: str) -> None:
-    """When the system was started: the agent has no use for it. That it was going down: it calls that planned."""
+    """When the system was started, which the agent has no use for; and that it was going down, as planned."""
     note = notes.Cordon("drain", boot_id, "2026-11-20T10:00:00Z", start, shutdown=True)
     text = notes.write_cordon(note)
     told = model.Cordon("drain", boot_id, "2026-11-20T10:00:00Z", shutdown=True)
