@@ -1,10 +1,9 @@
-"""What `drain`, `shutdown` and `start` share: which nodes, the parts, showing the steps, and the end."""
+"""What `drain`, `shutdown` and `start` share: options, which nodes, and the parts."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -12,34 +11,30 @@ from typing import NoReturn
 import click
 
 from fencer.cli.options import Decorator
-from fencer.cli.progress import Progress
-from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
+from fencer.cli.render import clean, tell
+from fencer.cli.steps import Steps
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.done import Done
 from fencer.core.identity import subject_of
-from fencer.core.model import Decision, Deed, NodeView, Observation, PowerState
+from fencer.core.model import NodeView, Observation, PowerState
 from fencer.core.rung import Subject
-from fencer.core.text import age
-from fencer.errors import ClusterError, ConfigError
-from fencer.planned.campaign import Campaign
-from fencer.planned.ordering import elsewhere
+from fencer.errors import ConfigError
 from fencer.ports import Reporter
-from fencer.ports.inventory import Budget, Listing
+from fencer.ports.inventory import Budget, Inventory, Listing
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
+from fencer.reporting.planned import PlannedEvents
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import API, World
-from fencer.wording.reasons import TEXTS
-from fencer.wording.steps import ACTIONS, WIDTH
+from fencer.wording.events import Milestones
 
-TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """The longest time that the API accepts, and more than anybody waits."""
-_ENDINGS = (signal.SIGHUP, signal.SIGTERM)
+SURVEY_S = 120.0
+"""Deadline of all lists of a plan together: 150,000 pods are 300 pages."""
 BUDGETS_S = 60.0
-"""Deadline of their list, of all pages together."""
+"""Deadline of the list of budgets, of all pages together."""
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -94,52 +89,6 @@ host_option: Decorator = click.option(
 )
 
 
-class Steps:
-    """Shows the steps of several nodes, a line each, and takes in what is reported on it.
-
-    Args:
-        wiring: Tells the time of day.
-        several: More than one node: each line names its own.
-    """
-
-    def __init__(self, wiring: Wiring, *, several: bool) -> None:
-        self._wiring = wiring
-        self._several = several
-        self._progress = Progress(wiring.wall)
-
-    def show(self, node: str, what: str, detail: str) -> None:
-        """Show a step."""
-        cells: list[Cell | str] = [Cell(f"{self._wiring.wall():%H:%M:%S}", FAINT)]
-        if self._several:
-            cells.append(clean(node))
-        cells += [Cell(what.ljust(WIDTH), BAD if what in TROUBLES else None), clean(detail)]
-        with suppress(OSError):  # nobody has to listen: what was begun is finished
-            for line in table([cells], indent=2, gap=2):
-                say(line)
-
-    def decided(self, node: NodeView, decision: Decision) -> None:
-        """See `Reporter.decided`."""
-        if self._several:
-            self.show(node.name, "now", TEXTS[decision.reason].says)
-        else:
-            with suppress(OSError):
-                self._progress.decided(node, decision)
-
-    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
-        """See `Reporter.acted`."""
-        if self._several:
-            what, needless = ACTIONS[type(action)]
-            self.show(node.name, what if done.ok else "failed", str(done).removeprefix(needless))
-        else:
-            with suppress(OSError):
-                self._progress.acted(node, action, done)
-
-    def said(self, text: str, *, warning: bool) -> None:
-        """See `Reporter.said`."""
-        with suppress(OSError):
-            self._progress.said(text, warning=warning)
-
-
 @dataclass(frozen=True, slots=True)
 class Tools:
     """All that a planned verb works with.
@@ -151,8 +100,10 @@ class Tools:
         looker: Judges without acting, and tells nobody.
         world: The ports, with the evictor, telling everybody.
         agent: Acts.
-        steps: Shows them.
-        budgets: Lists the budgets of the cluster.
+        steps: Shows the steps.
+        events: Tells Events of them.
+        survey: Looks at all that a plan looks at.
+        budgets: Lists only the budgets of the cluster.
     """
 
     parts: Parts
@@ -162,6 +113,8 @@ class Tools:
     world: World
     agent: Agent
     steps: Steps
+    events: PlannedEvents
+    survey: Callable[[], Inventory]
     budgets: Callable[[], Listing[Budget]]
 
     def node(self, name: str) -> NodeView:
@@ -207,7 +160,13 @@ def meant(nodes: Sequence[str], host: str | None) -> str:
 
 @contextmanager
 def planned(
-    wiring: Wiring, path: Path, nodes: Sequence[str], host: str | None = None, *, act: bool = True
+    wiring: Wiring,
+    path: Path,
+    nodes: Sequence[str],
+    host: str | None,
+    milestones: Milestones,
+    *,
+    act: bool = True,
 ) -> Iterator[Tools]:
     """Connect, look once, and find out which nodes are meant.
 
@@ -216,6 +175,7 @@ def planned(
         path: The configuration.
         nodes: Nodes by name.
         host: Instead: all nodes whose guests are there.
+        milestones: The Events that tell of it.
         act: Something will be done, and is recorded.
 
     Raises:
@@ -230,72 +190,23 @@ def planned(
             for name in names:
                 looker.named(scene, name)
         steps = Steps(wiring, several=len(names) > 1)
-        reporter = SeveralReporters(*_reporters(parts, steps, act=act))
+        events = PlannedEvents(EventReporter(parts.cluster, parts.asker), milestones, wiring.person())
+        reporter = SeveralReporters(*_reporters(parts, steps, events, act=act))
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
         agent = _agent(parts, wiring, world)
+
+        def survey() -> Inventory:
+            return parts.asker.ask(API, wiring.surveyor(parts.config).survey, SURVEY_S)
 
         def budgets() -> Listing[Budget]:
             return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
 
-        yield Tools(parts, names, scene, looker, world, agent, steps, budgets)
+        yield Tools(parts, names, scene, looker, world, agent, steps, events, survey, budgets)
 
 
 def introduce(tools: Tools) -> None:
     """Say who the nodes are."""
-    for name in tools.names:
-        say(click.style(f"{clean(name)} ({clean(tools.guest(name))})", bold=True))
-
-
-def see_through(
-    tools: Tools, campaign: Campaign, standing: Callable[[str], Iterable[str]], failed: str
-) -> str:
-    """Run a campaign, and say the state of each node if it does not end well.
-
-    Args:
-        tools: What the verb works with.
-        campaign: Not begun yet.
-        standing: Says the state of each node, with the word for those that are not done.
-        failed: That word, where something failed.
-
-    Returns:
-        How long it took, for people.
-
-    Raises:
-        click.exceptions.Exit: something failed.
-        KeyboardInterrupt, ClusterError: it was broken off.
-    """
-    clock = tools.parts.clock
-    began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
-    try:
-        with _as_ctrl_c():
-            if elsewhere(nodes, tools.scene.nodes.values()):
-                campaign.prepare()
-            well = campaign.run()
-    except (KeyboardInterrupt, ClusterError) as error:
-        word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
-        try:
-            campaign.break_off()
-        finally:  # also for a person who presses Ctrl-C twice
-            with suppress(OSError):
-                for line in standing(word):
-                    say(clean(line), err=True)
-        raise
-    if not well:
-        give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
-    return age(round(clock.now_s() - began_s))
-
-
-@contextmanager
-def _as_ctrl_c() -> Iterator[None]:
-    """Treat `kill`, and the end of an ssh session, like Ctrl-C: undo what was prepared, and say so."""
-    # A person who ignores them (nohup) wants it to go on.
-    heard = [number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, signal.default_int_handler) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    tools.steps.introduce({name: tools.guest(name) for name in tools.names})
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:
@@ -313,12 +224,12 @@ def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
     return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
-def _reporters(parts: Parts, steps: Steps, *, act: bool) -> Iterator[Reporter]:
+def _reporters(parts: Parts, steps: Steps, events: PlannedEvents, *, act: bool) -> Iterator[Reporter]:
     yield steps
     if act and parts.config.journal is not None:
         yield JournalReporter(parts.config.journal)
     if act:
-        yield EventReporter(parts.cluster, parts.asker)
+        yield events
 
 
 def _on_host(looker: Agent, scene: Scene, host: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
+from fencer.cli import living
 from fencer.cli.options import DEFAULT_CONFIG
 from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
@@ -277,7 +278,7 @@ class Parts:
 
 def log_plainly() -> None:
     """Log as commands speak, unless a log was set up."""
-    handler = logging.StreamHandler()
+    handler = living.LogHandler()
     handler.setFormatter(PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from math import isinf
 
 _VARYING = re.compile(r"\b(?![45]\d\d\b(?! s\b))\w*\d\w*")
 """A number, or an id; but not an HTTP status, which says what is wrong."""
@@ -45,7 +45,7 @@ def count(number: int, noun: str) -> str:
 
 def age(seconds: float) -> str:
     """Write a duration as people read it: ``8 s``, ``2m14s``, ``3h05m``; one without an end is not known."""
-    if isinf(seconds):
+    if math.isinf(seconds):
         return "an unknown time"
     whole = round(seconds)
     if whole < 60:  # noqa: PLR2004 - seconds of a minute
@@ -59,3 +59,9 @@ def listing(names: Sequence[object], most: int = 8) -> str:
     """Return names in one phrase, shortened where there are many: ``a, b, c and 4 more``."""
     shown = ", ".join(printable(str(name)) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def of_limit(spent_s: float, limit_s: float) -> str:
+    """Write how much of a limit is spent, as it was typed: ``32 s of 600 s``; without one ``32 s``."""
+    spent = f"{math.floor(spent_s)} s"
+    return spent if math.isinf(limit_s) else f"{spent} of {limit_s:g} s"

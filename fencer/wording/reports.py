@@ -5,7 +5,7 @@ Names in it come from outside: the code that writes it escapes it for its place.
 
 from __future__ import annotations
 
-from fencer.core.done import Done, GuestStopped, PodsCleared, Tainted
+from fencer.core.done import Done, PodsCleared, Tainted
 from fencer.core.model import (
     Alarm,
     BindNode,
@@ -19,6 +19,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.text import age, count
+from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reasons import change, says
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE})
@@ -64,7 +65,7 @@ ENDS: dict[PowerState | Proof, str] = {
 def decision_text(decision: Decision) -> str:
     """Return the text of a decision: why, what was seen and, for a refusal, what would change it."""
     text = says(decision)
-    if decision.verdict is Verdict.REFUSE and decision.reason is not Reason.NOTHING_TO_CLEAR:
+    if decision.verdict is Verdict.REFUSE and decision.reason not in NO_CASE:
         text += f"; what would change this: {change(decision)}"
     return text
 
@@ -96,9 +97,7 @@ def told_action(action: Deed, done: Done) -> str:
             return f"{done}: {_ended(done, 0.0)}; {left}"
         case UntaintNode(), _ if done.ok:
             return f"fence lifted: {done}"
-        case _, PodsCleared() | GuestStopped():
-            return str(done)
-    return str(done) if done.ok else f"{_words(action)} failed: {done}"
+    return str(done) if done.ok else f"could not {ACTIONS[type(action)][1]}: {done}"
 
 
 def fenced_text(tainted: Tainted, took_s: float) -> str:
@@ -119,7 +118,7 @@ def _ended(tainted: Tainted, since_s: float) -> str:
 
 def is_loud(decision: Decision) -> bool:
     """Whether a decision is a warning."""
-    return decision.verdict in LOUD and decision.reason is not Reason.NOTHING_TO_CLEAR
+    return decision.verdict in LOUD and decision.reason not in NO_CASE
 
 
 def is_link(decision: Decision) -> bool:
@@ -138,16 +137,6 @@ def links(action: Deed, done: Done) -> bool:
     return isinstance(action, BindNode | ForgetMark) or (isinstance(done, PodsCleared) and done.only_changed)
 
 
-def reason_word(reason: Reason) -> str:
-    """Return a reason as Kubernetes writes reasons: ``GuestRunning``."""
-    return "".join(word.capitalize() for word in reason.value.split("_"))
-
-
 def action_word(action: Deed, *, ok: bool) -> str:
     """Return an action as Kubernetes writes reasons: ``TaintNode``, ``TaintNodeFailed``."""
     return type(action).__name__ + ("" if ok else "Failed")
-
-
-def _words(action: Deed) -> str:
-    """Return the same in plain words: ``taint node``."""
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in type(action).__name__).strip()

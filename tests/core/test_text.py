@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import alike, listing, natural, printable
+from fencer.core.text import alike, listing, natural, of_limit, printable
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,19 @@ def test_a_name_cannot_end_the_line_it_is_listed_in():
 )
 def test_the_same_said_again_is_alike_whatever_its_numbers(one, other, same):
     assert (alike(one) == alike(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "limit_s", "told"),
+    [
+        (0, 600, "0 s of 600 s"),
+        (32.9, 600.0, "32 s of 600 s"),
+        (0.5, 1.5, "0 s of 1.5 s"),
+        (700, float("inf"), "700 s"),
+    ],
+)
+def test_of_a_limit_as_much_is_told_as_is_spent_in_the_unit_that_was_typed(spent_s, limit_s, told):
+    assert of_limit(spent_s, limit_s) == told
 
 
 def test_names_are_sorted_as_people_do():

@@ -115,14 +115,14 @@ def test_how_loudly_each_is_told(told, tell, level):
             "would fence now: 8 pods; what would change this: mode: armed",
         ),
         (lambda log: log.acted(NODE, ALARM, Happened("old memory is back")), "ALARM: old memory is back"),
-        (lambda log: log.acted(NODE, TAINT, Happened("403", ok=False)), "taint node failed: 403"),
+        (lambda log: log.acted(NODE, TAINT, Happened("403", ok=False)), "could not fence it: 403"),
         (lambda log: log.acted(NODE, UNTAINT, Happened("taint taken off")), "fence lifted: taint taken off"),
-        (lambda log: log.acted(NODE, UNTAINT, Happened("403", ok=False)), "untaint node failed: 403"),
+        (lambda log: log.acted(NODE, UNTAINT, Happened("403", ok=False)), "could not lift its fence: 403"),
         (
             lambda log: log.acted(
                 NODE, StopGuest(GUEST, "1"), GuestStopped(GUEST, PowerState.RUNNING, "running", ok=False)
             ),
-            "tried to stop lab/k8s-4; it reads running now: running",
+            "could not stop its guest: tried to stop lab/k8s-4; it reads running now: running",
         ),
         (
             lambda log: log.acted(NODE, TAINT, BEGUN),
@@ -172,9 +172,9 @@ def test_what_fails_in_every_pass_is_a_warning_now_and_then(told):
         told.now_s += 2.0
     warnings = [text for level, text in told.lines if level == "warning"]
     assert warnings == [
-        "taint node failed: 403: webhook 7 denied it",
+        "could not fence it: 403: webhook 7 denied it",
         "k8s-4: list pods: 403",
-        "taint node failed: 403: webhook 7 denied it (said 29 times more since it was told)",
+        "could not fence it: 403: webhook 7 denied it (said 29 times more since it was told)",
         "k8s-4: list pods: 403 (said 29 times more since it was told)",
     ]
     assert len(told.lines) == 120  # the others are there for whoever asks

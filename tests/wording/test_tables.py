@@ -15,7 +15,7 @@ from fencer.planned.drain import OPTIONS
 from fencer.planned.plan.words import SEVERITIES, VERDICTS, Outlook, Severity, What
 from fencer.preflight import adapters
 from fencer.preflight.finding import Level
-from fencer.wording import conditions
+from fencer.wording import conditions, events
 from fencer.wording.conditions import Condition
 from fencer.wording.headlines import HEADLINES
 from fencer.wording.nodes import FENCE_WORDS
@@ -38,6 +38,8 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
         (conditions.OF_VERDICT, set(Verdict)),
         (HEADLINES, set(Verdict) - OF_PLANNED_STOPS),
         (ACTIONS, {*get_args(Action), EvictPods}),
+        (events.ACTIONS, {*get_args(Action), EvictPods}),
+        (events.WHEN, set(events.EventReason)),
         (proof.NOT_GONE, set(PowerState) - {PowerState.STOPPED}),
         (proof.DOUBTED, set(Doubted)),
         (doubt.WORDS, set(Doubted)),
@@ -57,6 +59,7 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
     ],
     ids=[
         *("reasons", "column FENCE", "conditions", "verdicts", "headlines", "actions"),
+        *("Events of actions", "Events"),
         *("not gone", "doubted", "why it is not believed", "not going", "not startable"),
         *("severities", "verdicts of a plan", "colours of severities", "colours of a plan", "a plan says"),
         *("colours of a check", "what an adapter lacks", "what it takes"),
