@@ -13,7 +13,7 @@ from fencer.cli.output import emit
 from fencer.cli.planned import emptydir_option, force_option, ignore_daemonsets_option
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, say, table
 from fencer.cli.wire import Wiring, log_plainly
-from fencer.core.text import age, count, listing
+from fencer.core.text import age, count, listing, no_such_node
 from fencer.errors import ConfigError
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
@@ -109,10 +109,10 @@ def _refuse_unknown(names: Sequence[str], seen: Inventory) -> None:
     Raises:
         ConfigError: there is no such node.
     """
-    known = sorted(machine.name for machine in seen.nodes.items)
+    known = {machine.name for machine in seen.nodes.items}
     for name in names:
         if name not in known and seen.nodes.complete:
-            raise ConfigError(f"{clean(name)}: no such node. Nodes: {clean(listing(known))}")
+            raise ConfigError(no_such_node(name, known))
 
 
 def _show(made: Plan) -> None:

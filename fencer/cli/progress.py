@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table
@@ -18,6 +19,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.text import age
+from fencer.guest.streams import OutputLost
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
 
@@ -72,8 +74,9 @@ class Progress:
 
     def _line(self, what: str, detail: str, colour: str | None = None) -> None:
         time = Cell(f"{self._wall():%H:%M:%S}", FAINT)
-        for line in table([[time, Cell(what.ljust(WIDTH), colour), clean(detail)]], indent=2, gap=2):
-            say(line)
+        with suppress(OutputLost):  # what was begun is brought to its end, whoever reads of it
+            for line in table([[time, Cell(what.ljust(WIDTH), colour), clean(detail)]], indent=2, gap=2):
+                say(line)
 
 
 def _seen(decision: Decision, names: tuple[str, ...]) -> str:

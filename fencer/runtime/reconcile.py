@@ -32,7 +32,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy
-from fencer.core.text import printable
+from fencer.core.text import no_such_node
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
 from fencer.runtime.found import LOOK_AGAIN_S, NotYet
@@ -407,8 +407,7 @@ class Agent:
             ClusterNotFound: there is none.
         """
         if name not in scene.nodes:
-            known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
-            raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
+            raise ClusterNotFound(no_such_node(name, scene.nodes))
         return scene.nodes[name]
 
 
