@@ -21,11 +21,6 @@ from fencer.wording.nodes import disbelieved, fenced_age, guest_of, ready, state
 from fencer.wording.reasons import TEXTS
 from fencer.wording.ways_out import ways_out
 
-FENCED_WAY = (
-    "What would change this: the guest to boot again. An armed `fencer watch` then lifts the fence by "
-    "itself, once its kubelet is heard and nothing from before the fence is left."
-)
-
 COUNTED_WAY = (
     "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts too, and shows "
     "what would be done then."
@@ -98,9 +93,7 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
     """Say what would change the answer, a sentence each; nothing where none is wanted."""
     decision, name = judged.decision, clean(judged.observation.node.name)
     fenced = fenced_age(judged.observation) is not None
-    if fenced and decision.reason is Reason.NOT_HELD:
-        yield FENCED_WAY
-    elif judged.untold and decision.reason in NEVER_WRITTEN:
+    if judged.untold and decision.reason in NEVER_WRITTEN:
         yield IN_MIND_WAY
         yield from ways_out(judged, str(parts.path))
     elif judged.untold:

@@ -114,8 +114,9 @@ def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
 
 def write_cordon(cordon: Cordon) -> str:
     """Return the annotation's text for a cordon."""
-    run = {"run": cordon.run} if cordon.run else {}
-    return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc, **run})
+    more = {"run": cordon.run, "stop": cordon.shutdown}
+    told = {name: value for name, value in more.items() if value}
+    return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc, **told})
 
 
 def write_claim(incident: str, by: str, seal: Seal) -> str:
@@ -178,6 +179,8 @@ def read_cordon(text: str | None) -> Cordon | Unreadable | None:
             _string(data["bootID"]),
             _string(data["since"]),
             _text_or_none(data.get("run")) or "",
+            # `fencer-guest` writes the second one; it takes a cordon with that off by itself after the boot.
+            shutdown=data.get("stop") is True or data.get("shutdown") is True,
         ),
     )
 

@@ -30,6 +30,16 @@ def cordoned_by_drain(node: NodeView) -> bool:
     return _cordoned_by(node, {DRAIN, HOOK})
 
 
+def cordoned_for_shutdown(node: NodeView) -> bool:
+    """Whether the drain before a shutdown set the node's cordon, in this boot. As `cordoned_by_drain`.
+
+    For words only: a kubelet may write such a note.
+    """
+    cordon = node.cordon
+    planned = isinstance(cordon, Cordon) and cordon.shutdown and cordon.boot_id == node.boot_id
+    return planned and cordoned_by_drain(node)
+
+
 def cordoned_after_fence(node: NodeView) -> bool:
     """Whether it was set when a fence was lifted. As `cordoned_by_drain`."""
     return _cordoned_by(node, {AFTER_FENCE})
@@ -40,7 +50,9 @@ def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
     return node.unschedulable and noted and node.cordoner in DRAINERS
 
 
-def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> CordonNode | None:
+def cordon_for(
+    node: NodeView, utc: str, by: str = DRAIN, run: str = "", *, shutdown: bool = False
+) -> CordonNode | None:
     """Return how to cordon a node for a drain; None: it is cordoned, and stays as it is.
 
     A cordon that the agent would take off during the drain is taken over. A note without a cordon means
@@ -51,10 +63,11 @@ def cordon_for(node: NodeView, utc: str, by: str = DRAIN, run: str = "") -> Cord
         utc: The API server's clock.
         by: `DRAIN` or `HOOK`.
         run: Which drain: it must know its own cordon when it takes it off.
+        shutdown: The node's guest is shut down next.
     """
     if node.unschedulable and passing_cordon(node) is None:
         return None
-    return CordonNode(Cordon(by, node.boot_id, utc, run))
+    return CordonNode(Cordon(by, node.boot_id, utc, run, shutdown))
 
 
 def passing_cordon(node: NodeView) -> Cordon | None:

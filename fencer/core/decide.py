@@ -27,7 +27,7 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, Policy, ResumedGuest
 from fencer.core.recover import alarmed, known_boot_heard, settling
 from fencer.core.rung import Ending, Subject
-from fencer.core.shutdown import PASSING
+from fencer.core.shutdown import PASSING, as_planned
 from fencer.core.word import spoken_for
 
 UNCERTAIN = frozenset({Reason.GUEST_AMBIGUOUS, Reason.NO_GUEST, Reason.GUEST_TAKEN})
@@ -56,7 +56,8 @@ def decide(observation: Observation, policy: Policy) -> Decision:
     decision = climb(ladder_for(subject, policy), subject, opening, policy)
     decision = _with_alarm(observation, policy, _come_back(subject, opening, policy, decision))
     decision = recorded(observation, _waited_for(observation, policy, decision))
-    return _told(subject, _bound_where_it_runs(observation, decision))
+    decision = as_planned(observation, _bound_where_it_runs(observation, decision))
+    return _told(subject, decision)
 
 
 def _back_untold(observation: Observation, policy: Policy, refused: Decision) -> Decision:

@@ -51,7 +51,7 @@ def heard(subject: Subject, policy: Policy) -> bool:
         return node.ready is True
     if node.ready is not True or node.lease_age_s is None:
         return False
-    if node.lease_age_s >= (policy.lease_silent_s or LEASE_DURATION_S):
+    if node.lease_age_s >= silence_needed_s(policy):
         return False
     return policy.require_not_ready or not subject.evidence.gone
 
@@ -237,6 +237,23 @@ def taint(subject: Subject, _policy: Policy) -> Ending:
     return Ending(Verdict.FENCE, Reason.PROVEN_OFF, (TaintNode(mark),))
 
 
+def guest_runs(subject: Subject, policy: Policy) -> Answer:
+    """The guest does not read as ended. If it does, all that is left to wait for is its kubelet's silence."""
+    reading, ending = subject.evidence, sound(subject, policy)
+    ended = reading.power_state not in {PowerState.RUNNING, PowerState.UNKNOWN}
+    if not ended or ending.verdict is not Verdict.HEALTHY:
+        return Passed(reading.raw)
+    silent_s = subject.node.lease_age_s or 0.0
+    seen = f"{reading.raw}; silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
+    needs = "more silence, and Ready to be Unknown or False; or its guest running"
+    return Objection(Verdict.WAIT, Reason.COUNTING_SILENCE, seen, needs, policy.poll_s, ending.actions)
+
+
+def silence_needed_s(policy: Policy) -> float:
+    """Return for how many seconds a kubelet whose guest has ended has to be silent."""
+    return policy.lease_silent_s or LEASE_DURATION_S
+
+
 def sound(subject: Subject, policy: Policy) -> Ending:
     """The node is heard: note which guest it is, and take off what an old fence has left."""
     node, binding = subject.node, new_binding(subject)
@@ -245,7 +262,9 @@ def sound(subject: Subject, policy: Policy) -> Ending:
     if outlived and policy.mode is Mode.ARMED:
         actions = (*actions, ForgetMark())
     actions = (*actions, *alarm_of_older_boot(node))
-    return settling(subject, policy, Ending(Verdict.HEALTHY, Reason.NODE_HEALTHY, actions))
+    unread = subject.power_state is PowerState.UNKNOWN and subject.evidence.doubt is None
+    reason = Reason.BLIND if unread else Reason.NODE_HEALTHY
+    return settling(subject, policy, Ending(Verdict.HEALTHY, reason, actions))
 
 
 def heard_last(seen: Observation) -> str:

@@ -99,7 +99,7 @@ STOP_RUNNING = acting(
 DISCARD_SAVED = acting(
     (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER), stop.discard
 )
-SOUND = acting((("heard", fence.heard_of),), fence.sound)
+SOUND = acting((("heard", fence.heard_of), ("guest runs", fence.guest_runs)), fence.sound)
 
 CLEAR = acting((("same guest", recover.same_guest), *SEEN, ("left", recover.left), *SHOWN), recover.clear)
 CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear)

@@ -87,6 +87,7 @@ class Reason(StrEnum):
 
     # all is well, or nothing to do
     NODE_HEALTHY = auto()
+    BLIND = auto()
     NODE_READY = auto()
     NOTHING_TO_CLEAR = auto()
     # identity
@@ -96,6 +97,7 @@ class Reason(StrEnum):
     GUEST_REPLACED = auto()
     GUEST_TAKEN = auto()
     # silence
+    COUNTING_SILENCE = auto()
     SILENCE_TOO_SHORT = auto()
     LEASE_UNSEEN = auto()
     LEASE_RENEWED = auto()
@@ -155,6 +157,7 @@ class Reason(StrEnum):
     SHUTTING_DOWN = auto()
     SHUTDOWN_HANGS = auto()
     SHUT_DOWN = auto()
+    PLANNED_STOP = auto()
     START_DUE = auto()
     AWAITING_READY = auto()
     STARTED = auto()
@@ -482,6 +485,7 @@ class Cordon:
         boot_id: The boot during which it was set.
         since_utc: When, by the API server's clock.
         run: Which drain set it: two may do so within one second. Empty: not told.
+        shutdown: That drain, from outside or inside, was for a shutdown: the guest is off on purpose then.
         schema: Version of the annotation.
     """
 
@@ -489,6 +493,7 @@ class Cordon:
     boot_id: str
     since_utc: str
     run: str = ""
+    shutdown: bool = False
     schema: int = 1
 
 

@@ -5,11 +5,28 @@ What is left on the node then is for the fence, with the same proof as always.
 
 from __future__ import annotations
 
-from fencer.core.model import Evidence, Intent, PowerState, Reason, ShutdownGuest, StopGuest, Verdict
+from dataclasses import replace
+
+from fencer.core.cordon import cordoned_for_shutdown
+from fencer.core.model import (
+    Check,
+    Cordon,
+    Decision,
+    Evidence,
+    Intent,
+    Observation,
+    Outcome,
+    PowerState,
+    Reason,
+    ShutdownGuest,
+    StopGuest,
+    Verdict,
+)
 from fencer.core.policy import Policy
 from fencer.core.proof import not_believed
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.times import seconds_between
 
 PASSING = frozenset(
     {
@@ -25,6 +42,21 @@ PASSING = frozenset(
 
 One renewal was under way when its guest fell, and silence makes it forgotten; two are WITNESS_CONTRADICTED.
 """
+
+PLANNED = frozenset(
+    {
+        Reason.COUNTING_SILENCE,
+        Reason.NODE_READY,
+        Reason.SILENCE_TOO_SHORT,
+        Reason.GUEST_RUNNING,
+        Reason.GUEST_STOPPING,
+        Reason.NOTHING_TO_CLEAR,
+    }
+)
+"""What an agent sees of a node that is shut down and started again on purpose."""
+
+MAY_TAKE_S = 600.0
+"""So long a guest may run unheard around a planned stop: longer than hypervisors wait for a shutdown."""
 
 NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
     PowerState.PAUSED: (
@@ -107,3 +139,33 @@ def over_brake(intent: Intent, evidence: Evidence | None) -> str | None:
     """
     off = evidence is not None and evidence.power_state is PowerState.STOPPED
     return "a planned shutdown" if intent is Intent.FENCE and off else None
+
+
+def as_planned(observation: Observation, decision: Decision) -> Decision:
+    """Call a node that fencer has shut down just that, while nothing has to be done about it.
+
+    Only the words change. What is left on it is still cleared by the same proof, and a guest that runs
+    unheard for long is still told of.
+    """
+    if observation.intent is not Intent.WATCH or decision.reason not in PLANNED:
+        return decision
+    cordon = observation.node.cordon
+    if not isinstance(cordon, Cordon) or not cordoned_for_shutdown(observation.node):
+        return decision
+    if decision.reason is Reason.GUEST_RUNNING and not _on_its_way(observation):
+        return decision
+    since = age(max(0.0, seconds_between(cordon.since_utc, observation.utc)))
+    reads = observation.evidence.raw if observation.evidence else "nothing"
+    seen = f"cordoned for it {since} ago; its guest reads {reads}"
+    checks = (
+        *decision.checks,
+        Check("unplanned", Outcome.FAILED, seen, f"`fencer start {observation.node.name}`"),
+    )
+    passed = tuple(check for check in checks if check is not decision.objection)
+    return replace(decision, verdict=Verdict.OFF, reason=Reason.PLANNED_STOP, checks=passed)
+
+
+def _on_its_way(observation: Observation) -> bool:
+    """Whether a guest that runs unheard is going down or coming up, as far as time tells."""
+    run, unheard_s = observation.history.run, observation.node.not_ready_s or 0.0
+    return min(unheard_s, run.lasted_s if run else 0.0) < MAY_TAKE_S

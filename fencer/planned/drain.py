@@ -60,6 +60,7 @@ class DrainOptions:
         timeout_s: For all of it.
         keep_cordon: Leave the node cordoned if the drain fails.
         by: Who cordons: `DRAIN` or `HOOK`.
+        shutdown: The node's guest is shut down next.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -67,6 +68,7 @@ class DrainOptions:
     timeout_s: float = float("inf")
     keep_cordon: bool = False
     by: str = DRAIN
+    shutdown: bool = False
 
 
 class NodeDrain:
@@ -201,7 +203,13 @@ class NodeDrain:
             if barred:
                 self._refuse(barred)
                 return
-            action = cordon_for(observation.node, observation.utc, self._options.by, self._run)
+            action = cordon_for(
+                observation.node,
+                observation.utc,
+                self._options.by,
+                self._run,
+                shutdown=self._options.shutdown,
+            )
             if action is None:
                 self._found_cordoned(observation.node)
                 return

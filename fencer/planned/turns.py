@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fencer.core.fence import left_to_clear
@@ -141,7 +141,7 @@ class ShutdownTurn:
         """When its guest was first looked at for the shutdown; None: it was not."""
         self.draining: DrainTurn | None = None
         if options.drain is not None:
-            drain = NodeDrain(world, agent, node.name, options.drain, tell)
+            drain = NodeDrain(world, agent, node.name, replace(options.drain, shutdown=True), tell)
             self.draining = DrainTurn(node, drain, keep_cordon=options.drain.keep_cordon)
         self._world = world
         self._agent = agent

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fencer.core.decide import decide
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
-from fencer.core.model import Judged, NodeView
+from fencer.core.model import Judged, NodeView, Reason
 from fencer.core.policy import Policy
 from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
@@ -21,7 +21,7 @@ from fencer.ports import Heartbeats, Lease
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.world import World
-from fencer.wording.foresight import foretold, untold
+from fencer.wording.foresight import foretold, past_untold, untold
 
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"})
 """Set when Ready stops being True, with the time.
@@ -78,6 +78,9 @@ class Onlooker:
                 judged = Judged(observation, decide(observation, self._policy))
         if judged.decision.reason not in self._untold:
             return judged
+        if judged.observation.node.fenced and judged.decision.reason is Reason.NOT_HELD:
+            # Whoever fenced it has waited for that.
+            return replace(judged, decision=past_untold(judged.observation, self._policy) or judged.decision)
         return replace(judged, untold=foretold(judged.observation, judged.decision, self._policy))
 
 

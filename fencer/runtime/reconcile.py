@@ -57,6 +57,12 @@ COUNTED = (TaintNode, StopGuest, DiscardSaved)
 """Before these the other nodes are counted again, one at a time: other agents act too, and other incidents go
 on side by side."""
 
+NO_NEWS = frozenset({Reason.CLOSER_LOOK, Reason.PLANNED_STOP})
+"""No news about a node: it is looked at again at once, or whoever shuts it down tells it."""
+
+STILL_READY = frozenset({Reason.NODE_READY, Reason.PLANNED_STOP})
+"""The node is told to be Ready, or may be."""
+
 SHORT_REST_S = 0.05
 """Between two looks at something that may change at once."""
 
@@ -361,7 +367,7 @@ class Agent:
         if decision.verdict is Verdict.WAIT and decision.recheck_s == 0.0:
             run = observation.history.run
             return not observation.close or (decision.reason is Reason.NOT_HELD and run is not None)
-        if decision.reason is Reason.NODE_READY and _long_gone(observation):
+        if decision.reason in STILL_READY and _long_gone(observation):
             return True
         near = not observation.node.asked or any(not isinstance(action, FROM_AFAR) for action in due)
         return bool(due) and near and not observation.close
@@ -382,7 +388,7 @@ class Agent:
 
     def _tell(self, node: NodeView, decision: Decision) -> None:
         now = _news(decision)
-        if decision.reason is Reason.CLOSER_LOOK or self._told.get(node.uid) == now:
+        if decision.reason in NO_NEWS or self._told.get(node.uid) == now:
             return
         first = node.uid not in self._told
         self._told[node.uid] = now
@@ -419,7 +425,12 @@ def _long_gone(observation: Observation) -> bool:
 
 
 def _news(decision: Decision) -> tuple[Verdict, Reason, str]:
-    """Return what makes a decision news; what would be done is part of it, but not to how many objects."""
+    """Return what makes a decision news; what would be done is part of it, but not to how many objects.
+
+    That a healthy node's guest cannot be read is told once, of its endpoint.
+    """
+    if decision.reason is Reason.BLIND:
+        return decision.verdict, Reason.NODE_HEALTHY, ""
     deed = says(decision).partition(":")[0] if decision.reason is Reason.OBSERVE_MODE else ""
     return decision.verdict, decision.reason, deed
 

@@ -50,7 +50,7 @@ def foretold(observation: Observation, decision: Decision, policy: Policy) -> st
         decision: Its decision; its reason is one of `untold`.
         policy: How careful to be.
     """
-    end, conditions = _follows(observation, policy)
+    end, conditions = _climb_past(observation, policy)
     would = deed(observation, () if end is None else end.actions, f", {', '.join(conditions)}")
     if would:
         verb = "will" if policy.mode is Mode.ARMED else "would"
@@ -62,7 +62,12 @@ def foretold(observation: Observation, decision: Decision, policy: Policy) -> st
     return f"{seen}; one look cannot tell {UNTOLD[decision.reason]}"
 
 
-def _follows(observation: Observation, policy: Policy) -> tuple[Decision | None, list[str]]:
+def past_untold(observation: Observation, policy: Policy) -> Decision | None:
+    """Return what is decided if all that one look cannot tell is so; None: nobody knows which guest it is."""
+    return _climb_past(observation, policy)[0]
+
+
+def _climb_past(observation: Observation, policy: Policy) -> tuple[Decision | None, list[str]]:
     """Climb the ladder past all that one look cannot tell; return how it ends, and its conditions."""
     conditions: list[str] = []
     observation = spoken_for(observation, policy)

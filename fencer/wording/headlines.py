@@ -13,5 +13,6 @@ HEADLINES: dict[Verdict, str] = {
     Verdict.FENCE: "{node} is not fenced yet, and is about to be: {says}.",
     Verdict.FENCED: "{node} is fenced: {says}.",
     Verdict.RECOVERING: "{node} is coming back: {says}.",
+    Verdict.OFF: "{node} is not fenced, and need not be: {says}.",
     Verdict.UNFENCE: "{node} is fenced, and the fence is about to come off: {says}.",
 }

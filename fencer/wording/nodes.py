@@ -14,8 +14,7 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.pods import clearable, to_release
-from fencer.core.text import age, count, printable
+from fencer.core.text import age, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import says
 
@@ -42,6 +41,9 @@ CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN,
 """Refusals that mean: this node could not be fenced if it died."""
 
 SPECIAL = {
+    Reason.BLIND: "blind",
+    Reason.COUNTING_SILENCE: "counting",
+    Reason.PLANNED_STOP: "shut down",
     Reason.OBSERVE_MODE: "only observed",
     Reason.NOTHING_TO_CLEAR: "not needed",
     Reason.SETTLING: "lifted",
@@ -112,22 +114,11 @@ def disbelieved(judged: Judged) -> str | None:
     return f"its guest reads {printable(evidence.raw)}"
 
 
-def left_on(observation: Observation) -> str:
-    """Return what a fence still has to clear."""
-    pods, volumes = clearable(observation.pods or ()), to_release(observation)
-    if not pods and not volumes:
-        return "no pod and no volume is left on it"
-    return f"{count(len(pods), 'pod')} to be cleared, {count(len(volumes), 'volume')} to be released"
-
-
 def why(judged: Judged) -> str:
     """Return the reason for the decision; if one look cannot tell, what would follow."""
-    decision, evidence, unbelieved = judged.decision, judged.observation.evidence, disbelieved(judged)
+    decision, unbelieved = judged.decision, disbelieved(judged)
     if unbelieved is not None:
         return f"{printable(says(decision))}, but {unbelieved}"
     if not judged.untold:
         return printable(says(decision))
-    if decision.reason is Reason.NOT_HELD and fenced_age(judged.observation) is not None:
-        seen = printable(evidence.raw) if evidence else "no reading"
-        return f"its guest is off: {seen}; {left_on(judged.observation)}"
     return printable(judged.untold)

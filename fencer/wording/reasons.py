@@ -22,6 +22,10 @@ class Text:
 
 TEXTS: dict[Reason, Text] = {
     Reason.NODE_HEALTHY: Text("healthy", "nothing needs to change"),
+    Reason.BLIND: Text(
+        "healthy, but nobody would notice its guest's end: its hypervisor does not tell",
+        "an answer from its hypervisor",
+    ),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
     Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to change"),
     Reason.NO_GUEST: Text("no guest matches this node", "a guest with its UUID, or an entry in `nodes:`"),
@@ -35,6 +39,9 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.GUEST_TAKEN: Text(
         "the guest that matches it belongs to another node", "the node reporting its own UUID"
+    ),
+    Reason.COUNTING_SILENCE: Text(
+        "its guest does not run, and its silence is counted", "more silence, or its guest running"
     ),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet has not been silent for long enough", "more silence"),
     Reason.LEASE_UNSEEN: Text(
@@ -114,7 +121,10 @@ TEXTS: dict[Reason, Text] = {
     Reason.RELEASING_VOLUMES: Text(
         "its pods are cleared, its volumes are being released", "the volumes released"
     ),
-    Reason.PODS_CLEARED: Text("its pods are cleared and its volumes released", "the guest to boot again"),
+    Reason.PODS_CLEARED: Text(
+        "its pods are cleared and its volumes released",
+        "the guest to boot again; an armed `fencer watch` then lifts the fence",
+    ),
     Reason.AWAITING_BOOT: Text("its guest has not booted again yet", "a cold start"),
     Reason.AWAITING_RENEWALS: Text(
         "booted again, but its kubelet has not been heard often enough yet", "more renewals"
@@ -130,6 +140,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "the guest off, or --stop-after SECONDS"),
     Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
     Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
+    Reason.PLANNED_STOP: Text("shut down by fencer", "`fencer start`"),
     Reason.START_DUE: Text("its guest is due to start", "nothing needs to change"),
     Reason.AWAITING_READY: Text("its guest runs, but its kubelet is not Ready yet", "the node to be Ready"),
     Reason.STARTED: Text("it runs and is Ready", "nothing needs to change"),

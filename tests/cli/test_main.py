@@ -164,7 +164,7 @@ def test_a_terminal_without_unicode_gets_the_same_in_other_signs(words):
 
 def test_signs_are_words_where_they_cannot_be_shown():
     lines = Lab().run("explain", "k8s-1", charset="ascii").output.splitlines()
-    assert "  ok  wanted  neither paused nor excluded" in lines
+    assert "  ok  wanted      neither paused nor excluded" in lines
 
 
 @pytest.mark.parametrize("words", [["status"], ["explain", "k8s-2"], ["check"]], ids=str)

@@ -43,6 +43,7 @@ def test_a_dead_node_is_fenced_and_each_step_is_a_line():
     told = [line.partition("node=k8s-2 ")[2].partition(" ")[0] for line in log]
     assert [word for word in told if word] == [
         "action=BindNode",
+        "verdict=wait",  # its guest has ended
         "verdict=wait",
         "verdict=fence",
         "action=TaintNode",

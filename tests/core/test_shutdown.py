@@ -33,6 +33,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import PausedGuest, Policy
 from fencer.core.shutdown import over_brake
+from fencer.wording.reasons import change, says
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -340,3 +341,54 @@ def test_only_what_a_shutdown_leaves_of_a_guest_that_is_off_goes_past_the_brake(
     over = over_brake(intent, evidence(state))
     assert (over is not None) == (intent is Intent.FENCE and state is PowerState.STOPPED)
     assert over_brake(intent, None) is None
+
+
+class TestSeenByAnAgent:
+    """A node that fencer shut down on purpose: an agent that watches says just that."""
+
+    CORDON = Cordon("drain", BOOT, "2026-11-20T09:57:00Z", "run-1", shutdown=True)
+
+    def seen(self, state=PowerState.STOPPED, *, facts=None, **node_facts):
+        cordoned = {"unschedulable": True, "cordon": self.CORDON, "cordoner": "fencer"}
+        shown = node(**cordoned | node_facts)
+        left = {"pods": (), "attachments": (), **(facts or {})}
+        return observation(evidence=evidence(state), node=shown, **left)
+
+    def test_it_is_shut_down_by_fencer_as_long_as_nothing_is_left_on_it(self):
+        decision = decide(self.seen(), ARMED)
+        assert (decision.verdict, decision.reason) == (Verdict.OFF, Reason.PLANNED_STOP)
+        assert "3m00s ago" in says(decision)
+        assert "fencer start k8s-2" in change(decision)
+
+    def test_from_the_moment_its_guest_ends(self):
+        assert told(self.seen(ready=True, lease_age_s=2.0))[1] is Reason.PLANNED_STOP
+        assert told(self.seen(ready=True, lease_age_s=80.0))[1] is Reason.PLANNED_STOP
+        assert told(self.seen(ready=None, lease_age_s=20.0))[1] is Reason.PLANNED_STOP
+
+    def test_what_is_left_on_it_is_fenced_as_ever(self):
+        assert decide(self.seen(facts={"pods": (POD,)}), ARMED).verdict is Verdict.FENCE
+
+    @pytest.mark.parametrize("unheard_s", [60.0, 599.0, 601.0])
+    @pytest.mark.parametrize("lasted_s", [60.0, 599.0, 601.0])
+    def test_a_guest_that_runs_unheard_for_long_is_no_planned_stop(self, unheard_s, lasted_s):
+        runs = GuestHistory(run(PowerState.RUNNING, since_s=0.0, last_s=lasted_s), running_seen=True)
+        seen = self.seen(PowerState.RUNNING, facts={"history": runs}, not_ready_s=unheard_s)
+        on_its_way = min(unheard_s, lasted_s) < 600
+        assert told(seen)[1] is (Reason.PLANNED_STOP if on_its_way else Reason.GUEST_RUNNING)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"cordoner": "kubectl"},
+            {"unschedulable": False},
+            {"boot_id": NEW_BOOT},
+            {"cordon": replace(CORDON, shutdown=False)},
+            {"cordon": None},
+        ],
+    )
+    def test_only_its_own_cordon_of_this_boot_says_so(self, other):
+        assert told(self.seen(**other))[1] is not Reason.PLANNED_STOP
+
+    def test_a_person_is_told_what_they_asked(self):
+        by_hand = replace(self.seen(), intent=Intent.FENCE)
+        assert told(by_hand)[1] is Reason.NOTHING_TO_CLEAR

@@ -91,18 +91,34 @@ class TestHeard:
         seen = replace(healthy().node, **facts)
         return decide(healthy(node=seen, evidence=evidence(), history=fell), policy)
 
-    def test_a_guest_that_reads_off_under_a_node_that_is_heard_changes_nothing(self):
-        assert self.off().verdict is Verdict.HEALTHY
+    def test_a_guest_that_reads_off_under_a_node_that_is_heard_is_told_and_nothing_is_done(self):
+        """Somebody who has just stopped it reads that fencer has seen it, and how long it still waits."""
+        counting = self.off(lease_age_s=12.0)
+        assert (counting.verdict, counting.reason) == (Verdict.WAIT, Reason.COUNTING_SILENCE)
+        assert "silent 12 of 40 s" in counting.objection.seen
+        assert not counting.actions
 
-    @pytest.mark.parametrize(("ready", "healthy_"), [(True, True), (False, False), (None, False)])
-    @pytest.mark.parametrize("state", [PowerState.RUNNING, PowerState.STOPPED])
-    def test_a_young_lease_alone_is_not_enough(self, ready, healthy_, state):
+    @pytest.mark.parametrize("state", [PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING])
+    def test_the_same_holds_for_one_that_stands_still(self, state):
+        seen = in_state(state, node=node(ready=True, lease_age_s=3.0))
+        assert decide(seen, ARMED).reason is Reason.COUNTING_SILENCE
+
+    def test_a_guest_that_nobody_can_read_is_not_called_healthy_and_no_more(self):
+        blind = decide(healthy(evidence=None, evidence_error="lab: no answer"), ARMED)
+        assert (blind.verdict, blind.reason) == (Verdict.HEALTHY, Reason.BLIND)
+
+    @pytest.mark.parametrize(("ready", "heard"), [(True, True), (False, False), (None, False)])
+    @pytest.mark.parametrize(
+        ("state", "reason"),
+        [(PowerState.RUNNING, Reason.NODE_HEALTHY), (PowerState.STOPPED, Reason.COUNTING_SILENCE)],
+    )
+    def test_a_young_lease_alone_is_not_enough(self, ready, heard, state, reason):
         seen = in_state(state, node=node(ready=ready, lease_age_s=3.0))
-        assert (decide(seen, ARMED).verdict is Verdict.HEALTHY) is healthy_
+        assert (decide(seen, ARMED).reason is reason) is heard
 
     @pytest.mark.parametrize(("policy", "limit_s"), [(ARMED, 40.0), (PATIENT, 90.0)])
     def test_nor_is_ready_without_one(self, policy, limit_s):
-        assert self.off(policy, lease_age_s=limit_s - 0.5).verdict is Verdict.HEALTHY
+        assert self.off(policy, lease_age_s=limit_s - 0.5).reason is Reason.COUNTING_SILENCE
         assert self.off(policy, lease_age_s=limit_s).reason is Reason.NODE_READY
         assert self.off(policy, lease_age_s=None).reason is Reason.LEASE_UNSEEN
 

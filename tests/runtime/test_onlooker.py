@@ -122,3 +122,13 @@ def test_a_second_look_has_counted_itself():
     assert onlooking.look().judged["k8s-2"].untold
     stage.simulation.clock.advance(2)
     assert not onlooking.look().judged["k8s-2"].untold
+
+
+def test_a_fenced_node_is_called_fenced_at_first_sight():
+    """Whoever fenced it has waited for what one look cannot tell."""
+    stage = silent("power_off", for_s=0.0)
+    stage.run(120)
+    assert stage.node().fenced
+    seen = judged(stage)
+    assert (seen.decision.verdict, seen.decision.reason) == (Verdict.FENCED, Reason.PODS_CLEARED)
+    assert not seen.untold

@@ -334,3 +334,14 @@ def test_a_refused_power_off_is_told_as_such(stage):
     assert not any(ok for ok, _ in stops)
     assert "tried to stop" in stops[0][1]
     assert stage.node().out_of_service is None
+
+
+def test_a_hypervisor_that_does_not_answer_is_no_news_about_each_node(stage):
+    """Its endpoint is told of, once; and a node that comes back meanwhile is news all the same."""
+    stage.run(30)
+    stage.happen("power_off")
+    stage.run(90)
+    stage.notes.decided_.clear()
+    stage.happen("unreachable", "lab")
+    stage.run(60)
+    assert {name for name, _, _ in stage.notes.decided_} <= {"k8s-2"}

@@ -59,6 +59,9 @@ def test_the_state_of_a_guest_in_a_word(seen, state):
             "waits",
         ),
         (Judged(healthy(), HEALTHY), nodes.NOBODY),
+        (Judged(healthy(), Decision(Verdict.HEALTHY, Reason.BLIND)), "blind"),
+        (Judged(healthy(), Decision(Verdict.WAIT, Reason.COUNTING_SILENCE)), "counting"),
+        (Judged(observation(), Decision(Verdict.OFF, Reason.PLANNED_STOP)), "shut down"),
     ],
 )
 def test_whether_it_is_fenced_or_would_be(judged, word):
@@ -71,18 +74,6 @@ def test_whether_it_is_fenced_or_would_be(judged, word):
         (Judged(healthy(), HEALTHY), "healthy"),
         (Judged(UNBELIEVED, HEALTHY), "healthy, but its guest reads stopped (by test)"),
         (Judged(observation(), WAITS, untold="would fence\nnow"), "would fence\\nnow"),
-        (
-            Judged(fenced(), WAITS, untold="as it is"),
-            "its guest is off: stopped (by test); 1 pod to be cleared, 1 volume to be released",
-        ),
-        (
-            Judged(fenced(evidence=None), WAITS, untold="as it is"),
-            "its guest is off: no reading; 1 pod to be cleared, 1 volume to be released",
-        ),
-        (
-            Judged(fenced(pods=(), attachments=()), WAITS, untold="as it is"),
-            "its guest is off: stopped (by test); no pod and no volume is left on it",
-        ),
     ],
 )
 def test_why(judged, told):

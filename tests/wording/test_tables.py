@@ -20,7 +20,7 @@ from fencer.wording.nodes import FENCE_WORDS
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
 
-OF_PLANNED_STOPS = {Verdict.ASK, Verdict.START, Verdict.OFF}
+OF_PLANNED_STOPS = {Verdict.ASK, Verdict.START}
 """`fencer explain` judges as a watcher does, who ends in none of these."""
 
 AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
