@@ -69,7 +69,7 @@ class Task:
         """Name the node and its guest."""
         guest = guest_of(judged)
         who = "no guest" if guest is None else f"{guest}: {state_of(judged.observation)}"
-        say(click.style(f"{clean(self.node)} ({clean(who)})", bold=True))
+        self.progress.introduce({self.node: who})
 
     def pursue(self, timeout_s: float, *, act: bool) -> tuple[Judged, float]:
         """Follow the node until the intent is fulfilled, refused, or time is up.

@@ -10,6 +10,7 @@ import click
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.options import config_option, timeout_option, yes_option
+from fencer.cli.outlook import foresee
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
@@ -35,6 +36,7 @@ from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.ordering import in_order
 from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
+from fencer.wording.events import DRAIN
 
 WHY = {
     Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
@@ -82,19 +84,21 @@ def drain(  # noqa: PLR0913 - one for each option
 
     Several nodes are all cordoned first, if there are other nodes. Then they are drained one after the other:
     the next one when the pods of the last are Ready elsewhere. A drain that fails takes its cordon off again.
-    A drain that would never end is refused before anything is changed. --timeout 0 waits for ever.
+    First it says what `fencer plan` says of it. A drain that would never end is refused before anything is
+    changed. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     options = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
-    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+    with planned(wiring, path, nodes, host, DRAIN, act=not dry_run) as tools:
         introduce(tools)
         refuse_without_right(tools, options.filters)
+        never = foresee(tools, options)
         plan = list(drain_plan(tools, options.filters))
         if dry_run:
             for line in plan:
                 say(line)
         refuse_barred(tools, options.filters)
-        refuse_endless(tools, options.filters, even_if_blocked=even_if_blocked)
+        refuse_endless(never, even_if_blocked=even_if_blocked)
         if dry_run:
             say("dry run: nothing was done.")
             return
@@ -195,7 +199,13 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
     ]
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 else None
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options, options.timeout_s)
-    took = see_through(tools, campaign, lambda word: standing(tools, turns, word), "not drained")
+    took = see_through(
+        tools,
+        campaign,
+        lambda word: standing(tools, turns, word),
+        "not drained",
+        lambda _done: "drained; it stays cordoned",
+    )
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
 

@@ -1,22 +1,28 @@
-"""Find, before anything is changed, what a drain would never get past."""
+"""Find, before anything is changed, what a drain would never get past, and refuse it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import click
 
 from fencer.cli.options import Decorator
 from fencer.cli.planned import Tools, give_up
-from fencer.cli.render import clean, paragraph, say
-from fencer.core.text import listing
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.endless import asleep, endless
-from fencer.planned.plan.words import Remark
+from fencer.planned.plan.words import Remark, What
 from fencer.ports.inventory import Budget, Inventory, Listing, Machine, Tenant
 
-GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
+NEVER = {
+    What.NODE_SILENT: "{} would not end its pods",
+    What.BUDGET_NEVER: "budget {} never allows",
+    What.BUDGET_BROKEN: "budget {} never allows",
+    What.BUDGET_STALLS: "budget {} never allows the last ones",
+    What.TWO_BUDGETS: "two budgets never allow {}",
+}
+"""Why a drain would never end, in a clause about whom."""
 even_if_blocked_option: Decorator = click.option(
     "--even-if-blocked",
     is_flag=True,
@@ -24,24 +30,12 @@ even_if_blocked_option: Decorator = click.option(
 )
 
 
-def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, instead: str = "") -> None:
-    """Refuse, before anything is changed, if the drain would never end.
-
-    Args:
-        tools: What the verb works with.
-        filters: Which pods go.
-        even_if_blocked: Only say so.
-        instead: What else would help, for people.
+def never_ends(tools: Tools, filters: Filters, budgets: Listing[Budget]) -> tuple[Remark, ...]:
+    """Name what keeps the drain from ever ending.
 
     Raises:
-        click.exceptions.Exit: refused.
         ClusterError: the cluster did not tell.
     """
-    budgets = tools.budgets()
-    for why in (budgets.why_not, *budgets.unread):
-        if why:
-            way = f"; try: {GRANT}" if budgets.denied else ""
-            say(clean(f"  not known in advance: whether budgets ever allow it ({why}){way}"))
     nodes = Listing(tuple(map(Machine, tools.scene.nodes.values())))
     seen = Inventory(nodes, Listing(_tenants(tools, budgets)), budgets)
     off = {
@@ -49,13 +43,24 @@ def refuse_endless(tools: Tools, filters: Filters, *, even_if_blocked: bool, ins
         for name in tools.names
         if (state := asleep(tools.power(name), tools.observation(name), tools.parts.policy))
     }
-    found = endless(tools.names, seen, Terms(filters), off)
-    for finding in found:
-        for line in paragraph(clean(_told(finding)), indent=2):
-            say(line)
+    return endless(tools.names, seen, Terms(filters), off)
+
+
+def refuse_endless(found: Sequence[Remark], *, even_if_blocked: bool, instead: str = "") -> None:
+    """Refuse, before anything is changed, if the drain would never end.
+
+    Args:
+        found: What keeps it from ending.
+        even_if_blocked: Go on all the same.
+        instead: What else would help, for people.
+
+    Raises:
+        click.exceptions.Exit: refused.
+    """
     if found and not even_if_blocked:
+        why = "; ".join(dict.fromkeys(NEVER[finding.what].format(finding.about) for finding in found))
         ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
-        give_up(["refused: the drain would never end. Nothing was changed.", f"try: {ways}."])
+        give_up([f"refused: {why}, so the drain would never end. Nothing was changed.", f"try: {ways}."])
 
 
 def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:
@@ -78,9 +83,3 @@ def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:
         for pod in ask(partial(evictor.pods_in, namespace))
     }
     return tuple({**elsewhere, **here}.values())
-
-
-def _told(finding: Remark) -> str:
-    pods = f" ({listing(finding.pods)})" if finding.pods and finding.pods != (finding.about,) else ""
-    way = f"; try: {finding.way}" if finding.way else ""
-    return f"{finding.what}: {finding.about}{pods}: {finding.text}{way}."

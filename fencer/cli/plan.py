@@ -10,7 +10,7 @@ import click
 
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
-from fencer.cli.planned import emptydir_option, force_option, ignore_daemonsets_option
+from fencer.cli.planned import SURVEY_S, emptydir_option, force_option, ignore_daemonsets_option
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, say, table
 from fencer.cli.wire import Wiring, log_plainly
 from fencer.core.text import age, count, listing, no_such_node
@@ -22,9 +22,6 @@ from fencer.planned.plan.judge import plan as make_plan
 from fencer.planned.plan.words import NodePlan, Outlook, Plan, Remark, Room, Severity, Span
 from fencer.ports.inventory import Inventory
 from fencer.runtime.world import API
-
-SURVEY_S = 120.0
-"""Deadline of all lists together: 150,000 pods are 300 pages."""
 
 HEADER = ("SEVERITY", "WHAT", "ABOUT", "WHY")
 COLOURS = {
@@ -151,17 +148,18 @@ def _room_lines(made: Plan) -> Iterator[str]:
         yield "Room: no other node takes pods."
         return
     room = ", ".join(_amounts(one) for one in made.room)
-    yield from paragraph(f"Room: {room} free on {listing(made.homes)}. {NOT_JUDGED}")
+    where = f"on {listing(made.homes)}"
+    yield from paragraph(f"Room: the pods that leave ask for {room}, {where}. {NOT_JUDGED}")
 
 
 def _amounts(room: Room) -> str:
     match room.resource:
         case "cpu":
-            return f"cpu {room.needed / 1000:g} of {room.free / 1000:g} cores"
+            return f"{room.needed / 1000:g} of {room.free / 1000:g} free cores"
         case "memory":
-            return f"memory {_gib(room.needed)} of {_gib(room.free)} GiB"
+            return f"{_gib(room.needed)} of {_gib(room.free)} GiB of free memory"
         case _:
-            return f"{room.resource} {room.needed} of {room.free}"
+            return f"{room.needed} of {room.free} free places for pods"
 
 
 def _gib(amount_b: int) -> str:

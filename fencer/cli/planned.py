@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from fencer.cli import living
 from fencer.cli.options import Decorator
 from fencer.cli.progress import Progress
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
@@ -23,14 +24,17 @@ from fencer.core.text import age
 from fencer.errors import ClusterError, ConfigError
 from fencer.planned.campaign import Campaign
 from fencer.planned.ordering import elsewhere
+from fencer.planned.turns import Turn
 from fencer.ports import Reporter
-from fencer.ports.inventory import Budget, Listing
+from fencer.ports.inventory import Budget, Inventory, Listing
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
+from fencer.reporting.planned import PlannedEvents
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import API, World
+from fencer.wording.events import Milestones
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, WIDTH
 
@@ -38,8 +42,10 @@ TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """The longest time that the API accepts, and more than anybody waits."""
 _ENDINGS = (signal.SIGHUP, signal.SIGTERM)
+SURVEY_S = 120.0
+"""Deadline of all lists of a plan together: 150,000 pods are 300 pages."""
 BUDGETS_S = 60.0
-"""Deadline of their list, of all pages together."""
+"""Deadline of the list of budgets, of all pages together."""
 
 dry_run_option: Decorator = click.option(
     "--dry-run", is_flag=True, help="Look, say what would be done, and do nothing."
@@ -107,6 +113,10 @@ class Steps:
         self._several = several
         self._progress = Progress(wiring.wall)
 
+    def introduce(self, who: Mapping[str, str]) -> None:
+        """Name the nodes and their guests."""
+        self._progress.introduce(who)
+
     def show(self, node: str, what: str, detail: str) -> None:
         """Show a step."""
         cells: list[Cell | str] = [Cell(f"{self._wiring.wall():%H:%M:%S}", FAINT)]
@@ -151,8 +161,10 @@ class Tools:
         looker: Judges without acting, and tells nobody.
         world: The ports, with the evictor, telling everybody.
         agent: Acts.
-        steps: Shows them.
-        budgets: Lists the budgets of the cluster.
+        steps: Shows the steps.
+        events: Tells Events of them.
+        survey: Looks at all that a plan looks at.
+        budgets: Lists only the budgets of the cluster.
     """
 
     parts: Parts
@@ -162,6 +174,8 @@ class Tools:
     world: World
     agent: Agent
     steps: Steps
+    events: PlannedEvents
+    survey: Callable[[], Inventory]
     budgets: Callable[[], Listing[Budget]]
 
     def node(self, name: str) -> NodeView:
@@ -207,7 +221,13 @@ def meant(nodes: Sequence[str], host: str | None) -> str:
 
 @contextmanager
 def planned(
-    wiring: Wiring, path: Path, nodes: Sequence[str], host: str | None = None, *, act: bool = True
+    wiring: Wiring,
+    path: Path,
+    nodes: Sequence[str],
+    host: str | None,
+    milestones: Milestones,
+    *,
+    act: bool = True,
 ) -> Iterator[Tools]:
     """Connect, look once, and find out which nodes are meant.
 
@@ -216,6 +236,7 @@ def planned(
         path: The configuration.
         nodes: Nodes by name.
         host: Instead: all nodes whose guests are there.
+        milestones: The Events that tell of it.
         act: Something will be done, and is recorded.
 
     Raises:
@@ -230,24 +251,31 @@ def planned(
             for name in names:
                 looker.named(scene, name)
         steps = Steps(wiring, several=len(names) > 1)
-        reporter = SeveralReporters(*_reporters(parts, steps, act=act))
+        events = PlannedEvents(EventReporter(parts.cluster, parts.asker), milestones, wiring.person())
+        reporter = SeveralReporters(*_reporters(parts, steps, events, act=act))
         world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
         agent = _agent(parts, wiring, world)
+
+        def survey() -> Inventory:
+            return parts.asker.ask(API, wiring.surveyor(parts.config).survey, SURVEY_S)
 
         def budgets() -> Listing[Budget]:
             return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
 
-        yield Tools(parts, names, scene, looker, world, agent, steps, budgets)
+        yield Tools(parts, names, scene, looker, world, agent, steps, events, survey, budgets)
 
 
 def introduce(tools: Tools) -> None:
     """Say who the nodes are."""
-    for name in tools.names:
-        say(click.style(f"{clean(name)} ({clean(tools.guest(name))})", bold=True))
+    tools.steps.introduce({name: tools.guest(name) for name in tools.names})
 
 
 def see_through(
-    tools: Tools, campaign: Campaign, standing: Callable[[str], Iterable[str]], failed: str
+    tools: Tools,
+    campaign: Campaign,
+    standing: Callable[[str], Iterable[str]],
+    failed: str,
+    done: Callable[[Collection[type[Deed]]], str],
 ) -> str:
     """Run a campaign, and say the state of each node if it does not end well.
 
@@ -256,6 +284,7 @@ def see_through(
         campaign: Not begun yet.
         standing: Says the state of each node, with the word for those that are not done.
         failed: That word, where something failed.
+        done: Says what was done to a node, from the actions, once all is.
 
     Returns:
         How long it took, for people.
@@ -264,25 +293,40 @@ def see_through(
         click.exceptions.Exit: something failed.
         KeyboardInterrupt, ClusterError: it was broken off.
     """
-    clock = tools.parts.clock
-    began_s, nodes = clock.now_s(), [turn.node for turn in campaign.waiting]
+    clock, turns = tools.parts.clock, tuple(campaign.waiting)
+    began_s, nodes = clock.now_s(), [turn.node for turn in turns]
+
+    def ended(turn: Turn) -> None:
+        tools.events.went_well(turn.node, done)
+
     try:
-        with _as_ctrl_c():
+        with _as_ctrl_c(), living.line() as show:
             if elsewhere(nodes, tools.scene.nodes.values()):
                 campaign.prepare()
-            well = campaign.run()
+            well = campaign.run(ended, show)
     except (KeyboardInterrupt, ClusterError) as error:
         word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
         try:
             campaign.break_off()
         finally:  # also for a person who presses Ctrl-C twice
+            lines = tuple(standing(word))
             with suppress(OSError):
-                for line in standing(word):
+                for line in lines:
                     say(clean(line), err=True)
+            _tell_failed(tools.events, turns, lines)
         raise
     if not well:
-        give_up([*standing(failed), *([campaign.stuck] if campaign.stuck else [])])
+        lines = tuple(standing(failed))
+        _tell_failed(tools.events, turns, lines)
+        give_up([*lines, *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
+
+
+def _tell_failed(events: PlannedEvents, turns: Sequence[Turn], lines: Sequence[str]) -> None:
+    """Leave an Event on each node that is not done, with the line about it."""
+    for turn, line in zip(turns, lines, strict=True):
+        if turn.failed or not turn.over:
+            events.failed(turn.node, line.removeprefix(f"{turn.node.name}: "))
 
 
 @contextmanager
@@ -313,12 +357,12 @@ def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
     return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
-def _reporters(parts: Parts, steps: Steps, *, act: bool) -> Iterator[Reporter]:
+def _reporters(parts: Parts, steps: Steps, events: PlannedEvents, *, act: bool) -> Iterator[Reporter]:
     yield steps
     if act and parts.config.journal is not None:
         yield JournalReporter(parts.config.journal)
     if act:
-        yield EventReporter(parts.cluster, parts.asker)
+        yield events
 
 
 def _on_host(looker: Agent, scene: Scene, host: str) -> tuple[str, ...]:

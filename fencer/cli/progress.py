@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+
+import click
 
 from fencer.cli.render import BAD, FAINT, Cell, clean, say, table
 from fencer.core.done import Done, PodsCleared
@@ -27,6 +29,12 @@ NOTES = 3
 """How many pods that could not be cleared at once are shown in a step; they are tried again."""
 
 
+def zone_of(at: datetime) -> str:
+    """Return the name of a time's zone: ``CET``, or ``UTC-03`` where it has none of letters."""
+    name = f"{at:%Z}"
+    return f"UTC{name}" if name[:1] in {"+", "-"} else name or "local"
+
+
 class Progress:
     """A `Reporter` that shows one node's way, a line a step.
 
@@ -39,6 +47,17 @@ class Progress:
         """What was carried out."""
         self._wall = wall
         self._failed = ""
+
+    def introduce(self, who: Mapping[str, str]) -> None:
+        """Name nodes and their guests; the first line says once in which zone the times are.
+
+        Args:
+            who: Node → its guest and that one's state.
+        """
+        zone = f"; times are {zone_of(self._wall())}"
+        for node, guest in who.items():
+            say(click.style(f"{clean(node)} ({clean(guest)})", bold=True) + zone)
+            zone = ""
 
     def decided(self, _node: NodeView, decision: Decision) -> None:
         """Show a step on the way. The caller reports the ending."""

@@ -16,6 +16,7 @@ from typing import TextIO
 
 import click
 
+from fencer.cli import living
 from fencer.core.model import Outcome
 from fencer.core.text import printable
 from fencer.errors import ConfigError
@@ -58,6 +59,7 @@ def say(text: str = "", *, err: bool = False) -> None:
     Of control characters only our own colours pass, which say nothing that words do not.
     """
     text = "".join(part if number % 2 else printable(part) for number, part in enumerate(_COLOUR.split(text)))
+    living.clear()
     stream = sys.stderr if err else sys.stdout
     click.echo(text if _shows(text, stream) else _fit(text, stream), err=err)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.options import Seconds, config_option, not_negative, timeout_option, yes_option
+from fencer.cli.outlook import foresee
 from fencer.cli.planned import (
     Tools,
     dry_run_option,
@@ -33,8 +35,10 @@ from fencer.core.text import age, listing
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
 from fencer.planned.ordering import beyond_quorum, in_order
+from fencer.planned.plan.words import Remark
 from fencer.planned.turns import ShutdownOptions, ShutdownTurn
 from fencer.runtime.counting import not_running
+from fencer.wording.events import SHUTDOWN, shut_down
 from fencer.wording.reasons import change, says
 
 DRAINS = ("agent", "guest", "none")
@@ -103,20 +107,17 @@ def shutdown(  # noqa: PLR0913 - one for each option
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
     drain = drain_options(force, delete_emptydir_data, grace_s, timeout_s, keep_cordon)
     options = ShutdownOptions(drain if who == "agent" else None, drain.timeout_s, stop_after_s)
-    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+    with planned(wiring, path, nodes, host, SHUTDOWN, act=not dry_run) as tools:
         introduce(tools)
         _refuse_beforehand(tools)
+        never: tuple[Remark, ...] = ()
         if options.drain is not None:
             refuse_without_right(tools, options.drain.filters)
+            never = foresee(tools, options.drain, shutdown_s=stop_after_s or options.timeout_s)
         plan = list(_plan(tools, options, who))
         if options.drain is not None:
             refuse_barred(tools, options.drain.filters)
-            refuse_endless(
-                tools,
-                options.drain.filters,
-                even_if_blocked=even_if_blocked,
-                instead="--drain none",
-            )
+            refuse_endless(never, even_if_blocked=even_if_blocked, instead="--drain none")
         if dry_run:
             for line in plan:
                 say(line)
@@ -176,7 +177,13 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
     several = Replacements(tools.world, tools.agent) if len(turns) > 1 and options.drain else None
     patience_s = options.drain.timeout_s if options.drain else options.timeout_s
     campaign = Campaign(tools.world, turns, parallel, tools.steps.show, several, options.drain, patience_s)
-    took = see_through(tools, campaign, lambda word: _standing(tools, turns, word), "not shut down")
+    took = see_through(
+        tools,
+        campaign,
+        lambda word: _standing(tools, turns, word),
+        "not shut down",
+        partial(shut_down, drained=options.drain is not None),
+    )
     back = f"The way back: `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")

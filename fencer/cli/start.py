@@ -26,6 +26,7 @@ from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
 from fencer.core.text import listing
 from fencer.planned.campaign import Campaign
 from fencer.planned.turns import StartTurn
+from fencer.wording.events import START, started
 from fencer.wording.reasons import change, says
 
 
@@ -56,7 +57,7 @@ def start(
     stays. --timeout 0 waits for ever.
     """
     refuse_without_person(wiring, meant(nodes, host), yes=yes, dry_run=dry_run)
-    with planned(wiring, path, nodes, host, act=not dry_run) as tools:
+    with planned(wiring, path, nodes, host, START, act=not dry_run) as tools:
         introduce(tools)
         plan = [line for name in tools.names for line in _plan(tools, name)]
         if dry_run:
@@ -101,7 +102,7 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
         for name in tools.names
     ]
     campaign = Campaign(tools.world, turns, len(turns), tools.steps.show, ordered=False)
-    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back")
+    took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back", started)
     tell(f"back in {took}: {listing(tools.names)}.")
     for turn in turns:
         if turn.judged is not None and turn.judged.observation.node.unschedulable:

@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
+from fencer.cli import living
 from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
 from fencer.config import secret_files
@@ -271,7 +272,7 @@ class Parts:
 
 def log_plainly() -> None:
     """Log as commands speak, unless a log was set up. The caller reports a call that hangs."""
-    handler = logging.StreamHandler()
+    handler = living.LogHandler()
     handler.setFormatter(PlainFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     if not logging.getLogger("fencer").level:

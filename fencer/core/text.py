@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
-from math import isinf
 
 ALIKE = 0.6
 """From here on a word may be meant by another. Source: `difflib.get_close_matches`' cutoff."""
@@ -35,7 +35,7 @@ def count(number: int, noun: str) -> str:
 
 def age(seconds: float) -> str:
     """Write a duration as people read it: ``8 s``, ``2m14s``, ``3h05m``; one without an end is not known."""
-    if isinf(seconds):
+    if math.isinf(seconds):
         return "an unknown time"
     whole = round(seconds)
     if whole < 60:  # noqa: PLR2004 - seconds of a minute
@@ -76,3 +76,9 @@ def no_such_node(name: str, known: Collection[str]) -> str:
     meant = near(name, known)
     nearest = listing([one for _, one in by_likeness(name, known)], 5) or "none"
     return f"{printable(name)}: no such node{meant or '.'} Nodes: {nearest}"
+
+
+def of_limit(spent_s: float, limit_s: float) -> str:
+    """Write how much of a limit is spent, as it was typed: ``32 s of 600 s``; without one ``32 s``."""
+    spent = f"{math.floor(spent_s)} s"
+    return spent if math.isinf(limit_s) else f"{spent} of {limit_s:g} s"

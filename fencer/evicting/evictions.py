@@ -122,6 +122,11 @@ class Evictions(Generic[P]):
         pods = sorted(self._waiting.values(), key=str)
         return [(pod, self._blocked.get(pod.uid) or self._awaited(pod)) for pod in pods]
 
+    def behind(self) -> Counter[str]:
+        """Count the pods that a budget holds back, by ``namespace/name`` of the budget."""
+        held = (self._budgets[uid] for uid in self._open & self._budgets.keys())
+        return Counter(f"{namespace}/{name}" for namespace, name in held)
+
     def _awaited(self, pod: P) -> str:
         """Say why a pod that nobody refused is still there."""
         budget = self._budgets.get(pod.uid)

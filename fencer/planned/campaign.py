@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fencer.core.model import PodView
@@ -138,8 +138,16 @@ class Campaign:
         for turn in (*self.waiting, *self.under_way):
             turn.withdraw()
 
-    def run(self) -> bool:
+    def run(
+        self,
+        ended: Callable[[Turn], object] = lambda _turn: None,
+        waiting: Callable[[str], object] = lambda _text: None,
+    ) -> bool:
         """Work until all is done, or one has failed; return whether all went well.
+
+        Args:
+            ended: Called with each turn that ends well, as it does.
+            waiting: Called with what is waited for, about once a second.
 
         Raises:
             ClusterError: a turn could not begin.
@@ -157,12 +165,23 @@ class Campaign:
                 if turn.over:
                     self.under_way.remove(turn)
                     self.ended.append(turn)
+                    if not turn.failed:
+                        ended(turn)
                     if self._replacements is not None:
                         self._replacements.excuse(turn.returned)
                     wait_s = 0.0
             if wait_s > 0:
+                waiting(self._waits())
                 self._world.clock.wait(wait_s)
         return not any(turn.failed for turn in self.ended)
+
+    def _waits(self) -> str:
+        """Say what is waited for: of several nodes each with its name."""
+        words = {turn.node.name: turn.waits() for turn in self.under_way}
+        if self._waits_since_s is not None:
+            words[self.waiting[0].node.name] = self._told
+        several = len(words) + len(self.ended) + len(self.waiting) > 1
+        return " | ".join(f"{name}: {text}" if several else text for name, text in words.items() if text)
 
     def _begin_next(self) -> None:
         while self.waiting:

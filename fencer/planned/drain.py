@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -21,7 +22,7 @@ from fencer.core.model import (
     PodView,
     Uncordon,
 )
-from fencer.core.text import age
+from fencer.core.text import age, count, listing, of_limit
 from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.evicting.answers import unanswered, understand
 from fencer.evicting.evacuation import Evacuation
@@ -37,7 +38,7 @@ CORDON_EVERY_S = 10.0
 BATCH = 8
 """Evictions asked for at once: a budget's answer to these can spare asking for the rest."""
 NAMED = 6
-"""How many pods are named in one line."""
+"""How many pods are named for one reason."""
 CORDON_TRIES = 5
 """The kubelet writes the node's status every 10 s, and perhaps the agent: after a conflict, look again."""
 OPTIONS = {
@@ -108,6 +109,7 @@ class NodeDrain:
         self._next_look_s = 0.0
         self._cordon_look_s = 0.0
         self._trouble = ""
+        self._held: dict[str, str] = {}
         self._counted = False
 
     def begin(self) -> None:
@@ -191,6 +193,23 @@ class NodeDrain:
         gone, left = len(self.pods.evictions.gone), len(self.pods.evictions.left())
         return f"{gone} of {gone + left} pods are gone"
 
+    def waits(self) -> str:
+        """Say what it waits for: ``9 of 17 gone; 8 wait for lab/db; 32 s of 600 s``; empty: not begun."""
+        if self._since_s is None:
+            return ""
+        gone, left = len(self.pods.evictions.gone), len(self.pods.evictions.left())
+        held = sorted(self.pods.evictions.behind().items())
+        ending = left - sum(number for _, number in held)
+        spent_s = self._world.clock.now_s() - self._since_s
+        parts = [
+            f"{gone} of {gone + left} gone",
+            *(f"{number} {_wait(number)} for {budget}" for budget, number in held),
+            f"{ending} still ending" if ending else "",
+            "" if left or not self._attachments else f"{count(len(self._attachments), 'volume')} attached",
+            of_limit(spent_s, self._options.timeout_s),
+        ]
+        return "; ".join(filter(None, parts))
+
     # -- the beginning -------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
@@ -249,7 +268,7 @@ class NodeDrain:
         for pod in barred:
             self._tell(self.name, "in the way", f"{pod}: {OPTIONS[lot(pod, self._options.filters)]}")
         needs = "needs" if len(barred) == 1 else "need"
-        self._fail(f"{_count(barred)} {needs} an option that was not given; nothing was changed")
+        self._fail(f"{count(len(barred), 'pod')} {needs} an option that was not given; nothing was changed")
 
     # -- the way -------------------------------------------------------------------------------------------
 
@@ -269,7 +288,9 @@ class NodeDrain:
             case Next.DONE:
                 self.over = True
                 self._tell(
-                    self.name, "drained", f"{_count(self.pods.evictions.gone)} gone {self._how(took_s)}"
+                    self.name,
+                    "drained",
+                    f"{count(len(self.pods.evictions.gone), 'pod')} gone {self._how(took_s)}",
                 )
             case Next.HOPELESS:
                 self._fail(f"refused for good: {self._in_the_way()}")
@@ -281,7 +302,7 @@ class NodeDrain:
     def _how(self, took_s: float) -> str:
         whose = " of theirs" if self._attachments else ""  # pods that stay keep their volumes
         returned = self.pods.returned
-        back = f"; {_count(returned)} came back" if returned else ""
+        back = f"; {count(len(returned), 'pod')} came back" if returned else ""
         return f"in {age(round(took_s))}, no volume{whose} left attached{back}"
 
     def _look(self) -> bool:
@@ -322,23 +343,36 @@ class NodeDrain:
 
     def _evict(self, pods: Sequence[PodView]) -> None:
         action = EvictPods(tuple(pods), self._options.grace_s)
-        accepted = []
+        accepted, news = [], defaultdict(list)
         for pod, answer in self._agent.executor.evict(action):
             reply = unanswered(str(answer)) if isinstance(answer, FencerError) else understand(answer)
             if self.pods.evictions.answered(pod, reply, self._world.clock.now_s()):
-                self._tell(self.name, "blocked", f"{pod}: {reply.text}")
+                news[f"{pod.namespace}/{reply.budget}" if reply.budget else "", reply.text].append(pod)
             if not reply.text:
                 accepted.append(pod)
+        for (budget, text), held in news.items():
+            self._tell_blocked(budget, text, held)
         if accepted:
             self._record(EvictPods(tuple(accepted), self._options.grace_s), _named(accepted), ok=True)
+
+    def _tell_blocked(self, budget: str, text: str, pods: Sequence[PodView]) -> None:
+        """Say what is in the way of some pods; of a budget once for all that wait for it."""
+        if not budget:
+            self._tell(self.name, "blocked", f"{_listed(pods)}: {text}")
+        elif self._held.get(budget) != text:
+            self._held[budget] = text
+            number = self.pods.evictions.behind()[budget]
+            self._tell(self.name, "blocked", f"{count(number, 'pod')} {_wait(number)} for {budget}: {text}")
 
     def _in_the_way(self) -> str:
         left = self.pods.evictions.left()
         if not left:
             volumes = ", ".join(item.volume for item in self._attachments[:4])
             return f"{len(self._attachments)} still attached: {volumes}"
-        named = "; ".join(f"{pod}: {why}" for pod, why in left[:NAMED])
-        return f"{named}; and {len(left) - NAMED} more" if len(left) > NAMED else named
+        groups = defaultdict(list)
+        for pod, why in left:
+            groups[why].append(pod)
+        return "; ".join(f"{_listed(pods)}: {why}" for why, pods in groups.items())
 
     def _fail(self, why: str) -> None:
         self.over, self.failed = True, why
@@ -348,12 +382,14 @@ class NodeDrain:
             self._world.reporter.acted(self._seen.node, action, Happened(text, ok))
 
 
-def _count(pods: Sequence[object]) -> str:
-    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+def _wait(number: int) -> str:
+    return "waits" if number == 1 else "wait"
+
+
+def _listed(pods: Sequence[PodView]) -> str:
+    return listing(pods, NAMED)
 
 
 def _named(pods: Sequence[PodView]) -> str:
     """Return how many there are, and the first of them by name."""
-    names = ", ".join(str(pod) for pod in pods[:NAMED])
-    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
-    return f"{_count(pods)}: {names}{more}" if pods else "no pod"
+    return f"{count(len(pods), 'pod')}: {_listed(pods)}" if pods else "no pod"

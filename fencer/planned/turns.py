@@ -11,12 +11,12 @@ from fencer.core.model import Intent, Judged, NodeView, PodView, Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.core.rung import Objection
 from fencer.core.shutdown import over_brake
-from fencer.core.text import age
+from fencer.core.text import age, of_limit
 from fencer.errors import ClusterError
 from fencer.planned.drain import DrainOptions, NodeDrain, Tell
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
-from fencer.wording.reasons import says
+from fencer.wording.reasons import TEXTS, says
 
 
 class Turn(Protocol):
@@ -52,6 +52,10 @@ class Turn(Protocol):
 
     def advance(self) -> float:
         """Do what is due; return in how many seconds to come again."""
+        ...
+
+    def waits(self) -> str:
+        """Say what is waited for now, how far it is, and for how long it goes on; empty: nothing yet."""
         ...
 
 
@@ -116,6 +120,10 @@ class DrainTurn:
         if self.drain.failed:
             self.withdraw()
         return wait_s
+
+    def waits(self) -> str:
+        """See `Turn.waits`."""
+        return self.drain.waits()
 
 
 class ShutdownTurn:
@@ -186,6 +194,15 @@ class ShutdownTurn:
         recheck_s = self.judged.decision.recheck_s if self.judged else None
         return self._policy.poll_s if recheck_s is None else min(self._policy.poll_s, max(0.05, recheck_s))
 
+    def waits(self) -> str:
+        """See `Turn.waits`."""
+        if self.draining is not None and not self.draining.over:
+            return self.draining.waits()
+        if self.judged is None or self.began_s is None:
+            return ""
+        spent_s = self._world.clock.now_s() - self.began_s
+        return f"{TEXTS[self.judged.decision.reason].says}; {of_limit(spent_s, self._options.timeout_s)}"
+
     def _drain(self, draining: DrainTurn) -> float:
         wait_s = draining.advance()
         if draining.failed:
@@ -233,7 +250,8 @@ class StartTurn:
         self._world = world
         self._agent = agent
         self._policy = policy
-        self._until_s = world.clock.now_s() + timeout_s
+        self._began_s = world.clock.now_s()
+        self._timeout_s = timeout_s
 
     @property
     def returned(self) -> Sequence[PodView]:
@@ -254,7 +272,14 @@ class StartTurn:
             self.over = True
         elif decision.verdict is Verdict.REFUSE:
             self.over, self.failed = True, says(decision)
-        elif self._world.clock.now_s() >= self._until_s:
+        elif self._world.clock.now_s() >= self._began_s + self._timeout_s:
             self.over, self.failed = True, f"not back in time: {says(decision)}"
         recheck_s = self._policy.poll_s if decision.recheck_s is None else decision.recheck_s
         return min(self._policy.poll_s, max(0.05, recheck_s))
+
+    def waits(self) -> str:
+        """See `Turn.waits`."""
+        if self.judged is None:
+            return ""
+        spent_s = self._world.clock.now_s() - self._began_s
+        return f"{TEXTS[self.judged.decision.reason].says}; {of_limit(spent_s, self._timeout_s)}"

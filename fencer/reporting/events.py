@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 
-from fencer.core.done import Done
-from fencer.core.model import Decision, Deed, NodeView
+from fencer.core.done import Done, Happened
+from fencer.core.model import Alarm, ClearPods, Decision, Deed, NodeView, Reason, TaintNode, Verdict
 from fencer.core.text import printable
 from fencer.errors import FencerError
 from fencer.ports import Asker, Cluster
-from fencer.wording.reports import action_word, decision_text, is_alarming, is_loud, reason_word
+from fencer.wording.events import ACTIONS, EventReason
+from fencer.wording.reports import decision_text
 
 log = logging.getLogger(__name__)
 
 
 class EventReporter:
-    """`Reporter` that leaves an Event per changed decision and per action. Not for observe mode: it writes.
+    """`Reporter` that leaves an Event for what changes something, or needs a person. Not for observe mode.
 
     An Event that cannot be written is lost; the first loss in a row is logged.
 
@@ -32,24 +33,45 @@ class EventReporter:
         self._asker = asker
         self._deadline_s = deadline_s
         self._lost_count = 0
+        self._why: dict[str, str] = {}
+        self._clearing: set[str] = set()
+        self._failed: dict[tuple[str, type[Deed]], str] = {}
 
     def decided(self, node: NodeView, decision: Decision) -> None:
-        """See `fencer.ports.Reporter.decided`."""
-        self._record(node, reason_word(decision.reason), decision_text(decision), warning=is_loud(decision))
+        """See `fencer.ports.Reporter.decided`. Most decisions are only the why of an action that follows."""
+        self.remember(node, decision)
+        if decision.verdict is Verdict.REFUSE:
+            self.tell(node, EventReason.REFUSED, decision_text(decision))
+        elif decision.reason is Reason.PODS_CLEARED and node.uid in self._clearing:
+            self._clearing.discard(node.uid)  # no news to an agent that only finds it so
+            self.tell(node, EventReason.PODS_CLEARED, decision_text(decision))
 
     def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
-        warning = is_alarming(action, ok=done.ok)
-        self._record(node, action_word(action, ok=done.ok), str(done), warning=warning)
+        reason, would = ACTIONS[type(action)]
+        if not done.ok:
+            self._tell_failure(node, action, f"could not {would}: {done}", done)
+            return
+        self._failed.pop((node.uid, type(action)), None)
+        if isinstance(action, TaintNode | ClearPods):
+            self._clearing.add(node.uid)
+        if reason is not None:
+            why = "" if isinstance(action, Alarm) else self._why.get(node.uid, "")
+            self.tell(node, reason, f"{why}: {done}" if why else str(done))
 
     def said(self, text: str, *, warning: bool) -> None:
         """Do nothing: without a node there is no Event."""
 
-    def _record(self, node: NodeView, reason: str, text: str, *, warning: bool) -> None:
+    def remember(self, node: NodeView, decision: Decision) -> None:
+        """Take note of why the next action on this node is taken."""
+        self._why[node.uid] = decision_text(decision)
+
+    def tell(self, node: NodeView, reason: EventReason, text: str) -> None:
+        """Leave an Event."""
         try:
             self._asker.ask(
                 self.WORKER,
-                lambda: self._cluster.record_event(node, reason, printable(text), warning=warning),
+                lambda: self._cluster.record_event(node, reason.value, printable(text), warning=reason.loud),
                 self._deadline_s,
             )
         except FencerError as error:
@@ -60,3 +82,10 @@ class EventReporter:
         if self._lost_count:
             log.info("Events are written again; %d were lost", self._lost_count)
             self._lost_count = 0
+
+    def _tell_failure(self, node: NodeView, action: Deed, text: str, done: Done) -> None:
+        """Tell of a failure once, however often it is tried; what only another's change caused is none."""
+        changed = isinstance(done, Happened) and done.changed
+        if not changed and self._failed.get((node.uid, type(action))) != text:
+            self._failed[node.uid, type(action)] = text
+            self.tell(node, EventReason.FAILED, text)

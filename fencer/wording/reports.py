@@ -5,7 +5,7 @@ Names in it come from outside: the code that writes it escapes it for its place.
 
 from __future__ import annotations
 
-from fencer.core.model import Alarm, Decision, Deed, Reason, Verdict
+from fencer.core.model import Alarm, Decision, Deed, Verdict
 from fencer.wording.reasons import change, says
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.FENCE})
@@ -28,11 +28,6 @@ def is_loud(decision: Decision) -> bool:
 def is_alarming(action: Deed, *, ok: bool) -> bool:
     """Whether an action is a warning: it failed, or it is an alarm itself."""
     return not ok or isinstance(action, Alarm)
-
-
-def reason_word(reason: Reason) -> str:
-    """Return a reason as Kubernetes writes reasons: ``GuestRunning``."""
-    return "".join(word.capitalize() for word in reason.value.split("_"))
 
 
 def action_word(action: Deed, *, ok: bool) -> str:

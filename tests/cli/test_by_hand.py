@@ -31,7 +31,8 @@ def test_who_fenced_by_hand_is_recorded_on_the_node_in_an_event_and_in_the_journ
     lab.journal = tmp_path / "journal.jsonl"
     lab.run("fence", "k8s-2", "--yes")
     assert lab.simulation.cluster.fact("k8s-2").node.mark.by == "admin@desk (by hand)"
-    assert "TaintNode" in {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"}
+    reasons = [reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"]
+    assert reasons == ["FencerFenced", "FencerPodsCleared"]
     actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
     assert [action for action in actions if action] == ["TaintNode", "ClearPods"]
 
@@ -283,7 +284,7 @@ def test_that_only_pods_of_daemonsets_are_left_is_said_before_anything_else(how)
     before_s = lab.simulation.clock.now_s()
     result = lab.run("fence", "k8s-2", how)
     assert result.exit_code == 0
-    _, _, said = " ".join(result.output.split()).partition("stopped) ")
+    _, _, said = " ".join(result.output.split()).partition("times are UTC ")
     assert said == (
         "nothing to do: there is nothing to clear on it (only pods of DaemonSets, no volume). It is not "
         "tainted."

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import signal
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from datetime import UTC, timedelta, timezone
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
+from fencer.cli.main import cli
 from fencer.cli.planned import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
+from fencer.errors import ClusterUnreachable
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
@@ -51,6 +55,12 @@ def lowest(lab: Lab, budget: ApiBudget) -> list[int]:
 
     api.watchers.append(look)
     return seen
+
+
+def events(lab: Lab, name: str = "k8s-2") -> list[tuple[str, str, bool]]:
+    return [
+        (reason, text, loud) for node, reason, text, loud in lab.simulation.cluster.events if node == name
+    ]
 
 
 def by_admin(lab: Lab, name: str = "k8s-2") -> None:
@@ -128,18 +138,86 @@ def test_what_a_drain_did_is_in_the_journal_and_in_events(tmp_path):
     lab.run("drain", "k8s-2", "--yes")
     actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
     assert actions == ["CordonNode", "EvictPods"]
-    assert {reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"} >= set(actions)
+    assert events(lab) == [
+        ("FencerDrainBegun", "cordoned for a drain by admin@desk", False),
+        ("FencerDrained", "drained; it stays cordoned", False),
+    ]
 
 
-def test_what_a_person_asked_for_is_no_warning_but_a_power_cut_is():
+def test_a_planned_stop_and_start_leave_three_events_and_no_warning():
+    lab = running()
+    assert lab.run("shutdown", "k8s-2", "--yes").exit_code == 0
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert events(lab) == [
+        ("FencerShutdownBegun", "cordoned for a planned stop by admin@desk", False),
+        ("FencerShutDown", "drained, shut down, proven off", False),
+        ("FencerStarted", "started, Ready, uncordoned", False),
+    ]
+
+
+def test_a_power_cut_is_a_warning_and_a_fence_of_what_is_left_is_said():
+    lab = running()
+    lab.simulation.guest("k8s-2").obeys_acpi = False
+    lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--stop-after", "5")
+    begun, cut, off = events(lab)
+    assert begun == ("FencerShutdownBegun", "asked to shut down for a planned stop by admin@desk", False)
+    assert (cut[0], cut[2]) == ("FencerGuestStopped", True)
+    assert cut[1].startswith("its guest did not shut down in time: stopped lab/k8s-2")
+    assert off == (
+        "FencerShutDown",
+        "shut down, proven off; what was left on it is cleared, so it is fenced",
+        False,
+    )
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert events(lab)[3:] == [("FencerStarted", "started, Ready, unfenced, uncordoned", False)]
+
+
+def test_a_drain_that_fails_is_a_warning_that_says_how_the_node_stands():
+    lab = running(DEADLOCK)
+    lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "20")
+    (begun, _, _), (failed, text, loud) = events(lab)
+    assert (begun, failed, loud) == ("FencerDrainBegun", "FencerDrainFailed", True)
+    assert text.startswith("not drained: after 20 s, ")
+    assert text.endswith("It is uncordoned again.")
+
+
+def test_each_node_has_its_own_ending_when_a_drain_of_several_fails():
+    """The one that was cordoned and not drained is told of as well: it is uncordoned again."""
+    lab = running(DEADLOCK, nodes=4)
+    lab.run("drain", "k8s-2", "k8s-3", "--yes", "--even-if-blocked", "--timeout", "20")
+    assert [reason for reason, _, _ in events(lab)] == ["FencerDrainBegun", "FencerDrainFailed"]
+    begun, (reason, text, loud) = events(lab, "k8s-3")
+    assert begun == ("FencerDrainBegun", "cordoned for a drain by admin@desk", False)
+    assert (reason, text, loud) == ("FencerDrainFailed", "not begun; it is uncordoned again.", True)
+
+
+def test_an_interrupt_is_told_on_the_node_that_stays_cordoned():
+    lab = running(DB)
+    lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
+    lab.run("drain", "k8s-2", "--yes")
+    _, (reason, text, loud) = events(lab)
+    assert (reason, loud) == ("FencerDrainFailed", True)
+    assert text.startswith("interrupted; it is cordoned,")
+
+
+@pytest.mark.parametrize("verb", ["shutdown", "start"])
+def test_where_nothing_was_done_no_event_says_that_anything_was(verb):
+    lab = running()
+    if verb == "shutdown":
+        lab.run("shutdown", "k8s-2", "--yes")
+    before = events(lab)
+    assert lab.run(verb, "k8s-2", "--yes").exit_code == 0
+    assert events(lab) == before
+
+
+def test_a_start_that_fails_is_a_warning():
     lab = running()
     lab.run("shutdown", "k8s-2", "--yes")
-    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
-    assert not [event for event in lab.simulation.cluster.events if event[0] == "k8s-2" and event[3]]
-    lab.simulation.guest("k8s-2").obeys_acpi = False
-    lab.run("shutdown", "k8s-2", "--yes", "--stop-after", "5")
-    warnings = {reason for name, reason, _, loud in lab.simulation.cluster.events if name == "k8s-2" and loud}
-    assert warnings == {"ShutdownHangs"}
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.run("start", "k8s-2", "--yes", "--timeout", "60")
+    reason, text, loud = events(lab)[-1]
+    assert (reason, loud) == ("FencerStartFailed", True)
+    assert "not back in time" in text
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -156,19 +234,26 @@ def test_a_budget_that_never_allows_fails_in_time_and_the_cordon_is_taken_back_u
 
 @pytest.mark.parametrize("verb", ["drain", "shutdown"])
 @pytest.mark.parametrize(
-    ("budgets", "why"),
+    ("budgets", "why", "whom"),
     [
-        ([DEADLOCK], "it never allows an eviction"),
-        ([DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1)], "then the API never evicts"),
+        ([DEADLOCK], "it never allows an eviction", "budget demo/db never allows"),
+        (
+            [DB, ApiBudget("demo", "db-too", "StatefulSet/db", 1)],
+            "then the API never evicts",
+            "two budgets never allow demo/StatefulSet/db",
+        ),
     ],
     ids=["a budget of all replicas", "two budgets"],
 )
-def test_what_would_never_end_is_refused_before_anything_is_changed(verb, budgets, why):
+def test_what_would_never_end_is_refused_before_anything_is_changed(verb, budgets, why, whom):
     lab = running(*budgets)
     result = lab.run(verb, "k8s-2", "--yes")
     words = " ".join(result.output.split())
     assert (result.exit_code, why in words) == (1, True), result.output
-    assert "refused: the drain would never end. Nothing was changed." in words
+    whom = (
+        "budget demo/db never allows" if len(budgets) == 1 else "two budgets never allow demo/StatefulSet/db"
+    )
+    assert f"refused: {whom}, so the drain would never end. Nothing was changed." in words
     assert ("--drain none" in words) == (verb == "shutdown")
     assert annotations.CORDON not in node(lab).annotations
     assert all(pod.deleted_s is None for pod in lab.simulation.api.pods.values())
@@ -180,7 +265,8 @@ def test_a_node_that_is_not_heard_is_not_drained_but_may_be_shut_down():
     lab.breaks(What.KUBELET_STOP, "k8s-2")
     lab.passes(90, watched=False)
     refused = lab.run("shutdown", "k8s-2", "--yes")
-    assert (refused.exit_code, "evicted pods would stay Terminating" in refused.output) == (1, True)
+    words = " ".join(refused.output.split())
+    assert (refused.exit_code, "evicted pods would stay Terminating" in words) == (1, True)
     assert lab.run("shutdown", "k8s-2", "--yes", "--drain", "none").exit_code == 0
 
 
@@ -193,6 +279,65 @@ def test_without_the_right_to_read_budgets_they_show_on_the_way_and_that_is_said
     assert "not known in advance: whether budgets ever allow it (forbidden: list poddis" in words
     assert "try: `fencer setup kubernetes --drain`" in words
     assert "needs 8 healthy pods" in result.output
+
+
+def test_the_verdict_of_the_plan_comes_first_and_is_the_same_in_a_dry_run():
+    lab = running(DEADLOCK)
+    lab.simulation.surveyor.services.append("web")
+    dry = lab.run("drain", "k8s-2", "--dry-run").output
+    assert dry.splitlines()[1] == "  blocked: as things are, the drain would not finish."
+    planned = lab.run("plan", "k8s-2").output
+    assert "blocked: as things are, the drain would not finish." in planned
+    for finding in ("budget-never", "no-pre-stop"):
+        assert finding in planned
+        assert f"    {finding}: demo/" in dry
+    assert dry.startswith(lab.run("drain", "k8s-2", "--yes").output.partition("refused:")[0])
+
+
+def test_the_guests_state_counts_for_the_verdict():
+    """Its Node is Ready for a while: a plan alone would call that clear, and the drain be refused."""
+    lab = running()
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(20, watched=False)
+    said = lab.run("drain", "k8s-2", "--dry-run").output.splitlines()
+    assert said[1] == "  blocked: as things are, the drain would not finish."
+
+
+def test_many_findings_are_not_all_shown_but_counted_with_what_shows_them():
+    lab = running()
+    api = lab.simulation.api
+    for number in range(6):
+        owner = f"StatefulSet/single-{number}"
+        api.create_pod(ApiPod("demo", f"single-{number}-0", api.new_uid(), owner, 0.0, node="k8s-2"))
+    lab.passes(20)
+    said = lab.run("drain", "k8s-2", "--dry-run").output
+    assert "  disruptive: " in said
+    assert said.count("single-replica: ") == 4
+    assert "    and 2 findings more: `fencer plan k8s-2`" in said
+
+
+def test_a_drain_alone_costs_etcd_nothing():
+    lab = running()
+    for name in ("k8s-1", "k8s-2", "k8s-3"):
+        node(lab, name).roles = ("control-plane",)
+        lab.simulation.api.changed(node(lab, name))
+    assert "quorum" in lab.run("plan", "k8s-2", "k8s-3").output
+    assert "quorum" not in lab.run("drain", "k8s-2", "k8s-3", "--dry-run").output
+
+
+def test_what_cannot_be_looked_at_as_a_whole_is_unknown_and_the_drain_goes_on():
+    lab = running()
+
+    def survey():
+        raise ClusterUnreachable("list pods: no answer within 120 s")
+
+    lab.simulation.surveyor.survey = survey
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.output.split())
+    assert (
+        "unknown: the cluster could not be looked at as a whole: list pods: no answer within 120 s." in words
+    )
 
 
 def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
@@ -707,3 +852,95 @@ def test_then_only_the_nodes_of_that_cluster_are_meant(host, nodes):
     lab.passes(5)
     output = lab.run("shutdown", "--host", host, "--dry-run").output
     assert set(re.findall(r"k8s-\d", output)) == nodes
+
+
+# -- what is said on the way --------------------------------------------------------------------------------
+
+
+class Elsewhere(Lab):
+    """A lab whose people live in another zone."""
+
+    def __init__(self, zone):
+        super().__init__(nodes=4)
+        self.zone = zone
+
+    def wall(self):
+        return super().wall().astimezone(self.zone)
+
+
+@pytest.mark.parametrize(
+    ("zone", "named"),
+    [
+        (UTC, "UTC"),
+        (timezone(timedelta(hours=1), "CET"), "CET"),
+        (timezone(-timedelta(hours=3), "-03"), "UTC-03"),
+    ],
+)
+@pytest.mark.parametrize("words", [("drain", "k8s-2", "k8s-3"), ("shutdown", "k8s-2"), ("fence", "k8s-2")])
+def test_the_zone_of_the_times_is_said_once_in_the_first_line(words, zone, named):
+    lab = Elsewhere(zone)
+    lab.passes(30, watched=True)
+    output = lab.run(*words, "--dry-run").output
+    assert output.splitlines()[0] == f"k8s-2 (lab/k8s-2 on lab1: running); times are {named}"
+    assert output.count("times are") == 1
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what was written."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def at_a_terminal(lab, *words):
+    """Run a verb with its output on a terminal, and return all that was written there."""
+    with redirect_stdout(Screen()) as screen, suppress(SystemExit):
+        cli.main(words, obj=lab, prog_name="fencer")
+    return screen.getvalue()
+
+
+@pytest.fixture
+def xterm(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.mark.usefixtures("xterm")
+def test_while_a_drain_waits_one_living_line_says_for_what_and_how_long():
+    lab = running(DB)
+    said = at_a_terminal(lab, "drain", "k8s-2", "--yes")
+    lives = re.findall(r"\r\x1b\[K  ([^\r\n]*)(?=\r)", said)
+    assert "0 of 4 gone; 2 wait for demo/db; 2 still ending; 0 s of 600 s" in lives
+    assert any(re.fullmatch(r"2 of 4 gone; 2 wait for demo/db; \d+ s of 600 s", line) for line in lives), (
+        lives
+    )
+    *ordinary, last = [line.rpartition("\r\x1b[K")[2] for line in said.rstrip("\n").split("\n")]
+    assert last.startswith("drained in ")
+    assert not [line for line in ordinary if " of 600 s" in line], "never left behind"
+
+
+@pytest.mark.usefixtures("xterm")
+def test_a_shutdown_and_a_start_have_one_too():
+    lab = running()
+    said = at_a_terminal(lab, "shutdown", "k8s-2", "--yes", "--timeout", "0")
+    assert "its guest was asked to shut down; 2 s\r" in said
+    said = at_a_terminal(lab, "start", "k8s-2", "--yes")
+    assert "its guest has not booted again yet; 4 s of 600 s\r" in said
+
+
+@pytest.mark.usefixtures("xterm")
+def test_of_several_nodes_the_living_line_names_the_one():
+    lab = running(nodes=4)
+    said = at_a_terminal(lab, "drain", "k8s-2", "k8s-3", "--yes")
+    assert "k8s-2: 0 of 3 gone; 3 still ending; 0 s of 600 s" in said
+    assert "k8s-3: demo/db has 7 of 8 pods Ready" in said
+
+
+def test_in_a_pipe_there_is_no_living_line_and_pods_that_wait_for_one_budget_are_one_line():
+    lab = running(DEADLOCK)
+    output = lab.run("drain", "k8s-2", "--yes", "--even-if-blocked", "--timeout", "60").output
+    assert "\r" not in output
+    [blocked] = [line for line in output.splitlines() if " blocked " in line]
+    assert "3 pods wait for demo/db: The disruption budget db needs 8 healthy pods" in blocked

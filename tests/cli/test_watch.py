@@ -55,12 +55,18 @@ def test_a_dead_node_is_fenced_and_each_step_is_a_line():
     assert "told to stop" in log[-1]
 
 
-def test_events_are_left_on_the_node_when_armed():
+def test_an_incident_is_four_events_on_the_node_when_armed_and_none_is_one_of_kubernetes_own():
     lab = Lab()
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
-    watched(lab, for_s=130)
-    reasons = [reason for node, reason, _, _ in lab.simulation.cluster.events if node == "k8s-2"]
-    assert {"ProvenOff", "TaintNode", "ClearPods"} <= set(reasons)
+    lab.breaks(What.START, "k8s-2", in_s=130)
+    watched(lab, for_s=330)
+    told = [(reason, loud) for node, reason, _, loud in lab.simulation.cluster.events if node == "k8s-2"]
+    assert told == [
+        ("FencerFenced", True),
+        ("FencerPodsCleared", False),
+        ("FencerUnfenced", False),
+        ("FencerUncordoned", False),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -420,7 +420,7 @@ def test_the_command_over_real_objects(bare_api, backstage, space, node, tmp_pat
     result = CliRunner().invoke(cli, ["plan", node, "-c", str(config)], prog_name="fencer")
     assert result.exit_code == 1, result.output
     (room,) = [line for line in result.output.splitlines() if line.startswith("Room: ")]
-    assert room.startswith("Room: cpu 0.5 of ")
+    assert room.startswith("Room: the pods that leave ask for 0.5 of ")
     rows = [line.split("  ") for line in result.output.splitlines()]
     words = [tuple(cell.strip() for cell in row if cell.strip())[:3] for row in rows if row[0]]
     assert words[2:5] == [

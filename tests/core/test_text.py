@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import listing, printable
+from fencer.core.text import listing, of_limit, printable
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,16 @@ def test_names_are_told_in_one_phrase_that_does_not_grow_without_end(names, told
 
 def test_a_name_cannot_end_the_line_it_is_listed_in():
     assert listing(["a\nb"]) == "a\\nb"
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "limit_s", "told"),
+    [
+        (0, 600, "0 s of 600 s"),
+        (32.9, 600.0, "32 s of 600 s"),
+        (0.5, 1.5, "0 s of 1.5 s"),
+        (700, float("inf"), "700 s"),
+    ],
+)
+def test_of_a_limit_as_much_is_told_as_is_spent_in_the_unit_that_was_typed(spent_s, limit_s, told):
+    assert of_limit(spent_s, limit_s) == told

@@ -71,7 +71,8 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         by_hand = operator.run("fence", name, "--yes", "-c", str(config))
         assert (by_hand.returncode, len(operator.writes())) == (1, writes), by_hand
         assert "its guest runs" in by_hand.stdout
-        assert "GuestRunning" in {event["reason"] for event in lab.events(name)}
+        [refused] = [event for event in lab.events(name) if event["reason"] == "FencerRefused"]
+        assert refused["message"].startswith("its guest runs")
         mend(node)
         lab.wait_whole()
         assert len(operator.writes()) == writes

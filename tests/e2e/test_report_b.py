@@ -150,7 +150,7 @@ def come_back(lab: Lab, operator: Operator, name: str) -> None:
     wait_until(lambda: "Uncordon" in operator.story(name)[began:], "word of the uncordon")
     story = operator.story(name)[began:]
     assert in_order(RETURN_STORY, story), story
-    events = {"ProvenOff", "TaintNode", "ClearPods", "PodsCleared", "UntaintNode", "Uncordon"}
+    events = {"FencerFenced", "FencerPodsCleared", "FencerUnfenced", "FencerUncordoned"}
     wait_until(lambda: events <= {it["reason"] for it in lab.events(name)}, f"events {events} of {name}")
 
 

@@ -72,6 +72,18 @@ def test_behind_one_budget_one_pod_asks_at_a_time_and_they_take_turns() -> None:
     assert (state.due(3.9), state.due(4)) == ([], [second])
 
 
+def test_all_that_wait_for_a_budget_are_counted_those_whose_turn_has_not_come_too() -> None:
+    first, second, free = pod("a", controller="Job/b"), pod("b", controller="Job/b"), pod("c")
+    state = seen(first, second, free)
+    assert not state.behind()
+    state.answered(first, BLOCKED, 0)
+    assert state.behind() == {"shop/web": 2}
+    state.answered(first, GOING, 2)
+    assert state.behind() == {"shop/web": 1}
+    state.saw([free], [], [])
+    assert not state.behind()
+
+
 def test_a_budget_that_let_one_go_is_asked_for_the_next_at_once() -> None:
     first, second = pod("a"), pod("b")
     state = seen(first, second)

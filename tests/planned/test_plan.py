@@ -116,10 +116,19 @@ def test_a_node_whose_kubelet_says_that_it_is_not_ready_can_be_drained():
 
 
 def test_a_silent_node_cannot_be_drained():
-    seen = inventory(nodes=(machine("k8s-1", ready=None), machine("k8s-2")))
+    seen = inventory(pod("a"), pod("b", "k8s-2"), nodes=(machine("k8s-1", ready=None), machine("k8s-2")))
     assert one(seen, What.NODE_SILENT).about == "k8s-1"
     assert "fencer explain k8s-1" in one(seen, What.NODE_SILENT).way
     assert plan(("k8s-1",), seen, Terms()).verdict is Outlook.BLOCKED
+
+
+def test_a_silent_node_that_no_pod_has_to_leave_is_drained_already():
+    """A node that was drained and shut down: nothing on it could stay Terminating."""
+    nodes = (machine("k8s-1", ready=None), machine("k8s-2"))
+    seen = inventory(
+        pod("agent", controller="DaemonSet/agent", daemonset=True), pod("b", "k8s-2"), nodes=nodes
+    )
+    assert plan(("k8s-1",), seen, Terms()).verdict is Outlook.CLEAR
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import logging
 
 from fencer.core.done import Happened
+from fencer.core.model import Decision, Reason, Verdict
 from fencer.errors import ClusterDenied, HypervisorUnreachable
 from fencer.reporting.events import EventReporter
 from fencer.wording.reports import decision_text
@@ -18,6 +19,9 @@ from tests.reporting.stand_ins import (
     TAINT,
     tell_everything,
 )
+
+CLEARED = Decision(Verdict.FENCED, Reason.PODS_CLEARED)
+FAILS = Happened("forbidden: patch nodes", ok=False)
 
 
 class EventsOnly:
@@ -47,24 +51,46 @@ class InlineAsker:
         return call()
 
 
-def test_decisions_and_actions_are_told_in_the_words_of_the_log():
+def test_what_changes_something_or_needs_a_person_is_told_with_why_and_nothing_else_is():
     cluster = EventsOnly()
     events = EventReporter(cluster, InlineAsker())
     events.decided(NODE, REFUSED)
     events.decided(NODE, FENCE)
     events.acted(NODE, TAINT, Happened("tainted"))
     events.acted(NODE, CLEAR, Happened("0 of 1 pods cleared", ok=False))
+    events.acted(NODE, CLEAR, Happened("1 of 1 pods cleared"))
+    events.decided(NODE, CLEARED)
     events.acted(NODE, ALARM, Happened("old memory is back"))
     events.decided(NODE, HEALTHY)
     events.said("lab: lost", warning=True)
     assert cluster.events == [
-        ("k8s-4", "GuestRunning", REFUSED_TEXT, True),
-        ("k8s-4", "ProvenOff", decision_text(FENCE), True),
-        ("k8s-4", "TaintNode", "tainted", False),
-        ("k8s-4", "ClearPodsFailed", "0 of 1 pods cleared", True),
-        ("k8s-4", "Alarm", "old memory is back", True),
-        ("k8s-4", "NodeHealthy", "healthy", False),
+        ("k8s-4", "FencerRefused", REFUSED_TEXT, True),
+        ("k8s-4", "FencerFenced", f"{decision_text(FENCE)}: tainted", True),
+        ("k8s-4", "FencerFailed", "could not clear its pods: 0 of 1 pods cleared", True),
+        ("k8s-4", "FencerPodsCleared", decision_text(CLEARED), False),
+        ("k8s-4", "FencerAlarm", "old memory is back", True),
     ]
+
+
+def test_an_agent_that_finds_a_fence_complete_after_its_start_tells_nothing_new():
+    cluster = EventsOnly()
+    EventReporter(cluster, InlineAsker()).decided(NODE, CLEARED)
+    assert cluster.events == []
+
+
+def test_what_fails_again_and_again_is_told_once_and_again_after_it_was_done():
+    cluster = EventsOnly()
+    events = EventReporter(cluster, InlineAsker())
+    for done in (FAILS, FAILS, Happened("tainted"), FAILS):
+        events.acted(NODE, TAINT, done)
+    assert [reason for _, reason, _, _ in cluster.events] == ["FencerFailed", "FencerFenced", "FencerFailed"]
+
+
+def test_what_another_writer_changed_meanwhile_is_no_failure():
+    cluster = EventsOnly()
+    changed = Happened("changed meanwhile", ok=False, changed=True)
+    EventReporter(cluster, InlineAsker()).acted(NODE, TAINT, changed)
+    assert cluster.events == []
 
 
 def test_texts_from_outside_are_escaped():

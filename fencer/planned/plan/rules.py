@@ -19,7 +19,7 @@ def nodes(case: Case) -> Iterator[Remark]:
     machines = {machine.name: machine for machine in case.seen.nodes.items}
     chosen = [machines[name] for name in case.names if name in machines]
     for machine in chosen:
-        if machine.node.ready is None:
+        if machine.node.ready is None and case.of_lot(machine.name, Lot.EVICT, Lot.LEAVING):
             text = "its kubelet is not heard (Ready=Unknown): evicted pods would stay Terminating"
             way = f"`fencer explain {machine.name}`: a dead node is fenced, not drained"
             yield Remark(What.NODE_SILENT, machine.name, text, way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -243,5 +244,10 @@ class Plan:
     @property
     def verdict(self) -> Outlook:
         """What the worst finding says."""
-        seen = {finding.severity for finding in self.findings}
-        return next((verdict for severity, verdict in VERDICTS.items() if severity in seen), Outlook.CLEAR)
+        return worst(self.findings)
+
+
+def worst(findings: Iterable[Remark]) -> Outlook:
+    """Return what the worst of some findings says."""
+    seen = {finding.severity for finding in findings}
+    return next((verdict for severity, verdict in VERDICTS.items() if severity in seen), Outlook.CLEAR)
