@@ -8,6 +8,7 @@ from fencer.core.doubt import WORDS
 from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
 from fencer.core.policy import Policy
 from fencer.core.text import count, listing
+from fencer.core.times import age_between
 from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.preflight.facts import NodeFacts
 from fencer.preflight.finding import Finding, Level
@@ -64,10 +65,11 @@ def _written(observation: Observation) -> Iterator[str]:
     elif evidence is not None:
         for doubt in node.doubts:
             if doubt.means(evidence) and not doubt.lifted_by(evidence):
+                ago = age_between(doubt.since_utc, observation.utc)
                 yield (
-                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} at '
-                    f"{doubt.since_utc}), so that cannot fence it: `kubectl annotate node {node.name} "
-                    "fencer.dev/doubts-`, if you know better"
+                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} {ago} '
+                    f"ago), so that cannot fence it: `kubectl annotate node {node.name} fencer.dev/doubts-`, "
+                    "if you know better"
                 )
 
 
