@@ -15,16 +15,16 @@ from contextlib import contextmanager, suppress
 
 from fencer.core.text import printable
 
-_WIPE = "\r\x1b[K"
+WIPE = "\r\x1b[K"
 """To the beginning of the line, and nothing is left behind it."""
-_DUMB = frozenset({"", "dumb"})
+DUMB = frozenset({"", "dumb"})
 
 _shown = ""
 
 
 def lives() -> bool:
     """Whether stdout is a terminal that can write a line anew."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") not in _DUMB
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in DUMB
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def show(text: str) -> None:
     shown = f"  {printable(text)}"[: max(0, shutil.get_terminal_size().columns - 1)]
     if shown != _shown and lives():
         _shown = shown
-        _write(f"{_WIPE}{shown}")
+        _write(f"{WIPE}{shown}")
 
 
 def clear() -> None:
@@ -55,7 +55,7 @@ def clear() -> None:
     global _shown  # noqa: PLW0603 - one terminal
     if _shown:
         _shown = ""
-        _write(_WIPE)
+        _write(WIPE)
 
 
 def _write(text: str) -> None:

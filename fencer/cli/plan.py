@@ -12,7 +12,7 @@ from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
 from fencer.cli.planned import SURVEY_S, emptydir_option, force_option, ignore_daemonsets_option
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, say, table
-from fencer.cli.wire import Wiring, log_plainly
+from fencer.cli.wire import Wiring, a_way_on, log_plainly
 from fencer.core.text import age, count, listing, no_such_node
 from fencer.errors import ConfigError
 from fencer.evicting.lots import Filters
@@ -88,7 +88,8 @@ def plan(
     log_plainly()
     config = wiring.load(path)
     asker = wiring.asker(wiring.clock(), config.policy.call_deadline_s)
-    seen = asker.ask(API, wiring.surveyor(config).survey, SURVEY_S)
+    with a_way_on(path):
+        seen = asker.ask(API, wiring.surveyor(config).survey, SURVEY_S)
     _refuse_unknown(nodes, seen)
     filters = Filters(force, delete_emptydir_data)
     made = make_plan(nodes, seen, Terms(filters, timeout_s or float("inf"), shutdown_s))

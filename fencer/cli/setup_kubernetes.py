@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,8 +17,10 @@ from fencer.cli.removal import kubeconfig_only, nothing_stands_option, refuse_wh
 from fencer.cli.render import clean, complain, refuse_unprintable, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.core.text import printable
+from fencer.core.times import parse_utc
 from fencer.errors import ConfigError, FencerError
 from fencer.preflight.rights import granting
+from fencer.wording.credentials import ends_in
 
 HOUR_S, HOURS = 3600, 90 * 24
 
@@ -122,7 +125,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     """Print fencer's account and rights, for `kubectl apply`; with --output, make its kubeconfig.
 
     The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it. `check`
-    and `watch` warn two weeks before: then run this again with --replace. Each token is bound to its own
+    and `watch` warn 30 days before: then run this again with --replace. Each token is bound to its own
     Secret: deleting that ends the token at once.
 
     With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that
@@ -201,7 +204,8 @@ def _make(
             revoke(settings, namespace, issued.bound_to, time.sleep)
         raise
     say(f"{printable(str(output))}: written, for {clean(url)}")
-    say(f"its token is valid until {clean(issued.expires_utc)}; before that, run the same with --replace")
+    left_s = (parse_utc(issued.expires_utc) - datetime.now(UTC)).total_seconds()
+    say(f"its token {ends_in(left_s)}; before that, run the same with --replace")
     say(f"{clean(revoking(namespace, issued.bound_to))} ends it at once")
     if before:
         say(f"the token before it is still valid; if nobody uses it: {clean(revoking(namespace, before))}")

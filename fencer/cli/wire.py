@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import assert_never
 
 from fencer.cli import living
+from fencer.cli.options import DEFAULT_CONFIG
 from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
 from fencer.config import secret_files
@@ -35,10 +36,11 @@ from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
-from fencer.errors import ClusterNotFound, ConfigError
+from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
+from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.leases import LOOKS
 from fencer.runtime.workers import ThreadAsker
@@ -98,6 +100,10 @@ class Wiring:
 
         beside = files_with_secrets(config.kubernetes)
         return tuple(dict.fromkeys((*config.secrets, *beside)))
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        """Return whether an agent listens at this socket; None: we may not ask."""
+        return hookserver.answers(socket)
 
     def clock(self) -> Clock:
         """Build the clock."""
@@ -291,6 +297,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
 
     Raises:
         ConfigError: the configuration, or something it names, is not right.
+        ClusterUnreachable: as the command raised it, with what to try.
     """
     log_plainly()
     config = wiring.load(path)
@@ -306,10 +313,28 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
     try:
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
-        yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses)
+        with a_way_on(path):
+            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses)
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()
+
+
+@contextmanager
+def a_way_on(path: Path) -> Iterator[None]:
+    """Have the error of a cluster that does not answer say what to try.
+
+    Args:
+        path: The configuration that leads there.
+
+    Raises:
+        ClusterUnreachable: as it was raised, and with that.
+    """
+    try:
+        yield
+    except ClusterUnreachable as error:
+        which = "" if path == DEFAULT_CONFIG else f" -c {shlex.quote(str(path))}"
+        raise ClusterUnreachable(f"{error}; try: fencer check{which}") from error
 
 
 class Quiet:

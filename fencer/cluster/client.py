@@ -32,7 +32,7 @@ from fencer.cluster.answers import (
 from fencer.cluster.apiclient import build_client, same_scheme, stream_client, url_of
 from fencer.cluster.call import Reply, call, stream
 from fencer.cluster.fields import shown
-from fencer.cluster.renewal import why_refused
+from fencer.cluster.renewal import sent_claims, why_refused
 from fencer.cluster.requests import KUBE_SYSTEM, Request
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.stream import lines
@@ -41,8 +41,11 @@ from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, Co
 
 READ_TRIES, FIRST_PAUSE_S = 3, 0.1
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
-# What urllib3 puts before its words: the server, which we have named already.
-_WRAPPING = re.compile(r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): ")
+# What urllib3 puts before its words: the server, which we have named already, and that nobody answers there.
+_WRAPPING = re.compile(
+    r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): "
+    r"(Failed to establish a new connection: (\[Errno -?\d+\] )?)?"
+)
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
 _QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
 
@@ -89,6 +92,12 @@ class Connection:
     def server(self) -> str:
         """URL of the server that is asked now."""
         return url_of(self._clients[self._place])
+
+    @property
+    def token_user(self) -> str:
+        """Whose token is sent, by its own word; empty: none is, or it does not say."""
+        claims = sent_claims(self._clients[self._place].configuration)
+        return claims.user if claims else ""
 
     def read(self, what: str, request: Request) -> Answer:
         """Ask something that changes nothing; without an answer try again, and other servers.
@@ -222,7 +231,7 @@ class Connection:
     def _send(self, place: int, what: str, request: Request, within_s: float) -> Answer | Refused:
         client = self._clients[place]
         where = f"{url_of(client)}: {what}"
-        with _in_our_words(where):
+        with _in_our_words(url_of(client), what):
             reply = call(client, request, (self._settings.connect_timeout_s, within_s))
         if not reply.succeeded:
             return self._refused(place, client, reply)
@@ -231,7 +240,7 @@ class Connection:
     def _stream(self, place: int, what: str, request: Request, silent_s: float) -> Iterator[bytes]:
         client, bounds = self._clients[place], Bounds(silent_s)
         where = f"{url_of(client)}: {what}"
-        with _in_our_words(where):
+        with _in_our_words(url_of(client), what):
             streaming = stream_client(client, bounds)
             answer = stream(streaming, request, (self._settings.connect_timeout_s, silent_s))
             if isinstance(answer, Reply):
@@ -263,7 +272,7 @@ class Connection:
 
 
 @contextmanager
-def _in_our_words(where: str) -> Iterator[None]:
+def _in_our_words(url: str, what: str) -> Iterator[None]:
     """Turn what may be raised while a server is asked into our own errors."""
     from kubernetes.client.exceptions import OpenApiException  # noqa: PLC0415 - heavy
     from kubernetes.config import ConfigException  # noqa: PLC0415 - heavy
@@ -271,15 +280,17 @@ def _in_our_words(where: str) -> Iterator[None]:
     try:
         yield
     except OpenApiException as error:  # how the client wraps a failed TLS handshake
-        raise Late(_no_answer(where, getattr(error, "reason", None) or error)) from error
+        raise Late(_no_answer(url, what, getattr(error, "reason", None) or error)) from error
     except ConfigException as error:  # a refresh of the credentials failed
-        raise ClusterDenied(f"{where}: not asked: no credentials: {error}") from error
+        raise ClusterDenied(f"{url}: {what}: not asked: no credentials: {error}") from error
     except Unbounded as error:
-        raise TooMuch(f"{where}: {error}") from error
+        raise TooMuch(f"{url}: {what}: {error}") from error
     except (HTTPError, HTTPException, OSError) as error:
         kind = Unanswered if isinstance(error, _QUICK) else Late
-        raise kind(_no_answer(where, error)) from error
+        raise kind(_no_answer(url, what, error)) from error
 
 
-def _no_answer(where: str, why: object) -> str:
-    return f"{where}: no answer: {plainly(_WRAPPING.sub('', ' '.join(str(why).split())))}"
+def _no_answer(url: str, what: str, why: object) -> str:
+    """Say who does not answer, and why, first: what was asked of it is chance."""
+    plain = plainly(_WRAPPING.sub("", " ".join(str(why).split()))).rstrip(".")
+    return f"{url} does not answer: {plain} (asked: {what})"

@@ -58,7 +58,7 @@ class KubernetesCluster:
     # -- who and what -------------------------------------------------------------------------------------
 
     def identity(self) -> ClusterInfo:
-        """See `Cluster.identity`. A server older than 1.28 does not tell the user: ``(not told)``."""
+        """See `Cluster.identity`. A server older than 1.28 does not tell the user; a token may."""
         version = self._api.read("get version", get("/version"))
         space = self._api.kube_system()
         return ClusterInfo(
@@ -74,7 +74,7 @@ class KubernetesCluster:
         try:
             answer = self._api.read("create selfsubjectreview", review)
         except NoSuchPath:
-            return "(not told)"
+            return self._api.token_user or "(not told)"
         return answer.required("status", "userInfo", "username")
 
     def missing_rights(self) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from fencer.cluster.apiclient import build_client
 from fencer.cluster.client import Connection
 from fencer.cluster.names import refuse_odd_names
+from fencer.cluster.reflector import WATCHED_S
 from fencer.cluster.renewal import credentials, sent_claims
-from fencer.cluster.requests import NODE, patch
+from fencer.cluster.requests import NODE, NODES, get, patch
 from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.errors import ClusterDenied
+from fencer.cluster.watch_events import read_event
+from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.ports import Credential
 
 _NEVER_SET = "fencer.dev/check"
@@ -52,6 +55,17 @@ class KubernetesAccount:
                 return True
             raise
         return False
+
+    def try_watch(self) -> None:
+        """See `Account.try_watch`. From version 0 on, a watch tells of each node that there is, at once."""
+        self._api.kube_system()  # a read finds the server that answers, a watch does not look for it
+        silent_s = self._settings.read_timeout_s
+        request = get(NODES, watch="true", resourceVersion="0", timeoutSeconds=WATCHED_S)
+        with closing(self._api.watch("watch nodes", request, silent_s)) as events:
+            for data in events:
+                read_event(data, f"{self._api.server}: watch nodes")
+                return
+        raise ClusterUnreachable(f"{self._api.server}: watch nodes: it was cut before it told of any node")
 
     def credentials(self) -> Sequence[Credential]:
         """See `Account.credentials`. The kubeconfig is read again: what is in it may have been replaced."""

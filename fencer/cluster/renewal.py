@@ -20,7 +20,6 @@ from fencer.ports import Credential
 TOKEN, CERTIFICATE = "token", "certificate"
 
 _BEARER = "Bearer "
-_MINUTE = "%Y-%m-%d %H:%M"
 _ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):fencer")
 _NAMESPACE = "fencer"
 
@@ -42,7 +41,7 @@ def _held(settings: ClusterSettings, configuration: Any) -> Iterator[Credential]
     claims = sent_claims(configuration)
     renewal = renewing(settings, configuration.host, claims.user if claims else "")
     if claims is not None:
-        yield Credential(TOKEN, claims.ends, renewal)
+        yield Credential(TOKEN, claims.ends, renewal, claims.begins)
     if configuration.cert_file:
         yield Credential(CERTIFICATE, end_of(_read(configuration.cert_file)), renewal)
 
@@ -101,12 +100,20 @@ def why_refused(settings: ClusterSettings, configuration: Any, renewed: Any, dat
 
 
 def _ended(one: Credential) -> str:
-    return f"The {one.what} ended at {one.ends:{_MINUTE}} UTC"
+    return f"The {one.what} ended at {_local(one.ends)}"
 
 
 def _doubted(held: Sequence[Credential]) -> str:
-    until = [f"{one.what} (good until {one.ends:{_MINUTE}} UTC)" if one.ends else one.what for one in held]
+    until = [f"{one.what} (good until {_local(one.ends)})" if one.ends else one.what for one in held]
     return f"The {' or the '.join(until)} may have been revoked, or be of another cluster"
+
+
+def _local(moment: datetime | None) -> str:
+    """Write a time for people here. No age: whoever tells each error once would tell it again each minute."""
+    try:
+        return f"{moment.astimezone():%Y-%m-%d %H:%M %Z}" if moment else ""
+    except OverflowError:  # what has no end, ends in the year 9999
+        return f"{moment:%Y-%m-%d %H:%M %Z}"
 
 
 def _clock(date: str | None) -> datetime:

@@ -23,11 +23,13 @@ class Claims:
         ends: When it is good no longer. None: it does not say.
         secret: Name of the Secret that it is bound to. Empty: it is bound to none.
         user: Whose it is, like ``system:serviceaccount:fencer:fencer``. Empty: it does not say.
+        begins: When it was issued. None: it does not say.
     """
 
     ends: datetime | None
     secret: str
     user: str = ""
+    begins: datetime | None = None
 
 
 def claims_of(token: str) -> Claims | None:
@@ -39,9 +41,13 @@ def claims_of(token: str) -> Claims | None:
     try:
         _, payload, _ = token.split(".")
         data: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        ends = mapping(data).get("exp")
+        ends, begins = (_moment(mapping(data).get(claim)) for claim in ("exp", "iat"))
         secret = text(mapping(data, "kubernetes.io"), "secret", "name")
         user = text(mapping(data), "sub")
-        return Claims(datetime.fromtimestamp(ends, UTC) if ends is not None else None, secret, user)
+        return Claims(ends, secret, user, begins)
     except (ValueError, TypeError, OverflowError, OSError, RecursionError, ClusterProtocol):
         return None
+
+
+def _moment(seconds: Any) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

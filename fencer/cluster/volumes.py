@@ -41,7 +41,7 @@ def delete_attachment(api: Connection, attachment: AttachmentView) -> None:
             raise
         raise ClusterDenied(
             f"{error}. Kubernetes releases its volume by itself, after six minutes; "
-            "`fencer setup kubernetes --attachments | kubectl apply -f -` grants this"
+            "`fencer check` shows the command with --attachments that grants this"
         ) from error
 
 

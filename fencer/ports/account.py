@@ -16,11 +16,18 @@ class Credential:
         what: ``token`` or ``certificate``.
         ends: When it is no longer valid. None: it does not say.
         renewal: The command that makes a kubeconfig with another token. Empty: there is no kubeconfig.
+        begins: Since when it is valid. None: it does not say.
     """
 
     what: str
     ends: datetime | None
     renewal: str
+    begins: datetime | None = None
+
+    @property
+    def life_s(self) -> float | None:
+        """For how long it is valid in all, in seconds. None: it does not say."""
+        return (self.ends - self.begins).total_seconds() if self.ends and self.begins else None
 
 
 class Account(Protocol):
@@ -46,6 +53,14 @@ class Account(Protocol):
         Raises:
             ClusterNotFound, ClusterUnreachable, ClusterDenied, ClusterProtocol: it is not known; also if
                 something else than the policy refused.
+        """
+        ...
+
+    def try_watch(self) -> None:
+        """Watch the nodes for a moment, until one is told of: there has to be one.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol: why an agent would only list them.
         """
         ...
 

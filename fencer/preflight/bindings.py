@@ -1,11 +1,11 @@
-"""Judges whether each node is the guest that it seems to be, and whether that guest has copies."""
+"""Judges whether each node is the guest that it seems to be, whether that guest has copies, and old names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from fencer.core.identity import still_bound, told_apart
-from fencer.core.model import Evidence, PowerState
+from fencer.core.model import Binding, Evidence, FenceMark, NodeView, PowerState
 from fencer.core.rung import Subject
 from fencer.core.text import count, listing
 from fencer.errors import FencerError, GuestNotFound
@@ -32,6 +32,40 @@ def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerE
     else:
         yield Finding("bindings", about, Level.OK, "each guest read live")
     yield from _copies(subjects)
+
+
+def judge_names(nodes: Iterable[NodeView], named: Collection[str]) -> Iterator[Finding]:
+    """Name hypervisors that nodes are bound to, or were fenced by, and that the configuration does not name.
+
+    Args:
+        nodes: All nodes.
+        named: The endpoints in the configuration.
+    """
+    bound, fenced = dict[str, str](), dict[str, str]()
+    for node in nodes:
+        if node.fenced and isinstance(node.mark, FenceMark):
+            fenced[node.name] = node.mark.guest.endpoint
+        elif isinstance(node.binding, Binding):
+            bound[node.name] = node.binding.guest.endpoint
+    for old in sorted({*bound.values(), *fenced.values()} - {*named}):
+        points, tries = list[str](), [f"`name: {old}` again, if that hypervisor is still there"]
+        if names := _of(old, bound):
+            points.append(
+                f"{names}: bound to guests of {old}. That does not count: before an armed `fencer watch` has "
+                "seen the guest run with its node, under the new name, the node cannot be fenced"
+            )
+            tries.append(
+                "`fencer watch`, armed, while the node is Ready: it binds it anew in its first minute"
+            )
+        if names := _of(old, fenced):
+            points.append(f"{names}: fenced as a guest of {old}. Under another name the fence is not lifted")
+            tries[0] += ", until the fence is lifted"
+        note = "the configuration names no such hypervisor (any more)"
+        yield Finding("bindings", f"to {old}", Level.WARN, note, tuple(tries), tuple(points))
+
+
+def _of(endpoint: str, nodes: Mapping[str, str]) -> str:
+    return listing(sorted(name for name, its in nodes.items() if its == endpoint))
 
 
 def _compared(

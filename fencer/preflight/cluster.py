@@ -12,7 +12,7 @@ from fencer.errors import ClusterDenied, ConfigError, FencerError
 from fencer.ports import ClusterInfo
 from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Finding, Level
-from fencer.preflight.rights import granting, version_of
+from fencer.preflight.rights import account_in, granting, version_of
 
 CLOCK_S = 3.0
 """The API server gives whole seconds, and a look takes time: a closer comparison is impossible."""
@@ -21,8 +21,9 @@ TAINT_CLEARS = (1, 26)
 """On by default since then. Source: KEP-2268, NodeOutOfServiceVolumeDetach beta in 1.26, stable in 1.28."""
 TAINT_CLEARS_GATED = (1, 24)
 
+WATCH = "watch nodes"
 WITHOUT = {
-    "watch nodes": "nodes are listed every few seconds, which costs the API server more than watching them",
+    WATCH: "nodes are listed every few seconds, which costs the API server more than watching them",
     "get persistentvolumeclaims": "a pod that tolerates the fence and has a volume may keep its node fenced",
 }
 """What each right is for that fences go on without."""
@@ -31,8 +32,11 @@ WITHOUT = {
 def judge_silence(error: FencerError, kubeconfig: Path) -> Finding:
     """Say why the cluster cannot be reached."""
     command = f"kubectl --kubeconfig {shlex.quote(str(kubeconfig))} get nodes"
-    # kubectl accepts what we refuse, and servers that refuse us refuse it too: our own words say what helps.
-    tries = () if isinstance(error, ConfigError | ClusterDenied) else (command,)
+    if isinstance(error, ClusterDenied):
+        account = account_in(str(error))
+        tries = (granting(account),) if account else ()  # kubectl would be refused as well
+    else:  # kubectl accepts what we refuse
+        tries = () if isinstance(error, ConfigError) else (command,)
     return Finding("kubernetes", str(kubeconfig), Level.FAIL, str(error), tries)
 
 
@@ -68,7 +72,18 @@ def judge_version(info: ClusterInfo, missing: Sequence[str]) -> Finding:
         gate = "--feature-gates=NodeOutOfServiceVolumeDetach=true on kube-controller-manager"
         text = f"{note}; before 1.26 volumes are only released behind a feature gate"
         return Finding("kubernetes", about, Level.WARN, text, (gate,))
-    return Finding("kubernetes", about, Level.OK, f"{note}; all rights")
+    return Finding("kubernetes", about, Level.OK, f"{note}; has the rights to fence")
+
+
+def judge_watch(unwatched: FencerError | None) -> Iterator[Finding]:
+    """Say why nodes cannot be watched, although we have the right, and what follows."""
+    if unwatched is not None:
+        text = f"they cannot be watched: {WITHOUT[WATCH]}, and news of them comes later"
+        tries = (
+            "a `server:` in the kubeconfig that leads to an API server, past any proxy that ends or holds "
+            "back long answers",
+        )
+        yield Finding("watch", "nodes", Level.WARN, text, tries, (str(unwatched),))
 
 
 def judge_clock(utc: str, wall: datetime) -> Finding:

@@ -32,6 +32,8 @@ from fencer.ports import (
     Reporter,
     StopSettings,
 )
+from fencer.preflight.agent import socket_of, unit_of
+from fencer.preflight.cluster import WATCH
 from fencer.preflight.facts import Answer, ClusterFacts, Facts, NodeFacts
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.onlooker import Onlooker
@@ -52,6 +54,10 @@ class Builder(Protocol):
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         """Return what is wrong with a file that holds credentials."""
+        ...
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        """Return whether an agent listens at this socket; None: we may not ask."""
         ...
 
     def clock(self) -> Clock:
@@ -134,11 +140,15 @@ class _Collector:
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
-            nodes = self._nodes(port, cluster.info, endpoints)
-        return Facts(path, config, secrets, writable, cluster, endpoints, nodes)
+            nodes = self._nodes(port, cluster, endpoints)
+        return Facts(path, config, secrets, writable, self._agent_answers(path), cluster, endpoints, nodes)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
+
+    def _agent_answers(self, path: Path) -> bool | None:
+        unit = unit_of(path)
+        return None if unit is None else self.builder.agent_answers(socket_of(unit))
 
     def _journal_writable(self) -> bool:
         file = self.config.journal
@@ -176,7 +186,7 @@ class _Collector:
         return {**self.asker.ask_all(calls, self.config.policy.call_deadline_s), **unbuilt}
 
     def _nodes(
-        self, port: Cluster, info: ClusterInfo, endpoints: Mapping[str, EndpointInfo | FencerError]
+        self, port: Cluster, told: ClusterFacts, endpoints: Mapping[str, EndpointInfo | FencerError]
     ) -> NodeFacts | ClusterError:
         """Look at all nodes once, and ask what only they can answer."""
         world = World(port, self.hypervisors, self.asker, self.clock, self.reporter)
@@ -191,7 +201,8 @@ class _Collector:
         facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering)
         return replace(
             facts,
-            confined=self._confined(info, min(seen.scene.nodes, default=None)),
+            confined=self._confined(told.info, min(seen.scene.nodes, default=None)),
+            unwatched=self._unwatched() if seen.scene.nodes and WATCH not in told.missing_lesser else None,
             readings=self._read(facts.reachable),
             stop_settings={one.node.name: self._stop_settings(one.guest) for one in facts.reachable},
             hosts_off=self._ask_witnesses() if facts.subjects else {},
@@ -202,6 +213,9 @@ class _Collector:
         if node is None or not knows_policies(info.version):
             return None
         return _or_why(lambda: self._ask(API, partial(self.builder.account(self.config).confined, node)))
+
+    def _unwatched(self) -> FencerError | None:
+        return _or_why(lambda: self._ask(API, self.builder.account(self.config).try_watch))
 
     def _read(self, subjects: Sequence[Subject]) -> dict[str, Evidence | FencerError]:
         """Read guests live; stop at an endpoint that does not answer: each other guest would take as long."""

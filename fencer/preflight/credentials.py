@@ -8,7 +8,7 @@ from datetime import datetime
 from fencer.errors import FencerError
 from fencer.ports import Credential
 from fencer.preflight.finding import Finding, Level
-from fencer.wording.credentials import end_warning
+from fencer.wording.credentials import end_warning, ends_in
 
 
 def judge(credentials: Sequence[Credential] | FencerError, wall: datetime) -> Iterator[Finding]:
@@ -23,7 +23,7 @@ def judge(credentials: Sequence[Credential] | FencerError, wall: datetime) -> It
         return
     for one in credentials:
         if one.ends is not None:
-            text = end_warning((one.ends - wall).total_seconds())
+            left_s = (one.ends - wall).total_seconds()
+            text = end_warning(left_s, one.life_s)
             tries = (one.renewal,) if text and one.renewal else ()
-            about = f"until {one.ends:%Y-%m-%d %H:%M} UTC"
-            yield Finding(one.what, about, Level.WARN if text else Level.OK, text, tries)
+            yield Finding(one.what, ends_in(left_s), Level.WARN if text else Level.OK, text, tries)

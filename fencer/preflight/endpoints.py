@@ -1,4 +1,4 @@
-"""Judges the endpoints: do they answer, list their guests, and let us do what the configuration wants?"""
+"""Judges the endpoints: do they answer, and list their guests? What we may do to these: `power`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ def judge(endpoint: Endpoint, answer: EndpointInfo | FencerError, unheard: str) 
         tries = () if isinstance(answer, ConfigError) else _tries(endpoint, str(answer))
         return Finding(endpoint.name, endpoint.where, Level.FAIL, str(answer), tries)
     about = f"{answer.kind}: {answer.version}"
-    remarks = list(answer.remarks)
-    if not endpoint.power.nobody and answer.can_power is False:
-        way = ": `fencer setup proxmox --power` prints the lines" if answer.kind == "proxmox" else ""
-        remarks.append(f"The configuration admits power actions, but we have no right to them here{way}.")
     problems = (*answer.problems, *([f"Its guests could not be listed: {unheard}"] if unheard else []))
-    points = (*problems, *remarks)
+    points = (*problems, *answer.remarks)
     if not points:
         return Finding(endpoint.name, about, Level.OK, answer.detail)
     level = Level.FAIL if problems else Level.WARN

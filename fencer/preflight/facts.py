@@ -54,6 +54,7 @@ class NodeFacts:
         observations: Of all nodes, by name.
         answering: Endpoints that are in order and listed their guests.
         confined: Whether the admission policy holds for our account; None: it was not tried.
+        unwatched: Why nodes cannot be watched; None: they can, or it was not tried.
         readings: Live readings of guests, by node. If an endpoint did not answer, its other guests are not
             read.
         stop_settings: What is set for stops of guests, by node; None: nothing of that kind is kept there.
@@ -65,6 +66,7 @@ class NodeFacts:
     observations: Sequence[Observation]
     answering: frozenset[str]
     confined: Answer = None
+    unwatched: FencerError | None = None
     readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)
     stop_settings: Mapping[str, StopSettings | FencerError | None] = field(default_factory=dict)
     hosts_off: Mapping[str, Answer] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Facts:
         config: The configuration.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal_writable: The journal can be written; also where none is wanted.
+        agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
@@ -98,6 +101,7 @@ class Facts:
     config: Config
     secrets: Mapping[Path, Sequence[Trouble]]
     journal_writable: bool
+    agent_answers: bool | None
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None

@@ -8,6 +8,7 @@ from fencer.config.settings import PreStop
 from fencer.preflight import (
     adapters,
     admission,
+    agent,
     bindings,
     cluster,
     credentials,
@@ -31,6 +32,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
     yield from files.judge_journal(config.journal, writable=facts.journal_writable)
+    yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
@@ -53,12 +55,14 @@ def _endpoints(facts: Facts) -> Iterator[Finding]:
 def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     config, scene = facts.config, seen.scene
     if scene.nodes and isinstance(facts.cluster, ClusterFacts):
+        yield from cluster.judge_watch(seen.unwatched)
         yield admission.judge(facts.cluster.info, seen.confined)
     silent = [endpoint.name for endpoint in config.endpoints if endpoint.name not in seen.answering]
     yield guests.judge(seen.observations, silent)
     if seen.reachable:
         yield from bindings.judge(seen.reachable, seen.readings)
         yield from guest_stops.judge(seen.reachable, seen.stop_settings)
+    yield from bindings.judge_names(scene.nodes.values(), {one.name for one in config.endpoints})
     yield from host_power.judge(config.power_witnesses, seen)
     yield from adapters.judge(config.endpoints, seen)
     yield from power.judge(config, seen, facts.described)

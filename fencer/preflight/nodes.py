@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from fencer.core.doubt import WORDS
 from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
 from fencer.core.policy import Policy
-from fencer.core.text import count, listing
-from fencer.core.times import age_between
+from fencer.core.text import age, count, listing
+from fencer.core.times import seconds_between
 from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.preflight.facts import NodeFacts
 from fencer.preflight.finding import Finding, Level
@@ -27,15 +27,15 @@ def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
     if scene.malformed:
         about = count(len(scene.malformed), "node")
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
-    yield from _notes(observations)
+    yield from _notes(observations, scene.utc)
     yield from _kept_off([observation.node for observation in observations], scene.paused_why)
     brake = policy.brake_at(len(observations))
     yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
 
 
-def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:
+def _notes(observations: Sequence[Observation], utc: str) -> Iterator[Finding]:
     """Name what is written on Nodes and keeps them from being fenced, or their fence from being lifted."""
-    points = {one.node.name: tuple(_written(one)) for one in observations}
+    points = {one.node.name: tuple(_written(one, utc)) for one in observations}
     about = count(sum(map(bool, points.values())), "node")
     texts = tuple(f"{name}: {text}" for name, found in points.items() for text in found)
     if texts:
@@ -44,7 +44,7 @@ def _notes(observations: Sequence[Observation]) -> Iterator[Finding]:
         )
 
 
-def _written(observation: Observation) -> Iterator[str]:
+def _written(observation: Observation, utc: str) -> Iterator[str]:
     node, evidence = observation.node, observation.evidence
     if isinstance(node.mark, Unreadable):
         yield (
@@ -65,11 +65,11 @@ def _written(observation: Observation) -> Iterator[str]:
     elif evidence is not None:
         for doubt in node.doubts:
             if doubt.means(evidence) and not doubt.lifted_by(evidence):
-                ago = age_between(doubt.since_utc, observation.utc)
+                since = age(seconds_between(doubt.since_utc, utc))
                 yield (
-                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} {ago} '
-                    f"ago), so that cannot fence it: `kubectl annotate node {node.name} fencer.dev/doubts-`, "
-                    "if you know better"
+                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} '
+                    f"{since} ago), so that cannot fence it: `kubectl annotate node {node.name} "
+                    "fencer.dev/doubts-`, if you know better"
                 )
 
 

@@ -1,4 +1,4 @@
-"""Judges power: which guests the configuration admits it on, and by which words."""
+"""Judges power: which guests the configuration admits it on, and whether our rights there are enough."""
 
 from __future__ import annotations
 
@@ -32,21 +32,27 @@ def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -
 
 def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Finding:
     powerless = [one for one in subjects if not _may_power(one, infos)]
-    held = [one for one in subjects if not one.candidate.power_admitted or one in powerless]
-    about = f"{len(subjects) - len(held)} of {count(len(subjects), 'guest')} may be stopped"
-    by = "; ".join(_by_word(subjects))
-    wanted = _wanted(config.policy)
-    if not held or not wanted:
+    free = [one for one in subjects if one.candidate.power_admitted and one not in powerless]
+    held = [one for one in subjects if one not in free]
+    about = f"{len(free)} of {count(len(subjects), 'guest')} may be stopped"
+    by = "; ".join(_by_word(free))
+    wanted, in_vain = _wanted(config.policy), [one for one in powerless if one.candidate.power_admitted]
+    if not held or not (wanted or in_vain):
         return Finding("power", about, note=by)
-    names = listing([one.node.name for one in held])
-    text = f"{names}: if {' or '.join(wanted)}, fencer may not stop them, and leaves the node alone"
+    if wanted:
+        states = " or ".join(wanted)
+        text = f"{_names(held)}: if {states}, fencer may not stop them, and leaves the node alone"
+    else:
+        text = f"{_names(in_vain)}: the configuration admits it, but fencer may not stop them"
     points = [by] if by else []
     if powerless:
-        points.append(
-            f"our rights there are not enough to power {listing([one.node.name for one in powerless])}"
-        )
+        points.append(f"our rights there are not enough to power {_names(powerless)}")
     tries = (*_ways(config, held), *_lines(powerless, infos))
     return Finding("power", about, Level.WARN, text, tries, tuple(points))
+
+
+def _names(subjects: Sequence[Subject]) -> str:
+    return listing([one.node.name for one in subjects])
 
 
 def _may_power(subject: Subject, infos: Mapping[str, EndpointInfo]) -> bool:

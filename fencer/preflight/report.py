@@ -10,6 +10,10 @@ from fencer.core.policy import Mode
 from fencer.core.text import count, printable
 from fencer.preflight.finding import Finding, Level
 
+ACTS = "Ready, and armed: `fencer watch` acts."
+IDLE = {"agent": "no agent answers on this machine", "pause": "fencing is paused"}
+"""What a warning means for who believes to be guarded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -38,7 +42,8 @@ class Report:
         if self.failed:
             ready = f"Not ready to be armed: {', '.join(self.failed)}."
         elif self.mode is Mode.ARMED:
-            ready = "Ready, and armed: `fencer watch` acts."
+            idle = [IDLE[one.what] for one in self.findings if one.what in IDLE and one.level is Level.WARN]
+            ready = f"Ready, and armed, but {' and '.join(idle)}." if idle else ACTS
         else:
             ready = f"Ready to be armed: `mode: armed` in {self.path}."
         return f"{count(failures, 'failure')}, {count(warnings, 'warning')}. {printable(ready)}"

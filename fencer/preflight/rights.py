@@ -27,6 +27,15 @@ def granting(user: str, *options: str, version: str = "") -> str:
     return " ".join(["fencer setup kubernetes", *elsewhere, *older, *options, "| kubectl apply -f -"])
 
 
+def account_in(error: str) -> str:
+    """Return fencer's account, if a refusal by RBAC names it; empty: it does not.
+
+    Source: k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go: ``User "NAME" cannot get …``.
+    """
+    named = re.search(rf'User "({OWN_ACCOUNT.pattern})" cannot ', error)
+    return named[1] if named else ""
+
+
 def knows_policies(version: str) -> bool:
     """Whether a Kubernetes knows admission policies; a version that cannot be read counts as new."""
     known = version_of(version)

@@ -35,6 +35,21 @@ Measured for fencer on Proxmox VE 9.2, no record kept: `qm stop` ends 0.7 s afte
 _CREDENTIALS = struct.Struct("3i")
 
 
+def answers(path: Path) -> bool | None:
+    """Return whether an agent listens at a socket; None: we may not ask.
+
+    Nothing is sent, so no agent notices, and nothing is waited for: datagrams know no handshake.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(str(path))
+        except PermissionError:
+            return None
+        except OSError:
+            return False
+    return True
+
+
 class HookServer:
     """Listens for nudges of root and of the agent's own user.
 
@@ -79,13 +94,9 @@ class HookServer:
 
     def _refuse_if_answered(self) -> None:
         """A second agent of the same name would take the first one's nudges away."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.connect(str(self._path))
-            except OSError:
-                return
-        self._socket.close()
-        raise ConfigError(f"{self._path}: another fencer of this name listens there already")
+        if answers(self._path):
+            self._socket.close()
+            raise ConfigError(f"{self._path}: another fencer of this name listens there already")
 
     def _serve(self) -> None:
         room = socket.CMSG_SPACE(_CREDENTIALS.size)

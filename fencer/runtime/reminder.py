@@ -7,7 +7,7 @@ from datetime import datetime
 
 from fencer.errors import ConfigError, FencerError
 from fencer.ports import Credential
-from fencer.wording.credentials import DAY_S, end_warning
+from fencer.wording.credentials import DAY_S, end_warning, ends_in
 
 
 class CredentialReminder:
@@ -44,7 +44,9 @@ class CredentialReminder:
         except FencerError:
             return
         for one in held:
-            text = "" if one.ends is None else end_warning((one.ends - self._wall()).total_seconds())
-            if text:
+            if one.ends is None:
+                continue
+            left_s = (one.ends - self._wall()).total_seconds()
+            if text := end_warning(left_s, one.life_s):
                 another = f". Another token: `{one.renewal}`" if one.renewal else ""
-                self._say(f"the {one.what} for Kubernetes: {text}{another}")
+                self._say(f"the {one.what} for Kubernetes {ends_in(left_s)}: {text}{another}")

@@ -1,25 +1,37 @@
-"""Warnings, in words, before fencer's way into the cluster ends."""
+"""When fencer's way into the cluster ends, in words, and what follows."""
 
 from __future__ import annotations
 
 from fencer.core.text import count
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
-SOON_S = 14 * DAY_S
-"""Time for people: a token is valid for 90 days, and somebody may be on holiday for two weeks."""
+SOON_S = 30 * DAY_S
+"""Time for people: somebody may be on holiday, and an administrator has to make another token."""
+SOON_SHARE = 1 / 3
+"""Of a shorter life: a token for a day is not to be warned of from its first minute on."""
 
 
-def end_warning(left_s: float) -> str:
-    """Say that a token or a certificate ends soon; empty: it does not.
+def ends_in(left_s: float) -> str:
+    """Say when a token or a certificate ends, or has ended.
 
     Args:
-        left_s: Seconds until it ends; negative: it has ended.
+        left_s: Seconds until then; not above 0: it has ended.
     """
-    if left_s > SOON_S:
+    return f"ends in {_long(left_s)}" if left_s > 0 else f"ended {_long(-left_s)} ago"
+
+
+def end_warning(left_s: float, life_s: float | None = None) -> str:
+    """Say what follows, if a token or a certificate ends soon or has ended; empty: it is good for longer.
+
+    Args:
+        left_s: As for `ends_in`.
+        life_s: For how long it is valid in all, in seconds; None: not known.
+    """
+    if left_s > (SOON_S if life_s is None else min(SOON_S, SOON_SHARE * life_s)):
         return ""
     if left_s <= 0:
-        return f"it ended {_long(-left_s)} ago: the API server no longer accepts it"
-    return f"it ends in {_long(left_s)}: then this fencer can neither fence nor lift a fence"
+        return "the API server no longer accepts it"
+    return "then this fencer can neither fence nor lift a fence"
 
 
 def _long(seconds: float) -> str:

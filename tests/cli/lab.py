@@ -54,6 +54,9 @@ class OwnAccount:
     """Whether the admission policy holds for it, or why that is not told."""
     tried: list[str] = field(default_factory=list)
     """The nodes on which that was tried."""
+    watched_count: int = 0
+    unwatched: ClusterError | None = None
+    """Why its nodes cannot be watched."""
     others: Sequence[Credential] = ()
 
     def missing_attachment_rights(self) -> Sequence[str]:
@@ -64,6 +67,11 @@ class OwnAccount:
         if isinstance(self.held, ClusterError):
             raise self.held
         return self.held
+
+    def try_watch(self) -> None:
+        self.watched_count += 1
+        if self.unwatched is not None:
+            raise self.unwatched
 
     def credentials(self) -> Sequence[Credential]:
         token = () if self.ends is None else (Credential("token", self.ends, RENEWAL),)
@@ -112,6 +120,8 @@ class Lab(Wiring):
         """Whether the configuration takes a kubeconfig that does not verify its server."""
         self.exposed: dict[Path, Sequence[Trouble]] = {}
         """File with credentials → what is wrong with it."""
+        self.agent: bool | None = True
+        """Whether one answers at its socket on this machine; None: it cannot be asked."""
         self.own = OwnAccount()
         self.hook = HookSettings()
         self.rested_s = 0.0
@@ -169,6 +179,10 @@ class Lab(Wiring):
 
     def secrets(self, config: Config) -> tuple[Path, ...]:
         return config.secrets
+
+    def agent_answers(self, socket: Path) -> bool | None:
+        assert socket == Path("/run/fencer/fencer.sock")
+        return self.agent
 
     def clock(self) -> Clock:
         return self.simulation.clock

@@ -101,7 +101,7 @@ def test_a_cluster_that_does_not_answer_is_one_line_and_code_3(words):
     lab.breaks(What.API_DOWN)
     result = lab.run(*words)
     assert result.exit_code == 3
-    assert result.stderr == "fencer: the API server does not answer: connection refused\n"
+    assert result.stderr == "fencer: the API server does not answer: connection refused; try: fencer check\n"
 
 
 class Interrupted(Lab):

@@ -148,10 +148,10 @@ def test_an_armed_agent_goes_on_without_the_right_to_look_at_volumes_and_names_i
 
 def test_a_token_that_ends_soon_is_told_at_the_start():
     lab = Lab()
-    lab.own.ends = lab.wall() + timedelta(days=13)
+    lab.own.ends = lab.wall() + timedelta(days=29)
     words = [line for line in watched(lab, for_s=30).splitlines() if "the token" in line]
     assert len(words) == 1
-    assert "the token for Kubernetes: it ends in 13 days: then this fencer can neither fence" in words[0]
+    assert "the token for Kubernetes ends in 29 days: then this fencer can neither fence" in words[0]
     assert f"Another token: `{RENEWAL}`" in words[0]
 
 
@@ -160,7 +160,7 @@ def test_a_client_certificate_that_ends_soon_is_told_like_a_token():
     lab.own.others = [Credential("certificate", lab.wall() + timedelta(days=3), RENEWAL)]
     words = [line for line in watched(lab, for_s=30).splitlines() if "certificate" in line]
     assert len(words) == 1
-    assert "the certificate for Kubernetes: it ends in 3 days: then this fencer can neither fence" in words[0]
+    assert "the certificate for Kubernetes ends in 3 days: then this fencer can neither fence" in words[0]
     assert f"Another token: `{RENEWAL}`" in words[0]
 
 

@@ -173,3 +173,16 @@ def test_an_endpoint_of_proxmox_is_built_of_its_settings(tmp_path):
     hypervisor = Wiring().hypervisor(endpoint, SystemClock())
     assert hypervisor.endpoint == "home"
     hypervisor.close()
+
+
+@pytest.mark.parametrize("words", [["status"], ["explain", "k8s-1"], ["watch", "--once"], ["plan", "k8s-1"]])
+def test_whichever_call_fails_first_the_server_is_named_with_why_and_what_to_try(config, tmp_path, words):
+    vbox = FakeVBox(tmp_path)
+    written = yaml.safe_load(config.read_text())
+    written["hypervisors"] = [{"name": "box", "type": "virtualbox", "command": list(vbox.command)}]
+    config.write_text(yaml.safe_dump(written))
+    result = run(*words, "-c", config)
+    assert result.exit_code == 3
+    said = result.stderr.splitlines()[-1]
+    assert said.startswith("fencer: https://127.0.0.1:1 does not answer: Connection refused (asked: ")
+    assert said.endswith(f"); try: fencer check -c {config}")

@@ -41,15 +41,15 @@ def encoded(file):
 
 def test_its_end_and_its_secret_are_read():
     bound_to = "fencer-token-x7k2p"
-    told = {"exp": 1795513272, "kubernetes.io": {"secret": {"name": bound_to, "uid": "u"}}}
+    told = {"exp": 1795513272, "iat": 1, "kubernetes.io": {"secret": {"name": bound_to, "uid": "u"}}}
     claims = claims_of(token(told))
     assert claims.ends == datetime.fromtimestamp(1795513272, UTC)
-    assert claims.secret == bound_to
+    assert (claims.secret, claims.begins) == (bound_to, EPOCH_1)
 
 
 def test_one_that_does_not_say_ends_nowhere():
     claims = claims_of(token({}))
-    assert (claims.ends, claims.secret) == (None, "")
+    assert (claims.ends, claims.secret, claims.begins) == (None, "", None)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,7 @@ def test_one_that_does_not_say_ends_nowhere():
         "e30.YQ.x",
         token([]),
         token({"exp": "tomorrow"}),
+        token({"exp": 1, "iat": "today"}),
         token({"exp": 1e300}),
         token({"exp": -(10**30)}),
         token({"exp": None, "kubernetes.io": "x"}),

@@ -14,11 +14,12 @@ import pytest
 
 from fencer.errors import ConfigError
 from fencer.planned.hook import AT_ONCE, HookDrains, Request
-from fencer.runtime.hookserver import HookServer
+from fencer.runtime.hookserver import HookServer, answers
 from tests.support import wait_until
 
 HOOK = Path(__file__).parents[2] / "config" / "proxmox" / "fencer-hook"
 LONG_S = 30
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -122,6 +123,33 @@ def test_without_an_agent_and_with_a_dead_ones_socket_it_is_silent(hook, tmp_pat
     server = HookServer(tmp_path / "dead.sock", Ear())
     server._socket.close()
     assert silent(hook("101", "post-stop"))
+
+
+def test_who_asks_whether_an_agent_answers_wakes_nobody(hook, agent, tmp_path):
+    assert answers(tmp_path / "home.sock") is True
+    assert silent(hook("101", "post-stop"))
+    assert agent.heard.acquire(timeout=LONG_S)
+    assert set(agent.guests) == {"101"}
+
+
+def test_neither_a_dead_agents_socket_nor_none_answers(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as dead:
+        dead.bind(str(tmp_path / "dead.sock"))
+    assert answers(tmp_path / "dead.sock") is False
+    assert answers(tmp_path / "none.sock") is False
+
+
+def test_a_socket_that_is_closed_to_us_tells_nothing(tmp_path):
+    path = tmp_path / "home.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(path))
+        path.chmod(0)
+        own = os.geteuid()
+        os.seteuid(own or NOBODY)  # nothing is closed to root
+        try:
+            assert answers(path) is None
+        finally:
+            os.seteuid(own)
 
 
 def test_two_hundred_at_once_all_end_well(hook, agent):

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core import annotations as keys
 from fencer.core.model import Candidate, PowerState, Via
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
 from fencer.preflight.bindings import judge
 from fencer.preflight.finding import Level
+from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 from tests.core.build import GUEST, evidence, node
@@ -81,3 +83,60 @@ def test_of_an_endpoint_that_does_not_answer_one_guest_stands_for_all():
     other = subject(node=node(name="k8s-3"))
     [finding] = judge([subject(), other], {NAME: HypervisorUnreachable("lab: no answer")})
     assert (finding.level, finding.points) == (Level.FAIL, (f"{NAME}: lab: no answer",))
+
+
+def renamed(lab, name):
+    """Let what is written on a node be about the hypervisor's name of yesterday."""
+    node = lab.simulation.api.nodes[name]
+    seal = keys.Seal(KEY, node.uid)
+    for key, read, write in (
+        (keys.BINDING, keys.read_binding, keys.write_binding),
+        (keys.MARK, keys.read_mark, keys.write_mark),
+    ):
+        told = read(node.annotations.get(key), seal)
+        if told is not None:
+            old = replace(told, guest=replace(told.guest, endpoint="old"))
+            node.annotations[key] = write(old, seal)
+    lab.simulation.api.changed(node)
+
+
+def of_old_names(lab):
+    return [row for row in findings(lab)[1]["findings"] if row["about"] == "to old"]
+
+
+def test_bindings_to_a_hypervisor_that_is_not_named_are_told_with_what_follows_until_they_are_made_anew():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    renamed(lab, "k8s-2")
+    [row] = of_old_names(lab)
+    assert (row["what"], row["level"]) == ("bindings", "warn")
+    [point] = row["points"]
+    assert point.startswith("k8s-2: bound to guests of old. That does not count: before an armed ")
+    assert point.endswith("the node cannot be fenced")
+    assert [one.partition(",")[0] for one in row["try"]] == ["`name: old` again", "`fencer watch`"]
+    lab.passes(60, watched=True)
+    assert of_old_names(lab) == []
+
+
+def test_a_node_that_dies_before_it_is_bound_anew_cannot_be_fenced():
+    """As the row says."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    renamed(lab, "k8s-2")
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    assert "cannot fence" in lab.run("status", "k8s-2").output
+
+
+def test_a_fence_by_a_hypervisor_that_is_not_named_is_told_not_to_be_lifted():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    renamed(lab, "k8s-2")
+    lab.breaks(What.START, "k8s-2")
+    lab.passes(120, watched=True)
+    [row] = of_old_names(lab)
+    assert row["points"] == ["k8s-2: fenced as a guest of old. Under another name the fence is not lifted"]
+    assert [one.rpartition(", ")[2] for one in row["try"]] == ["until the fence is lifted"]
+    assert "fenced" in lab.run("status", "k8s-2").output.splitlines()[-1]

@@ -49,6 +49,7 @@ def test_a_missing_right_that_fences_go_on_without_is_a_warning_with_the_command
     lab.simulation.cluster.missing = {right}
     rows, _ = findings(lab)
     assert (rows["kubernetes"]["level"], rows["rights"]["level"]) == ("ok", "warn")
+    assert rows["kubernetes"]["note"].endswith("; has the rights to fence"), "not all rights there are"
     assert rows["rights"]["note"].startswith(f"may not {right}: {without}")
     assert rows["rights"]["try"] == ["fencer setup kubernetes | kubectl apply -f -"]
 
@@ -106,6 +107,7 @@ def test_a_kubeconfig_that_is_refused_says_itself_what_to_change():
     assert (told["ready"], "kubernetes" in told["verdict"]) == (False, True)
 
 
+FORBIDDEN = 'namespaces "kube-system" is forbidden: User "{}" cannot get resource "namespaces"'
 KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
 
 
@@ -115,6 +117,11 @@ KUBECTL = "kubectl --kubeconfig /etc/fencer/kubeconfig get nodes"
         (ClusterUnreachable("no answer"), [KUBECTL]),
         (ClusterProtocol("HTML"), [KUBECTL]),
         (ClusterDenied("401: the token ended: this makes another"), []),
+        (
+            ClusterDenied(f"403: {FORBIDDEN.format('system:serviceaccount:ops:fencer')}"),
+            ["fencer setup kubernetes --namespace ops | kubectl apply -f -"],
+        ),
+        (ClusterDenied(f"403: {FORBIDDEN.format('system:serviceaccount:ops:fencer2')}"), []),
         (ConfigError("refused: insecure-skip-tls-verify is set"), []),
     ],
 )
@@ -157,3 +164,30 @@ def test_rights_that_cannot_be_asked_for_are_no_failure():
         Level.NOTE,
         "whether attachments may be deleted is not known: no answer within 10 s",
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClusterUnreachable("https://10.0.0.1:6443: watch nodes: it was cut before it told of any node"),
+        ClusterDenied("403: by a proxy"),
+    ],
+)
+def test_a_watch_that_is_refused_or_cut_is_a_warning_with_what_follows(error):
+    lab = Lab()
+    lab.own.unwatched = error
+    rows, told = findings(lab)
+    assert (rows["watch"]["level"], told["ready"]) == ("warn", True)
+    assert rows["watch"]["points"] == [str(error)]
+    assert rows["watch"]["note"].startswith(
+        "they cannot be watched: nodes are listed every few seconds, which"
+    )
+    assert "past any proxy" in rows["watch"]["try"][0]
+
+
+def test_who_may_not_watch_is_told_that_once():
+    lab = Lab()
+    lab.simulation.cluster.missing = {"watch nodes"}
+    lab.own.unwatched = ClusterDenied("403")
+    rows, _ = findings(lab)
+    assert ("watch" in rows, rows["rights"]["about"], lab.own.watched_count) == (False, "watch nodes", 0)

@@ -14,38 +14,30 @@ from tests.preflight.lab import findings
 
 
 @pytest.mark.parametrize(
-    ("left", "level", "note"),
+    ("left", "level", "about"),
     [
-        (timedelta(days=15), "ok", ""),
-        (
-            timedelta(days=13),
-            "warn",
-            "it ends in 13 days: then this fencer can neither fence nor lift a fence",
-        ),
-        (
-            timedelta(hours=5),
-            "warn",
-            "it ends in 5 hours: then this fencer can neither fence nor lift a fence",
-        ),
-        (
-            timedelta(minutes=7, seconds=20),
-            "warn",
-            "it ends in 7 minutes: then this fencer can neither fence nor lift a fence",
-        ),
-        (
-            timedelta(seconds=3),
-            "warn",
-            "it ends in less than a minute: then this fencer can neither fence nor lift a fence",
-        ),
-        (timedelta(hours=-1), "warn", "it ended 1 hour ago: the API server no longer accepts it"),
+        (timedelta(days=67), "ok", "ends in 67 days"),
+        (timedelta(days=31), "ok", "ends in 31 days"),
+        (timedelta(days=23), "warn", "ends in 23 days"),
+        (timedelta(hours=5), "warn", "ends in 5 hours"),
+        (timedelta(minutes=7, seconds=20), "warn", "ends in 7 minutes"),
+        (timedelta(seconds=3), "warn", "ends in less than a minute"),
+        (timedelta(hours=-1), "warn", "ended 1 hour ago"),
     ],
 )
-def test_a_token_that_ends_soon_is_a_warning_with_the_command_that_makes_another(left, level, note):
+def test_when_a_token_ends_is_always_told_and_soon_with_the_command_that_makes_another(left, level, about):
     lab = Lab()
     lab.own.ends = lab.wall() + left
     rows, _ = findings(lab)
-    assert (rows["token"]["level"], rows["token"]["note"]) == (level, note)
+    assert (rows["token"]["level"], rows["token"]["about"]) == (level, about)
     assert rows["token"]["try"] == ([RENEWAL] if level == "warn" else [])
+    assert bool(rows["token"]["note"]) is (level == "warn")
+
+
+def test_a_token_for_a_day_is_no_warning_on_its_first_morning():
+    lab, ends = Lab(), Lab().wall() + timedelta(hours=20)
+    lab.own.others = [Credential("token", ends, RENEWAL, ends - timedelta(hours=24))]
+    assert findings(lab)[0]["token"]["level"] == "ok"
 
 
 def test_a_client_certificate_is_a_row_of_its_own():
@@ -54,7 +46,8 @@ def test_a_client_certificate_is_a_row_of_its_own():
     lab.own.others = [Credential("certificate", lab.wall() + timedelta(days=3), RENEWAL)]
     rows, _ = findings(lab)
     assert (rows["token"]["level"], rows["certificate"]["level"]) == ("ok", "warn")
-    assert rows["certificate"]["note"].startswith("it ends in 3 days: then this fencer can neither fence")
+    assert rows["certificate"]["about"] == "ends in 3 days"
+    assert rows["certificate"]["note"].startswith("then this fencer can neither fence")
     assert rows["certificate"]["try"] == [RENEWAL]
 
 

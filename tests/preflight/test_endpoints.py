@@ -5,12 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencer.config.settings import LibvirtEndpoint
-from fencer.core.identity import Admission
 from fencer.errors import HypervisorUnreachable
 from fencer.ports import EndpointInfo
-from fencer.preflight.endpoints import judge
-from fencer.preflight.finding import Level
 from tests.cli.lab import Lab
 from tests.preflight.lab import Foreign, broken_hypervisor, findings
 
@@ -130,15 +126,3 @@ def test_a_libvirtd_that_hangs_is_told_to_be_restarted(uri, tries, what):
         lab.sweep = hangs
     told = findings(lab)[0]["lab"]["try"]
     assert [one.startswith(begin) for one, begin in zip(told, tries, strict=True)] == [True] * len(tries)
-
-
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [("proxmox", "here: `fencer setup proxmox --power` prints the lines."), ("libvirt", "them here.")],
-)
-@pytest.mark.parametrize("admitted", [True, False])
-def test_power_that_is_admitted_and_not_granted_is_a_warning(kind, way, admitted):
-    power = Admission(uuids=frozenset({"6f1c8c1e-0000-4000-8000-0000000000e2"} if admitted else ()))
-    told = judge(LibvirtEndpoint("lab", "qemu:///system", power), EndpointInfo(kind, "9", "", False), "")
-    assert told.level is (Level.WARN if admitted else Level.OK)
-    assert [point.endswith(way) for point in told.points] == [True] * admitted

@@ -1,6 +1,7 @@
 """What keeps fencer from acting: silence, notes on Nodes, a pause."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -105,6 +106,7 @@ def test_a_witness_that_is_not_believed_is_told():
     [point] = rows["notes"]["points"]
     assert point.startswith('k8s-2: "off" is not believed of lab/k8s-2')
     assert "`kubectl annotate node k8s-2 fencer.dev/doubts-`, if you know better" in point
+    assert re.search(r"found by \S+ (\d+ s|\d+m\d+s) ago\)", point), "an age, no clock time"
 
 
 def test_a_doubt_about_a_host_that_the_guest_has_left_is_in_nobodys_way():

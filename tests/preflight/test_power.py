@@ -7,12 +7,21 @@ import pytest
 from fencer.cli.wire import Quiet
 from fencer.config.settings import LibvirtEndpoint
 from fencer.core.identity import Admission
+from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.ports import EndpointInfo
+from fencer.preflight import endpoints
 from fencer.preflight.collect import collect
 from fencer.preflight.finding import Level
 from fencer.preflight.power import judge
 from tests.cli.lab import PATH, Lab
 from tests.preflight.lab import findings
+
+NEVER = Policy(
+    paused_guest=PausedGuest.REFUSE,
+    unresponsive_guest=UnresponsiveGuest.REFUSE,
+    resumed_guest=ResumedGuest.ALARM,
+)
+"""A policy by which fencer never stops a guest by itself."""
 
 
 def test_guests_that_fencer_would_want_to_stop_and_may_not_are_named():
@@ -49,3 +58,26 @@ def test_rights_that_do_not_suffice_are_told_with_the_lines_that_give_them(kind,
     under, *given = found.tries
     assert under.startswith("under lab: `power: {uuids: [")
     assert [one.partition(",")[0] for one in given] == ways
+
+
+def lab_without_a_right(kind, policy):
+    """A lab whose configuration admits power on all guests, and whose credentials do not suffice for it."""
+    lab = Lab(policy)
+    config, facts = lab.load(PATH), collect(PATH, lab.load(PATH), lab, Quiet())
+    info = EndpointInfo(kind, "9", "", can_power=False)
+    [row] = judge(config, facts.nodes, {"lab": info})
+    return row, endpoints.judge(config.endpoints[0], info, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "tries"), [("proxmox", ("for lab: `fencer setup proxmox --power`",)), ("libvirt", ())]
+)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_power_that_is_admitted_and_not_granted_is_told_once_and_without_contradiction(kind, tries, wanted):
+    """Not by the endpoint's row as well, and nobody is called admitted beside "may not stop them"."""
+    row, endpoint = lab_without_a_right(kind, Policy() if wanted else NEVER)
+    assert (endpoint.level, endpoint.points) == (Level.OK, ())
+    assert (row.level, row.about) == (Level.WARN, "0 of 3 guests may be stopped")
+    assert row.points == ("our rights there are not enough to power k8s-1, k8s-2, k8s-3",)
+    assert tuple(one.partition(",")[0] for one in row.tries) == tries
+    assert row.note.startswith("k8s-1, k8s-2, k8s-3: " + ("if paused" if wanted else "the configuration"))

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from fencer.errors import ClusterUnreachable, ConfigError
+from fencer.ports import Credential
 from fencer.runtime.reminder import CredentialReminder
-from tests.cli.lab import Lab
+from tests.cli.lab import RENEWAL, Lab
 
 
 def test_it_is_looked_at_once_a_day():
@@ -44,3 +45,15 @@ def test_credentials_that_do_not_come_keep_nobody_from_fencing():
     reminder.look()
     reminder.look()
     assert (len(asked), told) == (1, [])
+
+
+def test_a_token_for_a_day_is_told_of_in_its_last_hours_not_from_its_first_minute_on():
+    lab, told, now_s = Lab(), [], [0.0]
+    reminder = CredentialReminder(lab.own.credentials, lambda: now_s[0], lab.wall, told.append)
+    for left_h in (20, 7):
+        ends = lab.wall() + timedelta(hours=left_h)
+        lab.own.others = [Credential("token", ends, RENEWAL, ends - timedelta(hours=24))]
+        reminder.look()
+        now_s[0] += 86400
+    [text] = told
+    assert text.startswith("the token for Kubernetes ends in 7 hours: then this fencer can neither fence")

@@ -169,7 +169,7 @@ def test_an_administrator_who_is_refused_is_not_told_to_make_fencer_a_token(bare
     for words in (("--output", tmp_path / "out"), ("--remove",)):
         result = run(*words, "--kubeconfig", admin)
         assert result.exit_code == 3
-        assert "401: Unauthorized. The token ended at 1970-01-01 00:00 UTC\n" in result.stderr
+        assert re.search(r"401: Unauthorized\. The token ended at 19.* \S+\n", result.stderr)
 
 
 def applied(bare_api, namespace):
@@ -194,7 +194,7 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "its token is valid until 20" in result.output
+    assert "its token ends in " in result.output
     (held,) = KubernetesAccount(ClusterSettings(file), print).credentials()
     assert held.renewal.endswith(f"--output {file} --replace --server {bare_api.url} --namespace guards")
     good_s = (held.ends - datetime.now(UTC)).total_seconds()

@@ -1,0 +1,54 @@
+"""Judges whether an agent is there that acts: a configuration alone fences nobody."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from fencer.core.policy import Mode
+from fencer.preflight.finding import Finding, Level
+
+CONFIGS = Path("/etc/fencer")
+SOCKETS = Path("/run/fencer")
+
+
+def unit_of(config: Path) -> str | None:
+    """Return the systemd unit whose agent reads a configuration; None: no unit of fencer's does.
+
+    Source: systemd/fencer.service and systemd/fencer@.service.
+    """
+    file = config.absolute()
+    if file.parent != CONFIGS or file.suffix != ".yaml":
+        return None
+    return "fencer" if file.stem == "config" else f"fencer@{file.stem}"
+
+
+def socket_of(unit: str) -> Path:
+    """Return where the agent of a unit listens for hookscripts. Source: as for `unit_of`."""
+    return SOCKETS / f"{unit.rpartition('@')[2]}.sock"
+
+
+def judge(mode: Mode, config: Path, *, answers: bool | None) -> Finding:
+    """Say whether anybody acts by this configuration, as far as this machine can tell.
+
+    Args:
+        mode: What the configuration says.
+        config: Its file.
+        answers: An agent answers at its unit's socket; None: it cannot be asked.
+    """
+    unit = unit_of(config)
+    if mode is not Mode.ARMED:
+        text = "nothing is fenced by this configuration: `fencer watch` only says what it would do"
+        return Finding("agent", f"mode {mode.value}", Level.NOTE, text)
+    if unit is None:
+        text = f"whether one runs is not known: fencer's units read {CONFIGS}/*.yaml"
+        return Finding("agent", "", Level.NOTE, text)
+    if answers is None:
+        text = f"whether one runs is not known: only root and fencer's user may ask {socket_of(unit)}"
+        return Finding("agent", f"{unit}.service", Level.NOTE, text)
+    if answers:
+        return Finding("agent", f"{unit}.service", Level.OK, "answers on this machine")
+    text = "no agent answers on this machine; unless one runs elsewhere, nothing is fenced"
+    return Finding(
+        "agent", f"{unit}.service", Level.WARN, text, (f"systemctl enable --now {shlex.quote(unit)}",)
+    )
