@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 
-import click
-
-from fencer.cli.living import DUMB, WIPE
+from fencer.cli import living
 from fencer.core.text import listing
 
 PATIENCE_S = 1.0
@@ -29,7 +27,7 @@ def asking(whom: Sequence[str], now_s: Callable[[], float]) -> Iterator[None]:
         whom: The API and endpoints, by their names.
         now_s: The clock that commands wait by.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM", "") in DUMB or os.environ.get("CI"):
+    if not sys.stderr.isatty() or os.environ.get("TERM", "") in living.DUMB or os.environ.get("CI"):
         yield
         return
     over = threading.Event()
@@ -54,11 +52,7 @@ def spin(whom: Sequence[str], now_s: Callable[[], float], over: Callable[[float]
     if over(PATIENCE_S):
         return
     for sign in cycle(SIGNS):
-        _write(f"{WIPE}{sign} asking {listing(whom, 5)}: {now_s() - began_s:.0f} s")
+        living.turn(f"{sign} asking {listing(whom, 5)}: {now_s() - began_s:.0f} s")
         if over(TURN_S):
             break
-    _write(WIPE)
-
-
-def _write(text: str) -> None:
-    click.echo(text, nl=False, err=True, color=True)
+    living.turn("")

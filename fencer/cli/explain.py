@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.judged import as_data
+from fencer.cli.judged import as_data, locally
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
@@ -17,7 +17,7 @@ from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.headlines import HEADLINES
-from fencer.wording.nodes import disbelieved, fenced_age, guest_of, ready, state_of, why
+from fencer.wording.nodes import blind, cordon_words, disbelieved, fenced_age, guest_of, ready, state_of, why
 from fencer.wording.reasons import TEXTS
 from fencer.wording.ways_out import ways_out
 
@@ -36,6 +36,9 @@ DOUBTS_WAY = (
     "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
+GUEST_RUNS = "guest runs"
+"""This check passes also if nobody can read the guest."""
+
 
 @click.command(
     short_help="Explain why a node is fenced, or not.",
@@ -52,11 +55,11 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
     """
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
-        with no_such_node():
+        with no_such_node(), parts.asking():
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":
-            for line in _story(parts, judged, errors):
+            for line in _story(parts, locally(judged, wiring.wall().tzinfo), errors):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
@@ -75,6 +78,9 @@ def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[
     )
     if unbelieved is not None:
         headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {unbelieved}."
+    unread = blind(judged)
+    if unread is not None:
+        headline = f"{clean(node.name)} is heard, but nobody would notice the end of its guest: {unread}."
     yield from (click.style(part, bold=True) for part in paragraph(headline))
     yield from _circumstances(judged)
     told = "".join(check.seen for check in decision.checks)
@@ -100,14 +106,16 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
         yield DOUBTS_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY:
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
         yield from ways_out(judged, str(parts.path))
 
 
 def _circumstances(judged: Judged) -> Iterator[str]:
     node, mark, guest = judged.observation.node, judged.observation.node.mark, guest_of(judged)
     where = "no guest" if guest is None else f"guest {clean(guest)}: {state_of(judged.observation)}"
-    yield from paragraph(f"Ready: {ready(node)}; {where}", indent=2)
+    cordon = cordon_words(node)
+    told = f"{ready(node)}, {cordon}" if cordon else ready(node)
+    yield from paragraph(f"Ready: {told}; {where}", indent=2)
     fenced = fenced_age(judged.observation)
     if isinstance(mark, FenceMark) and fenced is not None:
         by, incident = clean(mark.by), clean(mark.incident)
@@ -127,7 +135,9 @@ def _ladder(judged: Judged) -> list[list[Cell | str]]:
 
 
 def _rung(check: Check, judged: Judged) -> list[Cell | str]:
-    """Return one row. A healthy node that is heard is no failure, nor is what one look cannot tell."""
+    """Return one row. A healthy node that is heard is no failure, nor is what cannot be told."""
+    if check.name == GUEST_RUNS and judged.decision.reason is Reason.BLIND:
+        return [sign(Outcome.NOT_ASKED), check.name, clean(f"not known: {check.seen}")]
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

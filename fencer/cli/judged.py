@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from typing import Any
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell
+from fencer.core.cordon import cordoned_by
 from fencer.core.model import Evidence, FenceMark, Judged, NodeView, Observation, PowerState
 from fencer.wording.foresight import UNTOLD
 from fencer.wording.nodes import (
+    BLIND,
     CANNOT_FENCE,
     NOBODY,
     REFUSED,
+    blind,
     fence_word,
     fenced_age,
     guest_of,
@@ -19,6 +25,8 @@ from fencer.wording.nodes import (
     why,
 )
 from fencer.wording.reasons import change
+
+_UTC = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
 
@@ -39,8 +47,25 @@ def state_cell(observation: Observation) -> Cell:
 def fence_cell(judged: Judged) -> Cell:
     """Return whether the node is fenced, or would be."""
     word = fence_word(judged)
-    colours = {NOBODY: None, REFUSED: BAD, CANNOT_FENCE: BAD}
+    colours = {NOBODY: None, REFUSED: BAD, CANNOT_FENCE: BAD, BLIND: BAD}
     return Cell(word, colours.get(word, DOUBTFUL))
+
+
+def locally(judged: Judged, zone: tzinfo | None) -> Judged:
+    """Return a judged node for people: times in what was seen and is needed are local, with the zone."""
+
+    def told(text: str) -> str:
+        return _UTC.sub(lambda found: _local(found[0], zone), text)
+
+    checks = [replace(one, seen=told(one.seen), needs=told(one.needs)) for one in judged.decision.checks]
+    return replace(judged, decision=replace(judged.decision, checks=tuple(checks)))
+
+
+def _local(text: str, zone: tzinfo | None) -> str:
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
+    except (ValueError, OverflowError):  # no such time
+        return text
 
 
 def as_data(judged: Judged) -> dict[str, Any]:
@@ -68,6 +93,8 @@ def as_data(judged: Judged) -> dict[str, Any]:
         "why": why(judged),
         "what_would_change_this": change(decision),
         "one_look_cannot_tell": UNTOLD[decision.reason] if judged.untold else None,
+        "blind": blind(judged) is not None,
+        "cordoned": cordoned_by(node),
         "fenced": fenced_age(observation) is not None,
         "fenced_at": mark.fenced_at_utc if isinstance(mark, FenceMark) else None,
         "incident": mark.incident if isinstance(mark, FenceMark) else None,

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 from fencer.core.text import printable
 
@@ -20,6 +21,8 @@ WIPE = "\r\x1b[K"
 DUMB = frozenset({"", "dumb"})
 
 _shown = ""
+_turns = False
+"""Whether the spinner of `fencer.cli.asking` stands on stderr."""
 
 
 def lives() -> bool:
@@ -51,18 +54,28 @@ def show(text: str) -> None:
 
 
 def clear() -> None:
-    """Take the living line off, if there is one."""
+    """Take the living line off, if there is one, and the spinner, which comes again by itself."""
     global _shown  # noqa: PLW0603 - one terminal
     if _shown:
         _shown = ""
         _write(WIPE)
+    if _turns:
+        turn("")
 
 
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
+def turn(text: str) -> None:
+    """Write the spinner's line on stderr, or take it off if it is empty."""
+    global _turns  # noqa: PLW0603 - one terminal
+    _turns = bool(text)
+    _write(f"{WIPE}{text}", sys.stderr)
+
+
+def _write(text: str, stream: TextIO | None = None) -> None:
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
     with suppress(OSError):  # nobody has to look
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-        sys.stdout.flush()
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
 
 
 class LogHandler(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever stderr is

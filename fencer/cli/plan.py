@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fencer.cli.asking import asking
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
 from fencer.cli.planned import SURVEY_S, emptydir_option, force_option, ignore_daemonsets_option
@@ -87,8 +88,9 @@ def plan(
     """
     log_plainly()
     config = wiring.load(path)
-    asker = wiring.asker(wiring.clock(), config.policy.call_deadline_s)
-    with a_way_on(path):
+    clock = wiring.clock()
+    asker = wiring.asker(clock, config.policy.call_deadline_s)
+    with a_way_on(path), asking((API,), clock.now_s):
         seen = asker.ask(API, wiring.surveyor(config).survey, SURVEY_S)
     _refuse_unknown(nodes, seen)
     filters = Filters(force, delete_emptydir_data)

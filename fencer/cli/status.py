@@ -3,92 +3,259 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fencer.cli.judged import as_data, fence_cell, ready_cell, state_cell
+from fencer.cli.judged import as_data, fence_cell, locally, ready_cell, state_cell
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, paragraph, say, table
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import Judged
+from fencer.core.model import Judged, Reason
 from fencer.core.policy import Mode
-from fencer.core.text import age
-from fencer.errors import ClusterError, ClusterNotFound
+from fencer.core.text import age, count
+from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ConfigError, HypervisorUnreachable
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
-from fencer.wording.nodes import NOBODY, guest_of, why
+from fencer.wording.conditions import PLAIN, condition, problems_first, tally, tally_text
+from fencer.wording.nodes import NOBODY, cordon_words, guest_of, silent_endpoints, why
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
+SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
+"""Their texts tell of the cordon."""
+NEVER_WATCHED = (
+    "no armed `fencer watch` has seen these nodes alive yet: it notes on each Node which guest it is, and no "
+    "Node has such a note."
+)
+OVER_BRAKE = "If they really are dead: `fencer fence NODE --over-brake WHY`"
+HELD = {
+    Reason.BRAKE: "{nodes} left: the brake holds. " + OVER_BRAKE + ", or a higher `max_fenced`.",
+    Reason.ALL_NODES_SILENT: "{nodes} left: all are silent, so the way to them is suspect. "
+    + OVER_BRAKE
+    + ".",
+}
+"""What keeps fencer from fencing several nodes at a time, and what a person can do."""
+FLEET = 20
+"""With more nodes, only those are shown about which there is something to say: a screen has some 25 lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be shown.
+
+    Attributes:
+        node: Only this one; None: all.
+        labels: Only those that this selector selects; None: all.
+        host: Only those whose guests are on this host (or ``ENDPOINT/HOST``); None: all.
+        every: Also the healthy ones of a fleet.
+        form: In which form.
+        clock: With the time.
+    """
+
+    node: str | None
+    labels: str | None
+    host: str | None
+    every: bool
+    form: str
+    clock: bool
+
+    @property
+    def selects(self) -> bool:
+        """Whether not all nodes are asked for."""
+        return (self.node or self.labels or self.host) is not None
 
 
 @click.command(
     short_help="Show all nodes in one table, each with the reason.",
     epilog="\b\nExamples:\n  fencer status\n  fencer status -w\n  fencer status k8s-2 -o wide\n"
-    "  fencer status -o json | jq '.nodes[] | select(.fenced)'",
+    "  fencer status -l topology.kubernetes.io/zone=a --all\n"
+    "  fencer status -o json | jq '.nodes[] | select(.fenced)'\n\n\b\n"
+    "Exit code 3: an endpoint does not answer. What is known is shown all the same.",
 )
 @click.argument("node", required=False)
+@click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Nodes by their labels, as in kubectl.")
+@click.option("--host", metavar="HOST", help="Nodes whose guests are on this host (or ENDPOINT/HOST).")
+@click.option("--all", "every", is_flag=True, help=f"Show healthy nodes, too, of more than {FLEET} nodes.")
 @config_option
 @output_option("table", "wide", "json", "yaml")
 @click.option("-w", "--watch", "again", is_flag=True, help="Repeat until interrupted.")
 @click.pass_obj
-def status(wiring: Wiring, node: str | None, path: Path, form: str, *, again: bool) -> None:
+def status(
+    wiring: Wiring,
+    node: str | None,
+    labels: str | None,
+    host: str | None,
+    path: Path,
+    form: str,
+    *,
+    every: bool,
+    again: bool,
+) -> None:
     """Show every node (or one): is it Ready, which guest is it, is it fenced, and why or why not.
 
-    It only looks, and changes nothing. It needs no running agent.
+    It only looks, and changes nothing. It needs no running agent. Problems come first; of many nodes, those
+    that are healthy are only counted.
     """
+    if node is not None and (labels or host) is not None:
+        raise click.UsageError("either a node, or --selector and --host")
+    asked = Asked(node, labels, host, every, form, again)
     with connected(wiring, path) as parts:
-        onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
+        view = View(wiring, parts, asked)
         with no_such_node():
-            _show(parts, onlooker.look(node), form)
+            answered = view.show()
         while again:
             parts.clock.wait(parts.policy.poll_s)
             with no_such_node():
-                _show_again(parts, onlooker, node, form)
+                view.show_again()
+        if not answered:
+            raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
 
 
-def _show_again(parts: Parts, onlooker: Onlooker, node: str | None, form: str) -> None:
-    """Show what changed meanwhile, and keep looking even if the cluster does not answer now."""
-    try:
-        seen = onlooker.look(node)
-    except ClusterNotFound:
-        raise
-    except ClusterError as error:
-        complain(str(error))
-        return
-    if form in {"table", "wide"}:
-        click.clear()
-        say()
-    _show(parts, seen, form)
+class View:
+    """Looks, and shows what was asked for.
+
+    Args:
+        wiring: Tells the time of day, and who has which labels.
+        parts: What is looked at.
+        asked: What is shown of it.
+    """
+
+    def __init__(self, wiring: Wiring, parts: Parts, asked: Asked) -> None:
+        self._wiring = wiring
+        self._parts = parts
+        self._asked = asked
+        self._onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
+
+    def show(self) -> bool:
+        """Look and show; return whether all endpoints answered that tell of these nodes.
+
+        Raises:
+            ConfigError: what was asked for is not there.
+            ClusterError: the cluster could not be read.
+        """
+        with self._parts.asking():
+            seen = self._onlooker.look(self._asked.node)
+        judged = self._selected(seen)
+        self._write(seen, problems_first(judged))
+        silent = {name for item in judged for name in silent_endpoints(item.observation)}
+        return not (silent if self._asked.selects else seen.scene.errors)
+
+    def show_again(self) -> None:
+        """Show what changed meanwhile, and keep looking even if the cluster does not answer now."""
+        try:
+            self.show()
+        except ClusterNotFound:
+            raise
+        except ClusterError as error:
+            complain(str(error))
+
+    def _selected(self, seen: Pass) -> list[Judged]:
+        """Leave out the nodes that were not asked for."""
+        judged, asked = list(seen.judged.values()), self._asked
+        if asked.labels is not None:
+            names = self._labelled(asked.labels)
+            judged = [item for item in judged if item.observation.node.name in names]
+        return judged if asked.host is None else _on_host(judged, asked.host)
+
+    def _labelled(self, selector: str) -> frozenset[str]:
+        surveyor, deadline_s = self._wiring.surveyor(self._parts.config), self._parts.policy.call_deadline_s
+        try:
+            return self._parts.asker.ask(API, lambda: surveyor.labelled(selector), deadline_s)
+        except ClusterProtocol as error:
+            raise ConfigError(f"--selector {selector}: {error}") from error
+
+    def _write(self, seen: Pass, judged: Sequence[Judged]) -> None:
+        parts, asked = self._parts, self._asked
+        if asked.form in {"json", "yaml"}:
+            emit(_data(parts, seen, judged), asked.form)
+            return
+        if asked.clock:
+            say()  # where nothing can be cleared
+            click.clear()
+        now = self._wiring.wall()
+        clock, told = (
+            f"{now:%H:%M:%S %Z}" if asked.clock else "",
+            [locally(one, now.tzinfo) for one in judged],
+        )
+        for line in (*headline(parts, seen, clock, told_of_all=asked.node is None), *_told(told, asked)):
+            say(line)
+        for text in seen.scene.malformed:
+            say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
 
 
-def _show(parts: Parts, seen: Pass, form: str) -> None:
-    judged = sorted(seen.judged.values(), key=lambda item: item.observation.node.name)
-    if form in {"json", "yaml"}:
-        emit(_data(parts, seen, judged), form)
-        return
-    for line in (*_headline(parts, seen), "", *_table(judged, wide=form == "wide")):
-        say(line)
-    for text in seen.scene.malformed:
-        say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
+def _on_host(judged: Sequence[Judged], host: str) -> list[Judged]:
+    """Return the nodes whose guests are on a host, or were when that was last seen.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    endpoint, _, place = host.rpartition("/")
+    places = [(guest.endpoint, guest.host) if (guest := guest_of(item)) else ("", None) for item in judged]
+    found = [
+        item
+        for item, (where, name) in zip(judged, places, strict=True)
+        if name == place and endpoint in {"", where}
+    ]
+    if not found:
+        known = ", ".join(sorted({name for _, name in places if name is not None})) or "none is told"
+        raise ConfigError(f"{host}: no node's guest is there. Hosts: {known}")
+    return found
 
 
-def _headline(parts: Parts, seen: Pass) -> Iterator[str]:
-    scene, policy = seen.scene, parts.policy
-    words = [f"mode {policy.mode.value}", f"{API} ok"]
+def _told(judged: Sequence[Judged], asked: Asked) -> Iterator[str]:
+    """Count the nodes, show those about which there is something to say, and tell how to see the others."""
+    whole = asked.every or len(judged) <= FLEET
+    shown = judged if whole else [item for item in judged if condition(item) not in PLAIN]
+    hidden = len(judged) - len(shown)
+    if asked.node is None:
+        others = "; --all shows them" if hidden and not shown else ""
+        said = f"{tally_text(judged)}{others}" if judged else f"no node has the labels {clean(asked.labels)}"
+        yield from paragraph(said)
+    if shown:
+        yield ""
+        yield from _table(shown, wide=asked.form == "wide")
+    if shown and hidden:
+        yield ""
+        yield f"{count(hidden, 'other node')} not shown; --all shows them."
+
+
+def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iterator[str]:
+    """Say how fencer is set, who answers, and what keeps it from fencing.
+
+    Args:
+        parts: How it is set.
+        seen: What was seen.
+        clock: The time for people; empty: it is not told.
+        told_of_all: All nodes were looked at.
+    """
+    scene, policy, nodes = seen.scene, parts.policy, len(seen.scene.nodes)
+    words = [clock] if clock else []
+    words += [f"mode {policy.mode.value}", f"{API} ok"]
     words += [f"{name} {'does not answer' if name in scene.errors else 'ok'}" for name in parts.hypervisors]
-    words.append(
-        f"fenced {_fenced(seen)} of {len(scene.nodes)}, brake at {policy.brake_at(len(scene.nodes))}"
-    )
+    words.append(f"fenced {_fenced(seen)} of {nodes}, brake at {policy.brake_at(nodes)} (max_fenced)")
     yield from paragraph(" · ".join(words))
     if scene.paused_why is not None:
         yield click.style(f"fencing is paused: {clean(scene.paused_why) or 'no reason given'}", fg=DOUBTFUL)
+    if policy.mode is Mode.ARMED and not any(node.binding for node in scene.nodes.values()):
+        yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(NEVER_WATCHED))
     for _name, error in sorted(scene.errors.items()):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error)))
+    if told_of_all:
+        yield from _held(seen)
+
+
+def _held(seen: Pass) -> Iterator[str]:
+    """Count the nodes that are left because too many are dead at a time."""
+    for reason, text in HELD.items():
+        left = sum(item.decision.reason is reason for item in seen.judged.values())
+        if left:
+            told = text.format(nodes=count(left, "dead node"))
+            yield from (click.style(line, fg=BAD) for line in paragraph(told))
 
 
 def _fenced(seen: Pass) -> int:
@@ -108,8 +275,14 @@ def _table(judged: Sequence[Judged], *, wide: bool) -> Iterator[str]:
             state_cell(item.observation),
             fence_cell(item),
         ]
-        rows.append([*row, *(_wide(item) if wide else ()), Cell(why(item))])
+        rows.append([*row, *(_wide(item) if wide else ()), Cell(_why(item))])
     yield from table(rows, gap=2)
+
+
+def _why(item: Judged) -> str:
+    """Return the reason, and who keeps new pods off the node, if that does not say it."""
+    cordon = "" if item.decision.reason in SAYS_CORDONED else cordon_words(item.observation.node)
+    return f"{why(item)}; {cordon}" if cordon else why(item)
 
 
 def _wide(item: Judged) -> list[Cell]:
@@ -134,5 +307,6 @@ def _data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
         "node_count": len(scene.nodes),
         "brake_at": parts.policy.brake_at(len(scene.nodes)),
         "unreadable": list(scene.malformed),
+        "summary": {one.value: number for one, number in tally(judged).items()},
         "nodes": [as_data(item) for item in judged],
     }

@@ -19,9 +19,8 @@ import click
 from fencer.cli.options import config_option
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
-from fencer.core.model import Verdict
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterError
+from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter
 from fencer.preflight.cluster import WITHOUT
@@ -38,6 +37,7 @@ from fencer.runtime.reconcile import Agent
 from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
+from fencer.wording.conditions import tally_text
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +86,10 @@ def watch(wiring: Wiring, path: Path, hooks: Path | None, *, once: bool, dry_run
                 raise click.exceptions.Exit(1)
             trim()
             if once:
-                judged = agent.tick(patience_s=inf).judged.values()
-                well = sum(item.decision.verdict is Verdict.HEALTHY for item in judged)
-                log.info("one pass: %d of %d nodes are healthy", well, len(judged))
+                seen = agent.tick(patience_s=inf)
+                log.info("one pass: %s", tally_text(tuple(seen.judged.values())))
+                if seen.scene.errors:
+                    raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
             else:
                 remind = CredentialReminder(
                     lambda: agent.shared.api(lambda: wiring.account(parts.config).credentials()),

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from fencer.cluster import parse, survey_parse
 from fencer.cluster.client import Connection
+from fencer.cluster.fields import required
 from fencer.cluster.lists import PAGE, Lists
 from fencer.cluster.requests import NODES, PODS, Request, get
 from fencer.cluster.rights import BUDGETS, PLAN_RIGHTS, Right
@@ -71,6 +72,15 @@ class KubernetesSurveyor:
             "PodDisruptionBudgetList",
             get("/apis/policy/v1/poddisruptionbudgets"),
             survey_parse.budget,
+        )
+
+    def labelled(self, selector: str) -> frozenset[str]:
+        """See `Surveyor.labelled`."""
+        request = get(NODES, labelSelector=selector)
+        return frozenset(
+            self._lists.read(
+                "list nodes", "NodeList", request, lambda item, _: required(item, "metadata", "name")
+            )
         )
 
     def _look(self, right: Right, kind: str, request: Request, read: Callable[[Any], T]) -> Listing[T]:

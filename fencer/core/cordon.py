@@ -13,6 +13,8 @@ HOOK = "hook"
 off when the node is back."""
 AFTER_FENCE = "unfence"
 """A fence was lifted a moment ago, and caches have to settle."""
+OTHERS = "others"
+"""Anybody but fencer."""
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
 DRAINERS = frozenset({"fencer", "fencer-guest"})
@@ -20,6 +22,18 @@ DRAINERS = frozenset({"fencer", "fencer-guest"})
 
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Field management".
 """
+
+
+def cordoned_by(node: NodeView) -> str | None:
+    """Return who keeps new pods off the node, for people and programs; None: nobody does.
+
+    Returns:
+        ``fencer-drain``, ``fencer-hook`` or ``fencer-unfence``, by the note beside the cordon; ``others`` if
+        there is no note of ours, or somebody else has cordoned the node since.
+    """
+    if not node.unschedulable:
+        return None
+    return next((f"fencer-{by}" for by in (DRAIN, HOOK, AFTER_FENCE) if _cordoned_by(node, {by})), OTHERS)
 
 
 def cordoned_by_drain(node: NodeView) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
 
@@ -26,6 +27,11 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def natural(name: str) -> list[str | int]:
+    """Return the key that sorts names as people do: ``k8s-2`` before ``k8s-10``."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def count(number: int, noun: str) -> str:

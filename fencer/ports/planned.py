@@ -49,7 +49,7 @@ class Evictor(Protocol):
 
 
 class Surveyor(Protocol):
-    """What only a plan reads: apart from `Cluster`, so that the agent needs no right for it."""
+    """What only people's commands read: apart from `Cluster`, so that the agent needs no right for it."""
 
     def survey(self) -> Inventory:
         """List nodes with their room, all pods, budgets, services, claims and volumes, paged.
@@ -67,5 +67,17 @@ class Surveyor(Protocol):
 
         Raises:
             ClusterUnreachable, ClusterProtocol.
+        """
+        ...
+
+    def labelled(self, selector: str) -> frozenset[str]:
+        """Name the nodes that the API server selects by their labels, paged.
+
+        Args:
+            selector: As kubectl's ``-l`` takes it.
+
+        Raises:
+            ClusterProtocol: also if the API server does not understand the selector.
+            ClusterDenied, ClusterUnreachable.
         """
         ...

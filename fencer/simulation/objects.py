@@ -24,6 +24,7 @@ class ApiNode:
 
     Attributes:
         ready: Status of the Ready condition; None: Unknown.
+        labels: Its labels, for people's commands only.
         cordoner: Who set `unschedulable` last, by the name of the program.
         lease: renewTime of the node's lease, as text.
         lease_version: Its resourceVersion.
@@ -43,6 +44,7 @@ class ApiNode:
     unschedulable: bool = False
     cordoner: str = ""
     annotations: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     volumes_in_use: frozenset[str] = frozenset()
     volumes_attached: frozenset[str] = frozenset()
     lease: str | None = None

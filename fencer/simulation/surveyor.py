@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TypeVar
 
 from fencer.core.model import NodeView, PodView
+from fencer.errors import ClusterProtocol
 from fencer.ports.inventory import (
     Budget,
     Claim,
@@ -23,6 +25,8 @@ from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api, ApiBudget
 
 T = TypeVar("T")
+
+_REQUIREMENT = re.compile(r"(?P<key>[\w./-]+)(?:(?P<how>!=|==?)(?P<value>[\w.-]*))?")
 
 CPU_M, MEMORY_B, POD_SLOTS = 4000, 8 * 2**30, 110
 """What each node offers to pods."""
@@ -71,6 +75,12 @@ class SimulatedSurveyor:
         pods = self._pods()
         found = tuple(self._budget(budget, pods) for budget in self._api.budgets)
         return self._may("list poddisruptionbudgets", Listing(found, tuple(self.unread_budgets)))
+
+    def labelled(self, selector: str) -> frozenset[str]:
+        """Name the nodes with these labels: ``key``, ``key=value`` or ``key!=value``, nothing else."""
+        wanted = Selector(tuple(map(_requirement, selector.split(","))))
+        names = [node.name for node in self._nodes()]
+        return frozenset(name for name in names if wanted.matches(self._api.nodes[name].labels))
 
     def _nodes(self) -> list[NodeView]:
         return list(self._cluster.list_nodes().views)
@@ -123,3 +133,13 @@ class SimulatedSurveyor:
 
 def _of(workload: str) -> Selector:
     return Selector((Requirement("app", Operator.IN, (workload,)),))
+
+
+def _requirement(text: str) -> Requirement:
+    read = _REQUIREMENT.fullmatch(text)
+    if read is None:
+        raise ClusterProtocol(f"list nodes: 400: unable to parse requirement: {text}")
+    key, how, value = read["key"], read["how"], read["value"]
+    if how is None:
+        return Requirement(key, Operator.EXISTS)
+    return Requirement(key, Operator.NOT_IN if how == "!=" else Operator.IN, (value,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fencer.core.cordon import cordoned_by
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
@@ -14,12 +15,12 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.text import age, printable
+from fencer.core.text import age, listing, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import says
 
 NOBODY = "\N{EN DASH}"
-REFUSED, CANNOT_FENCE = "refused", "cannot fence"
+REFUSED, CANNOT_FENCE, BLIND = "refused", "cannot fence", "blind"
 
 FENCE_WORDS: dict[Verdict, str] = {
     Verdict.HEALTHY: NOBODY,
@@ -41,7 +42,6 @@ CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN,
 """Refusals that mean: this node could not be fenced if it died."""
 
 SPECIAL = {
-    Reason.BLIND: "blind",
     Reason.COUNTING_SILENCE: "counting",
     Reason.PLANNED_STOP: "shut down",
     Reason.OBSERVE_MODE: "only observed",
@@ -51,11 +51,20 @@ SPECIAL = {
 }
 """Reasons that say more than their verdict does."""
 
+CORDONED: dict[str | None, str] = {
+    None: "",
+    "fencer-drain": "cordoned by fencer (drain)",
+    "fencer-hook": "cordoned by fencer (drain before a stop)",
+    "fencer-unfence": "cordoned by fencer (after a fence)",
+    "others": "cordoned by others",
+}
+
 
 def ready(node: NodeView) -> str:
     """Return whether a node is Ready, and since when it is not where that is known."""
     word = {True: "yes", False: "no", None: "unknown"}[node.ready]
-    return f"{word}, {age(round(node.not_ready_s))}" if node.not_ready_s else word
+    since_s = round(node.not_ready_s or 0.0)
+    return f"{word}, {age(since_s)}" if since_s else word
 
 
 def guest_of(judged: Judged) -> GuestRef | None:
@@ -99,8 +108,10 @@ def fence_word(judged: Judged) -> str:
     decision, fenced = judged.decision, fenced_age(judged.observation)
     if fenced is not None:
         return f"fenced {fenced} ago"
-    if (decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None:
+    if cannot_be_fenced(judged):
         return CANNOT_FENCE
+    if blind(judged) is not None:
+        return BLIND
     if decision.reason in SPECIAL:
         return SPECIAL[decision.reason]
     return FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict]
@@ -114,11 +125,41 @@ def disbelieved(judged: Judged) -> str | None:
     return f"its guest reads {printable(evidence.raw)}"
 
 
+def cannot_be_fenced(judged: Judged) -> bool:
+    """Whether the node could not be fenced if it died."""
+    return (judged.decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None
+
+
+def silent_endpoints(observation: Observation) -> tuple[str, ...]:
+    """Name the endpoints that do not answer, of those that the node's guest is on, or may be on."""
+    known = {candidate.guest.endpoint for candidate in observation.candidates}
+    return tuple(name for name in observation.unanswered if name in known or not known)
+
+
+def blind(judged: Judged) -> str | None:
+    """Return why nobody would notice the end of a heard node's guest; None: its hypervisor tells."""
+    seen, reason = judged.observation, judged.decision.reason
+    nowhere = reason is Reason.EVIDENCE_MISSING and not seen.candidates
+    if not (reason is Reason.BLIND or (nowhere and seen.node.ready)):
+        return None
+    silent = silent_endpoints(seen)
+    if silent:
+        return f"{listing(silent)} {'does' if len(silent) == 1 else 'do'} not answer"
+    return printable(f"its guest reads {seen.evidence.raw}" if seen.evidence else seen.evidence_error)
+
+
+def cordon_words(node: NodeView) -> str:
+    """Return who keeps new pods off the node; empty: nobody does."""
+    return CORDONED[cordoned_by(node)]
+
+
 def why(judged: Judged) -> str:
     """Return the reason for the decision; if one look cannot tell, what would follow."""
     decision, unbelieved = judged.decision, disbelieved(judged)
     if unbelieved is not None:
         return f"{printable(says(decision))}, but {unbelieved}"
+    if (unread := blind(judged)) is not None:
+        return f"blind: {unread}; nobody would notice the end of its guest"
     if not judged.untold:
         return printable(says(decision))
     return printable(judged.untold)

@@ -32,6 +32,7 @@ WAYS: dict[Reason, str] = {
         "`fencer fence {node} --guest {guest}`"
     ),
     Reason.LEASE_UNSEEN: _WORD,
+    Reason.BLIND: _CHECK,
     Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
     Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",

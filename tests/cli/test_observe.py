@@ -1,5 +1,6 @@
 """`mode: observe` as a person meets it: one sentence for one situation, whoever says it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -68,3 +69,20 @@ def test_a_node_whose_guest_no_command_has_seen_alive_is_told_apart_from_one_tha
     assert "cannot fence" not in row
     assert "would fence, if the agent has seen its guest alive with it, " in row
     assert "Only the agent that watches knows" in lab.run("explain", "k8s-2").output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("what", "would"), [(What.POWER_OFF, "fence"), (What.PAUSE, "stop its guest")])
+def test_watch_and_status_announce_the_same_of_one_dead_node_in_one_minute(what, would):
+    lab = Lab(Policy(mode=Mode.OBSERVE))
+    lab.breaks(what, "k8s-2", in_s=30)
+    log = watched(lab, for_s=110)
+    watch = [line for line in log.splitlines() if "node=k8s-2 " in line][-1].partition('text="')[2]
+    status = next(line for line in lab.run("status").output.splitlines() if line.startswith("k8s-2"))
+    left = ": 4 pods to clear, 3 volumes attached"
+    assert watch.startswith(f"would {would} now")
+    assert f"would {would}, if the agent has seen its guest alive with it, once its guest has been" in status
+    assert watch.partition(";")[0].endswith(left)
+    assert f"{left}; one look cannot tell whether that is so" in status
+    assert "never seen alive" not in status
+    told = json.loads(lab.run("status", "k8s-2", "-o", "json").stdout)["nodes"][0]
+    assert told["one_look_cannot_tell"] == "whether its guest was seen alive with it"

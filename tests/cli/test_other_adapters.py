@@ -150,6 +150,6 @@ def test_status_names_an_endpoint_that_cannot_be_asked(config, lab):
     with cluster(path, guest):
         lab.cut()
         done = run("status", "-c", path)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     assert "farm: " in done.output
     assert "is no farm" in done.output

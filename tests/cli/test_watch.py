@@ -125,8 +125,16 @@ def test_once_is_one_pass():
     lab = Lab()
     result = lab.run("watch", "--once")
     assert result.exit_code == 0
-    assert "one pass: 3 of 3 nodes are healthy" in result.stderr
+    assert "one pass: 3 nodes: 3 healthy" in result.stderr
     assert lab.simulation.clock.now_s() < lab.simulation.timeline.began_s + 1
+
+
+def test_once_is_3_and_calls_nobody_healthy_where_an_endpoint_does_not_answer():
+    lab = Lab()
+    lab.breaks(What.UNREACHABLE)
+    result = lab.run("watch", "--once")
+    assert result.exit_code == 3
+    assert "one pass: 3 nodes: 3 blind" in result.stderr
 
 
 def test_missing_rights_keep_an_armed_agent_from_starting_and_are_named():

@@ -21,7 +21,8 @@ class MemoryBackstage:
 
     def make_node(self, name, *, ready=True, boot_id="boot-1", taints=()):
         uid = self._api.new_uid()
-        self._api.add_node(ApiNode(name, uid, uid, boot_id, ready=ready, taints=tuple(taints)))
+        labels = {"kubernetes.io/hostname": name}
+        self._api.add_node(ApiNode(name, uid, uid, boot_id, ready=ready, taints=tuple(taints), labels=labels))
 
     def touch_node(self, name):
         self._api.changed(self._api.nodes[name])

@@ -8,7 +8,7 @@ import pytest
 from fencer.cluster.rights import PLAN_RIGHTS, Right
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.survey import KubernetesSurveyor
-from fencer.errors import ClusterDenied
+from fencer.errors import ClusterDenied, ClusterProtocol
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.objects import Api
@@ -70,6 +70,21 @@ class SurveyorContract:
 
     def test_without_the_right_to_them_that_is_said(self, reader):
         assert (reader.budgets().items, reader.budgets().why_not) == ((), f"forbidden: {PLAN_RIGHTS[0]}")
+
+    @pytest.mark.parametrize(
+        ("selector", "is_one"), [("={}", True), ("!={}", False), ("", True), ("=other", False)]
+    )
+    def test_nodes_are_selected_by_their_labels(self, surveyor, node, selector, is_one):
+        found = surveyor.labelled("kubernetes.io/hostname" + selector.format(node))
+        assert (node in found) is is_one
+
+    def test_a_selector_that_nobody_understands_is_an_error(self, surveyor):
+        with pytest.raises(ClusterProtocol, match="list nodes: 400: "):
+            surveyor.labelled("=")
+
+    def test_without_the_right_to_nodes_none_is_selected(self, nobody):
+        with pytest.raises(ClusterDenied):
+            nobody.labelled("kubernetes.io/hostname")
 
     def test_without_nodes_and_pods_there_is_no_inventory(self, nobody):
         with pytest.raises(ClusterDenied):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.cordon import cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
+from fencer.core.cordon import cordon_for, cordon_stands, cordoned_by, cordoned_by_drain, passing_cordon
 from fencer.core.model import Cordon, CordonNode, Unreadable
 from tests.core.build import BOOT, NOW_UTC, node
 
@@ -104,3 +104,21 @@ def test_a_drain_notes_its_name_and_what_it_took_over() -> None:
 )
 def test_a_cordon_is_ours_only_if_a_drain_set_it_and_nobody_cordoned_since(facts, ours) -> None:
     assert cordoned_by_drain(node(**facts)) is ours
+
+
+@pytest.mark.parametrize(
+    ("facts", "who"),
+    [
+        ({}, None),
+        ({"cordon": OURS, "cordoner": "fencer"}, None),
+        ({"unschedulable": True}, "others"),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "fencer"}, "fencer-drain"),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "fencer-guest"}, "fencer-drain"),
+        ({"unschedulable": True, "cordon": HOOKS, "cordoner": "fencer"}, "fencer-hook"),
+        ({"unschedulable": True, "cordon": SETTLING, "cordoner": "fencer"}, "fencer-unfence"),
+        ({"unschedulable": True, "cordon": OURS, "cordoner": "kubectl-cordon"}, "others"),
+        ({"unschedulable": True, "cordon": Unreadable("schema 2"), "cordoner": "fencer"}, "others"),
+    ],
+)
+def test_who_keeps_new_pods_off_a_node(facts, who) -> None:
+    assert cordoned_by(node(**facts)) == who

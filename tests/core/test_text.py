@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import listing, of_limit, printable
+from fencer.core.text import listing, natural, of_limit, printable
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,17 @@ def test_a_name_cannot_end_the_line_it_is_listed_in():
 )
 def test_of_a_limit_as_much_is_told_as_is_spent_in_the_unit_that_was_typed(spent_s, limit_s, told):
     assert of_limit(spent_s, limit_s) == told
+
+
+def test_names_are_sorted_as_people_do():
+    names = ["k8s-10", "k8s-2", "2-b", "10-a", "k8s", "k8s-2-new", "\u0663-x", "k8s-\u00b2"]
+    assert sorted(names, key=natural) == [
+        "2-b",
+        "10-a",
+        "k8s",
+        "k8s-2",
+        "k8s-2-new",
+        "k8s-10",
+        "k8s-\u00b2",
+        "\u0663-x",
+    ]

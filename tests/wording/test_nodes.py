@@ -100,3 +100,36 @@ def test_why(judged, told):
 )
 def test_what_was_last_said_of_a_guest(reading, more, told):
     assert nodes.last_said(reading, *more) == told
+
+
+UNANSWERED = healthy(evidence=None, evidence_error="lab: no answer\nwithin 10 s", unanswered=("lab",))
+BLIND = Decision(Verdict.HEALTHY, Reason.BLIND)
+NOWHERE = Decision(Verdict.REFUSE, Reason.EVIDENCE_MISSING)
+
+
+@pytest.mark.parametrize(
+    ("judged", "told"),
+    [
+        (Judged(healthy(), HEALTHY), None),
+        (Judged(UNANSWERED, BLIND), "lab does not answer"),
+        (Judged(replace(UNANSWERED, unanswered=("home",)), BLIND), "lab: no answer\\nwithin 10 s"),
+        (
+            Judged(healthy(evidence=evidence(PowerState.UNKNOWN, raw="its host\nis gone")), BLIND),
+            "its guest reads its host\\nis gone",
+        ),
+        (
+            Judged(replace(NOBODY_KNOWN, node=node(ready=True), unanswered=("home", "lab")), NOWHERE),
+            "home, lab do not answer",
+        ),
+        (Judged(replace(NOBODY_KNOWN, unanswered=("lab",)), NOWHERE), None),
+    ],
+    ids=["read", "its endpoint", "one guest", "one host", "of nobody", "not heard"],
+)
+def test_why_nobody_would_notice_the_end_of_a_guest(judged, told):
+    assert nodes.blind(judged) == told
+    assert (nodes.fence_word(judged) == "blind") is (told is not None)
+    assert nodes.why(judged).startswith(f"blind: {told}; nobody") is (told is not None)
+
+
+def test_a_node_that_is_not_ready_since_an_unknown_time_is_not_called_young():
+    assert nodes.ready(node(ready=None, not_ready_s=0.2)) == "unknown"

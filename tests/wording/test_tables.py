@@ -15,7 +15,8 @@ from fencer.planned.drain import OPTIONS
 from fencer.planned.plan.words import SEVERITIES, VERDICTS, Outlook, Severity, What
 from fencer.preflight import adapters
 from fencer.preflight.finding import Level
-from fencer.wording import events
+from fencer.wording import conditions, events
+from fencer.wording.conditions import Condition
 from fencer.wording.headlines import HEADLINES
 from fencer.wording.nodes import FENCE_WORDS
 from fencer.wording.reasons import TEXTS
@@ -33,6 +34,8 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
     [
         (TEXTS, set(Reason)),
         (FENCE_WORDS, set(Verdict)),
+        (conditions.WORDS, set(Condition)),
+        (conditions.OF_VERDICT, set(Verdict)),
         (HEADLINES, set(Verdict) - OF_PLANNED_STOPS),
         (ACTIONS, {*get_args(Action), EvictPods}),
         (events.ACTIONS, {*get_args(Action), EvictPods}),
@@ -55,7 +58,8 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
         (STAYING_NAMES, Filters(spare=True).staying),
     ],
     ids=[
-        *("reasons", "column FENCE", "headlines", "actions", "Events of actions", "Events"),
+        *("reasons", "column FENCE", "conditions", "verdicts", "headlines", "actions"),
+        *("Events of actions", "Events"),
         *("not gone", "doubted", "why it is not believed", "not going", "not startable"),
         *("severities", "verdicts of a plan", "colours of severities", "colours of a plan", "a plan says"),
         *("colours of a check", "what an adapter lacks", "what it takes"),
