@@ -15,7 +15,7 @@ from typing import Any
 
 import urllib3
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from fencer.bounded import Bounds, Unbounded
 from fencer.cluster.answers import (
@@ -47,7 +47,7 @@ _WRAPPING = re.compile(
     r"(Failed to establish a new connection: (\[Errno -?\d+\] )?)?"
 )
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.
-_QUICK = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError)
+_QUICK = (urllib3.exceptions.NewConnectionError, ProtocolError)
 
 
 class Connection:
@@ -287,7 +287,9 @@ def _in_our_words(url: str, what: str) -> Iterator[None]:
         raise TooMuch(f"{url}: {what}: {error}") from error
     except (HTTPError, HTTPException, OSError) as error:
         kind = Unanswered if isinstance(error, _QUICK) else Late
-        raise kind(_no_answer(url, what, error)) from error
+        # A connection that broke carries its cause beside its own words.
+        why = error.args[-1] if isinstance(error, ProtocolError) and error.args else error
+        raise kind(_no_answer(url, what, why)) from error
 
 
 def _no_answer(url: str, what: str, why: object) -> str:

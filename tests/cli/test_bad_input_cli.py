@@ -343,7 +343,7 @@ PORTAL = "<html><body>Please sign in to the \x1b[31mwifi</body></html>"
         (answer({"kind": "NodeList", "items": 7}), "items"),
         (status(401, message="a\nforged line\x1b[0m"), "a forged line"),
         (status(403, message="may not"), "may not"),
-        (hang_up, "no answer"),
+        (hang_up, "does not answer: Remote end closed connection without response"),
     ],
     ids=["html", "502", "cut off", "empty", "a list", "shape", "items", "401", "403", "hang up"],
 )
@@ -377,7 +377,7 @@ def led_to(behaviour, kubeconfig):
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_says_so_when_nobody_listens(fencer, config, words):
-    fencer(*words, config=config).refuses(3, "http://127.0.0.1:1", "no answer")
+    fencer(*words, config=config).refuses(3, "http://127.0.0.1:1 does not answer: Connection refused")
 
 
 EVERY = (
