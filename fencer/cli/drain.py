@@ -24,9 +24,9 @@ from fencer.cli.planned import (
     meant,
     parallel_option,
     planned,
-    see_through,
 )
 from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import PodView
 from fencer.core.text import count, listing
@@ -36,7 +36,7 @@ from fencer.planned.drain import DrainOptions, NodeDrain
 from fencer.planned.ordering import in_order
 from fencer.planned.turns import DrainTurn
 from fencer.preflight.rights import granting
-from fencer.wording.events import DRAIN
+from fencer.wording.events import DRAIN, DRAINED
 
 WHY = {
     Lot.UNMANAGED: "no controller would recreate it; --force evicts it, for good",
@@ -204,7 +204,7 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
         campaign,
         lambda word: standing(tools, turns, word),
         "not drained",
-        lambda _done: "drained; it stays cordoned",
+        lambda _done: DRAINED,
     )
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
@@ -242,7 +242,8 @@ def standing(tools: Tools, turns: Sequence[DrainTurn], word: str) -> Iterator[st
                 "The same command goes on."
             )
         elif drain.failed:
-            yield f"{name}: {word}: {drain.failed}"
+            late = f". No answer came, so it may be cordoned yet: {back} undoes that."
+            yield f"{name}: {word}: {drain.failed}{late if drain.unanswered else ''}"
         elif drain.own is not None:
             yield f"{name}: {word}; it may be cordoned, because no answer came: {back} undoes that."
         else:

@@ -17,12 +17,14 @@ from fencer.planned.drain import DrainOptions
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.judge import plan
 from fencer.planned.plan.words import Outlook, Remark, Severity, What, worst
-from fencer.ports.inventory import Budget, Kind, Listing
+from fencer.ports.inventory import Budget, Inventory, Kind, Listing
 
 SHOWN = 4
 """So many findings are shown, the worst first; `fencer plan` has them all."""
 TOLD_BY_THE_DRAIN = frozenset({What.UNMANAGED, What.EMPTYDIR})
 """The drain itself says so of each pod, and refuses."""
+NOT_LOOKED_AT = frozenset({What.MAY_BLOCK, What.MAY_DISRUPT})
+PLAN_GRANT = "the ClusterRole fencer-plan of `fencer setup kubernetes`, bound to its account"
 GRANT = "`fencer setup kubernetes --drain`, applied by an administrator, lets it list budgets"
 
 
@@ -41,41 +43,59 @@ def foresee(tools: Tools, options: DrainOptions, *, shutdown_s: float | None = N
         ClusterError: the cluster did not tell what has to be known.
     """
     findings: tuple[Remark, ...] = ()
-    unseen = ""
+    seen, unseen = Inventory(), ""
     try:
         with living.line() as show:
             show("looking at all pods, budgets, services and volumes")
             seen = tools.survey()
     except FencerError as error:
-        unseen, budgets = str(error), tools.budgets()
+        seen, unseen = Inventory(budgets=tools.budgets()), str(error)
     else:
-        budgets = seen.budgets
         terms = Terms(options.filters, options.timeout_s, shutdown_s or 0.0)
         findings = plan(tools.names, seen, terms).findings
     if shutdown_s is None:
         findings = tuple(one for one in findings if one.what is not What.QUORUM)
-    never = never_ends(tools, options.filters, budgets)
+    never = never_ends(tools, options.filters, seen.budgets)
     known = {(one.what, one.about) for one in never}
     findings = (*never, *(one for one in findings if (one.what, one.about) not in known))
-    _show(tools.names, findings, unseen, budgets)
+    _say_verdict(*_verdict(findings, unseen))
+    _say_findings(tools.names, findings, seen)
     return never
 
 
-def _show(names: Sequence[str], findings: Sequence[Remark], unseen: str, budgets: Listing[Budget]) -> None:
+def _verdict(findings: Sequence[Remark], unseen: str) -> tuple[Outlook, str]:
+    """Return the verdict of a plan and its sentence; what may be interrupted is not said to be."""
     verdict = worst(findings)
     if unseen and verdict is not Outlook.BLOCKED:
-        verdict, says = Outlook.UNKNOWN, f"the cluster could not be looked at as a whole: {unseen}"
-    else:
-        says = SAYS[verdict]
+        return Outlook.UNKNOWN, f"the cluster could not be looked at as a whole: {unseen}"
+    disrupts = {one.what for one in findings if one.severity is Severity.DISRUPTS}
+    if verdict is Outlook.DISRUPTIVE and disrupts == {What.MAY_DISRUPT}:
+        return Outlook.UNKNOWN, "nothing is in the way of the drain, but not all it may hit was looked at"
+    return verdict, SAYS[verdict]
+
+
+def _say_verdict(verdict: Outlook, says: str) -> None:
     word = click.style(verdict.value, fg=VERDICT_COLOURS[verdict], bold=True)
-    for line in paragraph(f"{verdict.value}: {clean(says)}.", indent=2):
-        say(line.replace(verdict.value, word, 1) if line.startswith(f"  {verdict.value}: ") else line)
+    first, *rest = paragraph(f"{verdict.value}: {clean(says)}.", indent=2)
+    for line in (first.replace(verdict.value, word, 1), *rest):
+        say(line)
+
+
+def _say_findings(names: Sequence[str], findings: Sequence[Remark], seen: Inventory) -> None:
     news = [one for one in findings if one.severity is not Severity.NOTE and not _told_elsewhere(one)]
-    for text in (*map(_told, news[:SHOWN]), *_budgets_unread(budgets)):
+    denied = {kind.value for kind, look in seen.looks() if look.denied}
+    closed = [one.about for one in news if one.what in NOT_LOOKED_AT and one.about in denied]
+    open_ = [one for one in news if one.about not in closed]
+    texts = [_told(one) for one in open_[:SHOWN]]
+    if closed:
+        texts.append(
+            f"not looked at, because fencer may not list them: {', '.join(closed)}; try: {PLAN_GRANT}."
+        )
+    for text in (*texts, *_budgets_unread(seen.budgets)):
         for line in paragraph(clean(text), indent=4):
             say(line)
-    if len(news) > SHOWN:
-        more = count(len(news) - SHOWN, "finding")
+    if len(open_) > SHOWN:
+        more = count(len(open_) - SHOWN, "finding")
         say(f"    and {more} more: `fencer plan {clean(' '.join(names))}`")
 
 

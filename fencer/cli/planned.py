@@ -1,30 +1,23 @@
-"""What `drain`, `shutdown` and `start` share: which nodes, the parts, showing the steps, and the end."""
+"""What `drain`, `shutdown` and `start` share: options, which nodes, and the parts."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from fencer.cli import living
 from fencer.cli.options import Decorator
-from fencer.cli.progress import Progress
-from fencer.cli.render import BAD, FAINT, Cell, clean, say, table, tell
+from fencer.cli.render import clean, tell
+from fencer.cli.steps import Steps
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.done import Done
 from fencer.core.identity import subject_of
-from fencer.core.model import Decision, Deed, NodeView, Observation, PowerState
+from fencer.core.model import NodeView, Observation, PowerState
 from fencer.core.rung import Subject
-from fencer.core.text import age
-from fencer.errors import ClusterError, ConfigError
-from fencer.planned.campaign import Campaign
-from fencer.planned.ordering import elsewhere
-from fencer.planned.turns import Turn
+from fencer.errors import ConfigError
 from fencer.ports import Reporter
 from fencer.ports.inventory import Budget, Inventory, Listing
 from fencer.reporting.events import EventReporter
@@ -35,13 +28,9 @@ from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import API, World
 from fencer.wording.events import Milestones
-from fencer.wording.reasons import TEXTS
-from fencer.wording.steps import ACTIONS, WIDTH
 
-TROUBLES = frozenset({"trouble", "failed", "in the way"})
 LONGEST_GRACE_S = 2**31 - 1
 """The longest time that the API accepts, and more than anybody waits."""
-_ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 SURVEY_S = 120.0
 """Deadline of all lists of a plan together: 150,000 pods are 300 pages."""
 BUDGETS_S = 60.0
@@ -98,56 +87,6 @@ host_option: Decorator = click.option(
     metavar="HOST",
     help="All nodes whose guests are on this host (or ENDPOINT/HOST), instead of nodes by name.",
 )
-
-
-class Steps:
-    """Shows the steps of several nodes, a line each, and takes in what is reported on it.
-
-    Args:
-        wiring: Tells the time of day.
-        several: More than one node: each line names its own.
-    """
-
-    def __init__(self, wiring: Wiring, *, several: bool) -> None:
-        self._wiring = wiring
-        self._several = several
-        self._progress = Progress(wiring.wall)
-
-    def introduce(self, who: Mapping[str, str]) -> None:
-        """Name the nodes and their guests."""
-        self._progress.introduce(who)
-
-    def show(self, node: str, what: str, detail: str) -> None:
-        """Show a step."""
-        cells: list[Cell | str] = [Cell(f"{self._wiring.wall():%H:%M:%S}", FAINT)]
-        if self._several:
-            cells.append(clean(node))
-        cells += [Cell(what.ljust(WIDTH), BAD if what in TROUBLES else None), clean(detail)]
-        with suppress(OSError):  # nobody has to listen: what was begun is finished
-            for line in table([cells], indent=2, gap=2):
-                say(line)
-
-    def decided(self, node: NodeView, decision: Decision) -> None:
-        """See `Reporter.decided`."""
-        if self._several:
-            self.show(node.name, "now", TEXTS[decision.reason].says)
-        else:
-            with suppress(OSError):
-                self._progress.decided(node, decision)
-
-    def acted(self, node: NodeView, action: Deed, done: Done) -> None:
-        """See `Reporter.acted`."""
-        if self._several:
-            what, needless = ACTIONS[type(action)]
-            self.show(node.name, what if done.ok else "failed", str(done).removeprefix(needless))
-        else:
-            with suppress(OSError):
-                self._progress.acted(node, action, done)
-
-    def said(self, text: str, *, warning: bool) -> None:
-        """See `Reporter.said`."""
-        with suppress(OSError):
-            self._progress.said(text, warning=warning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,78 +207,6 @@ def planned(
 def introduce(tools: Tools) -> None:
     """Say who the nodes are."""
     tools.steps.introduce({name: tools.guest(name) for name in tools.names})
-
-
-def see_through(
-    tools: Tools,
-    campaign: Campaign,
-    standing: Callable[[str], Iterable[str]],
-    failed: str,
-    done: Callable[[Collection[type[Deed]]], str],
-) -> str:
-    """Run a campaign, and say the state of each node if it does not end well.
-
-    Args:
-        tools: What the verb works with.
-        campaign: Not begun yet.
-        standing: Says the state of each node, with the word for those that are not done.
-        failed: That word, where something failed.
-        done: Says what was done to a node, from the actions, once all is.
-
-    Returns:
-        How long it took, for people.
-
-    Raises:
-        click.exceptions.Exit: something failed.
-        KeyboardInterrupt, ClusterError: it was broken off.
-    """
-    clock, turns = tools.parts.clock, tuple(campaign.waiting)
-    began_s, nodes = clock.now_s(), [turn.node for turn in turns]
-
-    def ended(turn: Turn) -> None:
-        tools.events.went_well(turn.node, done)
-
-    try:
-        with _as_ctrl_c(), living.line() as show:
-            if elsewhere(nodes, tools.scene.nodes.values()):
-                campaign.prepare()
-            well = campaign.run(ended, show)
-    except (KeyboardInterrupt, ClusterError) as error:
-        word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
-        try:
-            campaign.break_off()
-        finally:  # also for a person who presses Ctrl-C twice
-            lines = tuple(standing(word))
-            with suppress(OSError):
-                for line in lines:
-                    say(clean(line), err=True)
-            _tell_failed(tools.events, turns, lines)
-        raise
-    if not well:
-        lines = tuple(standing(failed))
-        _tell_failed(tools.events, turns, lines)
-        give_up([*lines, *([campaign.stuck] if campaign.stuck else [])])
-    return age(round(clock.now_s() - began_s))
-
-
-def _tell_failed(events: PlannedEvents, turns: Sequence[Turn], lines: Sequence[str]) -> None:
-    """Leave an Event on each node that is not done, with the line about it."""
-    for turn, line in zip(turns, lines, strict=True):
-        if turn.failed or not turn.over:
-            events.failed(turn.node, line.removeprefix(f"{turn.node.name}: "))
-
-
-@contextmanager
-def _as_ctrl_c() -> Iterator[None]:
-    """Treat `kill`, and the end of an ssh session, like Ctrl-C: undo what was prepared, and say so."""
-    # A person who ignores them (nohup) wants it to go on.
-    heard = [number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, signal.default_int_handler) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def give_up(lines: Sequence[str], code: int = 1) -> NoReturn:

@@ -26,9 +26,9 @@ from fencer.cli.planned import (
     meant,
     parallel_option,
     planned,
-    see_through,
 )
 from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Judged, PowerState, Verdict, Word
 from fencer.core.text import age, listing

@@ -17,9 +17,9 @@ from fencer.cli.planned import (
     introduce,
     meant,
     planned,
-    see_through,
 )
 from fencer.cli.render import clean, paragraph, say, tell
+from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
 from fencer.core.cordon import cordoned_by_drain
 from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word

@@ -30,6 +30,7 @@ from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import LogReporter, set_up
+from fencer.reporting.planned import PlannedEvents
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.footprint import trim
 from fencer.runtime.hookserver import HookServer
@@ -38,6 +39,7 @@ from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
 from fencer.wording.conditions import tally_text
+from fencer.wording.events import HOOK_DRAIN
 
 log = logging.getLogger(__name__)
 
@@ -147,10 +149,12 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
     def drain(request: Request) -> str:
         clock = wiring.clock()  # its own clock, and everything with one: the watch goes on meanwhile
         own = replace(parts, clock=clock, asker=wiring.asker(clock, SLOW_S))
-        reporter = SeveralReporters(*_reporters(own, policy.mode, dry_run=False))
+        by = f"fencer@{wiring.host()}"
+        events = PlannedEvents(EventReporter(own.cluster, own.asker), HOOK_DRAIN, by)
+        reporter = SeveralReporters(*_records(own, dry_run=False), events)
         world = replace(own.world(reporter), evictor=wiring.evictor(parts.config))
-        agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
-        return drain_for(world, agent, request, hook.budget_s)
+        agent = Agent(world, policy, parts.rules, by)
+        return drain_for(world, agent, request, hook.budget_s, events.drained)
 
     server = HookDrains(path.with_suffix(".drain"), drain)
     try:
@@ -160,11 +164,16 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
 
 
 def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]:
+    yield from _records(parts, dry_run=dry_run)
+    if mode is Mode.ARMED:
+        yield EventReporter(parts.cluster, parts.asker)
+
+
+def _records(parts: Parts, *, dry_run: bool) -> Iterator[Reporter]:
+    """Give what keeps everything."""
     yield LogReporter(logging.getLogger("fencer.agent"))
     if parts.config.journal is not None and not dry_run:
         yield JournalReporter(parts.config.journal)
-    if mode is Mode.ARMED:
-        yield EventReporter(parts.cluster, parts.asker)
 
 
 def _name_what_is_open(wiring: Wiring, config: Config) -> None:

@@ -19,11 +19,13 @@ class Happened:
         text: The sentence.
         ok: It was done, as far as its call tells.
         changed: It was not, because somebody changed the object meanwhile: worth another look at once.
+        unanswered: No answer came: it may be done, or be done yet.
     """
 
     text: str
     ok: bool = True
     changed: bool = False
+    unanswered: bool = False
 
     def __str__(self) -> str:
         """Return the sentence."""

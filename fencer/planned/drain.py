@@ -87,6 +87,7 @@ class NodeDrain:
         failed: Why it failed; empty: it did not, or goes on.
         cordoned: The node is cordoned by a fencer drain: this one, or an earlier one.
         own: The note of a cordon that this drain set, or tried to, and may undo; None: there is none.
+        unanswered: It tried to, and no answer came: the node may be cordoned, or be cordoned yet.
         pods: The pods that it moves, and its progress.
     """
 
@@ -96,6 +97,7 @@ class NodeDrain:
         self.failed = ""
         self.cordoned = False
         self.own: Cordon | None = None
+        self.unanswered = False
         self.pods: Evacuation[PodView] = Evacuation(options.filters)
         self._world = world
         self._agent = agent
@@ -235,6 +237,7 @@ class NodeDrain:
             # Noted before it is done: if the answer is lost, the next look shows whether it was done.
             self._before, self.own = passing_cordon(observation.node), action.cordon
             done = self._agent.executor.carry_out(observation, action)
+            self.unanswered |= isinstance(done, Happened) and done.unanswered
             if done.ok:
                 self.cordoned = True
                 self._record(action, str(done), ok=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from fencer.core.consent import wanted
 from fencer.core.cordon import HOOK
 from fencer.core.identity import subject_of
-from fencer.core.model import GuestRef
+from fencer.core.model import GuestRef, NodeView
 from fencer.core.rung import Objection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, FencerError
@@ -163,7 +163,13 @@ class HookDrains:
             self._free.release()
 
 
-def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> str:
+def drain_for(
+    world: World,
+    agent: Agent,
+    request: Request,
+    limit_s: float,
+    ended: Callable[[NodeView, str], object] = lambda _node, _failed: None,
+) -> str:
     """Drain the node of the guest that is about to be stopped; return what became of it, for the log.
 
     Args:
@@ -171,6 +177,7 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
         agent: On that world.
         request: The hook's request.
         limit_s: The configuration's own limit.
+        ended: Called once a drain has ended, with why it failed; empty: it did not.
     """
     try:
         scene = agent.observer.look()
@@ -195,15 +202,23 @@ def drain_for(world: World, agent: Agent, request: Request, limit_s: float) -> s
             Filters(spare=True), None, min(request.budget_s, limit_s), keep_cordon=True, by=HOOK
         )
         drain = NodeDrain(world, agent, names[0], options, _tell)
+    except FencerError as error:
+        return f"not drained: {error}"
+    failed = _see_through(world, drain)
+    ended(scene.nodes[drain.name], failed)
+    return f"{drain.name} " + (f"not drained: {failed}" if failed else f"drained, {drain.progress()}")
+
+
+def _see_through(world: World, drain: NodeDrain) -> str:
+    """Drain to the end; return why it failed, or nothing."""
+    try:
         pause_s = drain.advance()
         while not drain.over:
             world.clock.wait(pause_s)
             pause_s = drain.advance()
     except FencerError as error:
-        return f"not drained: {error}"
-    return f"{names[0]} " + (
-        f"not drained: {drain.failed}" if drain.failed else f"drained, {drain.progress()}"
-    )
+        return str(error)
+    return drain.failed
 
 
 def _of_several(scene: Scene, request: Request) -> str:

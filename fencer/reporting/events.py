@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from fencer.core.done import Done, Happened
-from fencer.core.model import Alarm, ClearPods, Decision, Deed, NodeView, Reason, TaintNode, Verdict
+from fencer.core.model import Alarm, ClearPods, Decision, Deed, NodeView, Reason, TaintNode
 from fencer.core.text import printable
 from fencer.errors import FencerError
 from fencer.ports import Asker, Cluster
-from fencer.wording.events import ACTIONS, EventReason
+from fencer.wording.events import ACTIONS, EventReason, needs_a_person
 from fencer.wording.reports import decision_text
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class EventReporter:
     def decided(self, node: NodeView, decision: Decision) -> None:
         """See `fencer.ports.Reporter.decided`. Most decisions are only the why of an action that follows."""
         self.remember(node, decision)
-        if decision.verdict is Verdict.REFUSE:
+        if needs_a_person(decision):
             self.tell(node, EventReason.REFUSED, decision_text(decision))
         elif decision.reason is Reason.PODS_CLEARED and node.uid in self._clearing:
             self._clearing.discard(node.uid)  # no news to an agent that only finds it so

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from fencer.core.done import Done
 from fencer.core.model import Alarm, Decision, Deed, DiscardSaved, NodeView, StopGuest
 from fencer.reporting.events import EventReporter
-from fencer.wording.events import Milestones
+from fencer.wording.events import DRAINED, Milestones
 
 WRONG = (StopGuest, DiscardSaved, Alarm)
 """These are told as in an incident; what was only a step on the way is not, and the ending sums it up."""
@@ -62,3 +62,10 @@ class PlannedEvents:
         """Tell that it has failed or was broken off, and how the node stands now."""
         if node.uid in self._done:
             self._events.tell(node, self._milestones.failed, text)
+
+    def drained(self, node: NodeView, failed: str) -> None:
+        """Tell how a drain has ended: with why it failed, or well."""
+        if failed:
+            self.failed(node, f"not drained: {failed}")
+        else:
+            self.went_well(node, lambda _done: DRAINED)

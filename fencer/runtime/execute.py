@@ -103,7 +103,7 @@ class Executor:
         except ClusterConflict as error:
             return Happened(f"changed meanwhile, looking again: {error}", ok=False, changed=True)
         except FencerError as error:
-            return Happened(str(error), ok=False)
+            return Happened(str(error), ok=False, unanswered=isinstance(error, ClusterUnreachable))
         finally:
             self._api.worked(LONGEST_ACTION_S)
 

@@ -7,7 +7,7 @@ What lies between is in the journal. All begin with ``Fencer``, so that none is 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fencer.core.model import (
@@ -15,11 +15,13 @@ from fencer.core.model import (
     BindNode,
     ClearPods,
     CordonNode,
+    Decision,
     Deed,
     DeleteAttachments,
     DiscardSaved,
     EvictPods,
     ForgetMark,
+    Reason,
     RecordDoubts,
     ShutdownGuest,
     StartGuest,
@@ -27,6 +29,7 @@ from fencer.core.model import (
     TaintNode,
     Uncordon,
     UntaintNode,
+    Verdict,
 )
 
 
@@ -76,7 +79,7 @@ WHEN: dict[EventReason, str] = {
     EventReason.GUEST_STARTED: "its guest was started again, after fencer had stopped it",
     EventReason.UNFENCED: "it has booted again, and the taint came off",
     EventReason.UNCORDONED: "fencer's cordon came off",
-    EventReason.REFUSED: "fencer refuses to act; with why, and what would change that",
+    EventReason.REFUSED: "fencer does not act where something is wrong; with why, and what would change that",
     EventReason.ALARM: "a person has to look now",
     EventReason.FAILED: "something that was due could not be done; it is tried again",
     EventReason.DRAIN_BEGUN: "it was cordoned, or was already, and its pods are being evicted",
@@ -109,6 +112,15 @@ ACTIONS: dict[type[Deed], tuple[EventReason | None, str]] = {
 """What an action is told under when it was done (None: it is no news), and what could not be done if not."""
 
 
+NO_CASE = frozenset({Reason.NOTHING_TO_CLEAR, Reason.NOT_FENCED})
+"""Refusals because there is nothing to do: no person is needed."""
+
+
+def needs_a_person(decision: Decision) -> bool:
+    """Whether a decision is itself worth an Event: fencer does not act, and somebody should."""
+    return decision.verdict is Verdict.REFUSE and decision.reason not in NO_CASE
+
+
 @dataclass(frozen=True, slots=True)
 class Milestones:
     """The Events of a change that a person asked for.
@@ -132,14 +144,17 @@ class Milestones:
 
 BEGINNINGS: dict[type[Deed], str] = {
     CordonNode: "cordoned",
-    EvictPods: "cordoned already,",
+    EvictPods: "pods being evicted",
     ShutdownGuest: "asked to shut down",
 }
+"""What the first action on a node is called."""
 DRAIN = Milestones(EventReason.DRAIN_BEGUN, EventReason.DRAINED, EventReason.DRAIN_FAILED, "a drain")
+HOOK_DRAIN = replace(DRAIN, purpose="a stop in Proxmox")
 SHUTDOWN = Milestones(
     EventReason.SHUTDOWN_BEGUN, EventReason.SHUT_DOWN, EventReason.SHUTDOWN_FAILED, "a planned stop"
 )
 START = Milestones(None, EventReason.STARTED, EventReason.START_FAILED, "a start")
+DRAINED = "drained; it stays cordoned"
 
 
 def started(done: Collection[type[Deed]]) -> str:

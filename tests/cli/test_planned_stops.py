@@ -16,14 +16,14 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.cli.main import cli
-from fencer.cli.planned import Steps
+from fencer.cli.steps import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
-from fencer.errors import ClusterUnreachable
+from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
-from tests.cli.lab import Impatient, Lab
+from tests.cli.lab import Impatient, Lab, Otherwise
 
 DB = ApiBudget("demo", "db", "StatefulSet/db", 7)
 DEADLOCK = ApiBudget("demo", "db", "StatefulSet/db", 8)
@@ -191,6 +191,13 @@ def test_each_node_has_its_own_ending_when_a_drain_of_several_fails():
     assert (reason, text, loud) == ("FencerDrainFailed", "not begun; it is uncordoned again.", True)
 
 
+def test_a_drain_of_a_node_that_an_admin_cordoned_does_not_say_that_fencer_did():
+    lab = running()
+    by_admin(lab)
+    lab.run("drain", "k8s-2", "--yes")
+    assert events(lab)[0] == ("FencerDrainBegun", "pods being evicted for a drain by admin@desk", False)
+
+
 def test_an_interrupt_is_told_on_the_node_that_stays_cordoned():
     lab = running(DB)
     lab.clock = lambda: Impatient(lab.simulation.clock, patience_count=4)
@@ -338,6 +345,23 @@ def test_what_cannot_be_looked_at_as_a_whole_is_unknown_and_the_drain_goes_on():
     assert (
         "unknown: the cluster could not be looked at as a whole: list pods: no answer within 120 s." in words
     )
+
+
+def test_what_may_not_be_listed_is_said_in_one_line_and_nothing_is_said_to_be_interrupted():
+    """An account with the rights of a drain, not of a plan: the usual one."""
+    lab = running()
+    lab.simulation.cluster.missing |= {
+        "list services",
+        "list persistentvolumeclaims",
+        "list persistentvolumes",
+    }
+    said = lab.run("drain", "k8s-2", "--dry-run").output
+    assert "  unknown: nothing is in the way of the drain, but not all it may hit was looked at." in said
+    words = " ".join(said.split())
+    assert (
+        "not looked at, because fencer may not list them: services, volume claims, volumes; try: the" in words
+    )
+    assert lab.run("drain", "k8s-2", "--yes").exit_code == 0
 
 
 def test_two_budgets_fail_at_once_because_waiting_would_change_nothing():
@@ -944,3 +968,25 @@ def test_in_a_pipe_there_is_no_living_line_and_pods_that_wait_for_one_budget_are
     assert "\r" not in output
     [blocked] = [line for line in output.splitlines() if " blocked " in line]
     assert "3 pods wait for demo/db: The disruption budget db needs 8 healthy pods" in blocked
+
+
+def unheard(*_words):
+    raise ClusterUnreachable("no answer within 10 s")
+
+
+def denied(*_words):
+    raise ClusterDenied("fencer may not patch nodes")
+
+
+@pytest.mark.parametrize("verb", ["drain", "shutdown"])
+@pytest.mark.parametrize(("cordon", "late"), [(unheard, True), (denied, False)])
+def test_a_cordon_without_an_answer_may_still_come_and_that_is_said(verb, cordon, late):
+    """The API may carry it out after fencer has ended."""
+    lab = Otherwise(cordon=cordon)
+    lab.passes(30, watched=True)
+    result = lab.run(verb, "k8s-2", "--yes")
+    assert result.exit_code == 1
+    words = " ".join(result.output.split())
+    assert "it could not be cordoned: " in words
+    told = "No answer came, so it may be cordoned yet: `kubectl uncordon k8s-2` undoes that."
+    assert (told in words) is late

@@ -8,9 +8,12 @@ from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon
 from fencer.core.policy import Mode, Policy
 from fencer.planned.hook import Request, drain_for
+from fencer.reporting.events import EventReporter
+from fencer.reporting.planned import PlannedEvents
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget
+from fencer.wording.events import HOOK_DRAIN
 from tests.cli.lab import Lab
 
 NAME = "k8s-2"
@@ -38,11 +41,17 @@ def incarnation(lab):
 
 
 def drain(lab, budget_s=120.0, limit_s=60.0, **asked):
-    world = replace(lab._world(), evictor=lab.simulation.cluster)
+    reporter = EventReporter(lab.simulation.cluster, lab.simulation.asker)
+    told = PlannedEvents(reporter, HOOK_DRAIN, "fencer@pve1")
+    world = replace(lab._world(), evictor=lab.simulation.cluster, reporter=told)
     about = guest(lab)
     request = replace(Request(about.id, about.host, budget_s), **asked)
     policy = Policy(mode=Mode.ARMED)
-    return drain_for(world, Agent(world, policy, lab.rules), request, limit_s)
+    return drain_for(world, Agent(world, policy, lab.rules), request, limit_s, told.drained)
+
+
+def events(lab):
+    return [event[1:] for event in lab.simulation.cluster.events if event[0] == NAME]
 
 
 def cordon(lab):
@@ -56,6 +65,19 @@ def test_the_node_of_the_guest_is_drained_and_cordoned_for_the_stop(lab):
     found = cordon(lab)
     assert isinstance(found, Cordon)
     assert found.by == "hook"
+
+
+def test_it_is_two_events_on_the_node_and_a_warning_if_it_fails(lab):
+    begun = ("FencerDrainBegun", "cordoned for a stop in Proxmox by fencer@pve1", False)
+    drain(lab)
+    assert events(lab) == [begun, ("FencerDrained", "drained; it stays cordoned", False)]
+    stuck = Lab()
+    stuck.passes(30, watched=True)
+    stuck.budget("StatefulSet/db", 8)
+    drain(stuck, limit_s=10.0)
+    first, (reason, text, loud) = events(stuck)
+    assert (first, reason, loud) == (begun, "FencerDrainFailed", True)
+    assert text.startswith("not drained: after 10 s, demo/db-")
 
 
 @pytest.mark.parametrize("asked", [{"guest": "999"}, {"host": "pve9"}], ids=["another guest", "another host"])

@@ -72,6 +72,12 @@ def test_what_changes_something_or_needs_a_person_is_told_with_why_and_nothing_e
     ]
 
 
+def test_a_refusal_because_there_is_nothing_to_do_needs_nobody():
+    cluster = EventsOnly()
+    EventReporter(cluster, InlineAsker()).decided(NODE, Decision(Verdict.REFUSE, Reason.NOTHING_TO_CLEAR))
+    assert cluster.events == []
+
+
 def test_an_agent_that_finds_a_fence_complete_after_its_start_tells_nothing_new():
     cluster = EventsOnly()
     EventReporter(cluster, InlineAsker()).decided(NODE, CLEARED)
