@@ -38,10 +38,11 @@ def test_either_writes_what_the_other_writes(by: str, boot_id: str, since: str) 
 
 @given(_words, _words)
 def test_the_agent_reads_a_note_that_tells_more(boot_id: str, start: str) -> None:
-    """When the system was started, and that it was going down: the agent has no use for either."""
+    """When the system was started, which the agent has no use for; and that it was going down, as planned."""
     note = notes.Cordon("drain", boot_id, "2026-11-20T10:00:00Z", start, shutdown=True)
     text = notes.write_cordon(note)
-    assert annotations.read_cordon(text) == model.Cordon("drain", boot_id, "2026-11-20T10:00:00Z")
+    told = model.Cordon("drain", boot_id, "2026-11-20T10:00:00Z", shutdown=True)
+    assert annotations.read_cordon(text) == told
     assert notes.read_cordon(text) == note
 
 
