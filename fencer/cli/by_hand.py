@@ -10,10 +10,12 @@ from typing import NoReturn
 
 import click
 
+from fencer.cli import living
 from fencer.cli.guests import node_of_guest
-from fencer.cli.progress import Progress
+from fencer.cli.progress import Progress, Waiting
 from fencer.cli.render import clean, complain, say, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core import foreseen
 from fencer.core.model import Intent, Judged, Reason, Verdict, Word
 from fencer.errors import ConfigError
 from fencer.ports import Reporter
@@ -87,14 +89,26 @@ class Task:
         began_s = self.parts.clock.now_s()
         agent = self._agent(SeveralReporters(*self._reporters(act=act)))
         try:
-            judged = agent.pursue(self.node, self.intent, self.word, timeout_s, act=act)
+            with living.line() as show:
+                waits = Waiting(show, self.parts.clock.now_s, timeout_s)
+                judged = agent.pursue(self.node, self.intent, self.word, timeout_s, act=act, waits=waits)
         except KeyboardInterrupt:
             say(f"interrupted; `fencer status {clean(self.node)}` shows how far it came", err=True)
             raise
         return judged, self.parts.clock.now_s() - began_s
 
-    def refuse(self, judged: Judged, said: str = "refused") -> NoReturn:
+    def foreseen(self, judged: Judged) -> Judged:
+        """Return how the node will be judged after the wait for silence, if that is a no as things are."""
+        refusal = foreseen.refusal(judged.observation, self.parts.policy)
+        return judged if refusal is None else replace(judged, decision=refusal)
+
+    def refuse(self, judged: Judged, said: str = "refused", then: str = "") -> NoReturn:
         """Say no, why, and what would change that.
+
+        Args:
+            judged: The node.
+            said: How it is said.
+            then: What would be done then.
 
         Raises:
             click.exceptions.Exit: always.
@@ -103,7 +117,7 @@ class Task:
             tell(f"{said}: {clean(says(judged.decision))}, but it could not be done: {clean(judged.failed)}.")
             say("What would change this: the cause mended. `fencer check` looks at rights and connections.")
             raise click.exceptions.Exit(1)
-        tell(f"{said}: {clean(says(judged.decision))}.")
+        tell(f"{said}: {clean(says(judged.decision))}.{then and ' '}{then}")
         for sentence in ways_out(judged, str(self.parts.path)):
             tell(sentence)
         raise click.exceptions.Exit(1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.asking import asking
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, say, table
@@ -16,6 +17,7 @@ from fencer.preflight.files import refuse_config
 from fencer.preflight.finding import Level
 from fencer.preflight.judge import judge
 from fencer.preflight.report import Report
+from fencer.runtime.world import API
 
 COLOURS = {Level.OK: GOOD, Level.NOTE: FAINT, Level.WARN: DOUBTFUL, Level.FAIL: BAD}
 
@@ -43,7 +45,9 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
         complain(str(error))
         raise click.exceptions.Exit(error.exit_code) from error
     log_plainly()
-    report = Report(path, config.policy.mode, tuple(judge(collect(path, config, wiring, Quiet()))))
+    with asking((API, *(endpoint.name for endpoint in config.endpoints)), wiring.clock().now_s):
+        facts = collect(path, config, wiring, Quiet())
+    report = Report(path, config.policy.mode, tuple(judge(facts)))
     _show(report, form)
     if report.failed:
         raise click.exceptions.Exit(1)

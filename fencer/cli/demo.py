@@ -13,6 +13,7 @@ import click
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
 from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
+from fencer.core.text import near
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.scenarios import SCENARIOS, Scenario
@@ -79,7 +80,8 @@ def demo(  # noqa: PLR0913 - one for each option
         _list()
         return
     if scenario not in SCENARIOS:
-        raise click.UsageError(f"no scenario {clean(scenario)!r}. There are: {', '.join(SCENARIOS)}")
+        meant = near(scenario, SCENARIOS) or "."
+        raise click.UsageError(f"{clean(scenario)}: no such scenario{meant} `fencer demo --list` shows all.")
     if speed is not None and not speed > 0:
         raise click.UsageError(f"--speed must be more than 0, not {speed:g}")
     story = SCENARIOS[scenario]

@@ -55,7 +55,7 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
     """
     with connected(wiring, path) as parts:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
-        with no_such_node():
+        with no_such_node(), parts.asking():
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":

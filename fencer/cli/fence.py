@@ -11,16 +11,16 @@ from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
-from fencer.core.fence import is_named, left_to_clear
+from fencer.core.fence import is_named
+from fencer.core.foreseen import waits_for_others
 from fencer.core.model import Intent, Judged, Observation, PowerState, Reason, Verdict, Word
 from fencer.core.pods import clearable, to_release
 from fencer.core.policy import PausedGuest
-from fencer.core.rung import Objection
 from fencer.core.text import age, count, listing
 from fencer.errors import ConfigError
 from fencer.runtime.reconcile import does_something
 from fencer.wording.nodes import fenced_age, guest_of, last_said
-from fencer.wording.reasons import TEXTS, says
+from fencer.wording.reasons import says
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
 BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
@@ -82,7 +82,7 @@ def fence(  # noqa: PLR0913 - one for each option
         before = task.look()
         task.introduce(before)
         _refuse_misnamed(task, before)
-        if _is_done(task, before) or _is_needless(before):
+        if _is_done(task, before) or _is_done(task, task.foreseen(before)):
             return
         if not dry_run:
             consent(list(_plan(task, before)), f"Fence {clean(task.node)}?", yes=yes)
@@ -122,18 +122,6 @@ def _is_done(task: Task, judged: Judged) -> bool:
     if decision.verdict in BACK:
         task.refuse(judged, f"fenced {fenced_age(judged.observation)} ago, and coming back")
     return False
-
-
-def _is_needless(judged: Judged) -> bool:
-    """Say at once that an off guest's node has nothing to clear, without waiting for silence."""
-    seen = judged.observation
-    marked = seen.node.out_of_service is not None or seen.node.mark is not None
-    if marked or seen.pods is None or seen.evidence is None or not seen.evidence.gone:
-        return False
-    left = left_to_clear(seen)
-    if isinstance(left, Objection):
-        tell(f"nothing to do: {TEXTS[left.reason].says} ({clean(left.seen)}). It is not tainted.")
-    return isinstance(left, Objection)
 
 
 def _plan(task: Task, judged: Judged) -> Iterator[str]:
@@ -182,6 +170,8 @@ def _will_stop(task: Task, observation: Observation) -> bool:
 def _tell_dry_run(task: Task, judged: Judged, took_s: float) -> None:
     if _is_done(task, judged):
         return
+    if waits_for_others(judged.decision):
+        task.refuse(judged, f"dry run: {clean(task.node)} would not be fenced now")
     if not does_something(judged.decision):
         task.refuse(judged, f"not proven within {age(round(took_s))}")
     say(f"dry run: would fence {clean(task.node)} now. Nothing was done.")

@@ -12,19 +12,22 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 from fencer.core.text import printable
 
-_WIPE = "\r\x1b[K"
+WIPE = "\r\x1b[K"
 """To the beginning of the line, and nothing is left behind it."""
-_DUMB = frozenset({"", "dumb"})
+DUMB = frozenset({"", "dumb"})
 
 _shown = ""
+_turns = False
+"""Whether the spinner of `fencer.cli.asking` stands on stderr."""
 
 
 def lives() -> bool:
     """Whether stdout is a terminal that can write a line anew."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") not in _DUMB
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in DUMB
 
 
 @contextmanager
@@ -47,22 +50,32 @@ def show(text: str) -> None:
     shown = f"  {printable(text)}"[: max(0, shutil.get_terminal_size().columns - 1)]
     if shown != _shown and lives():
         _shown = shown
-        _write(f"{_WIPE}{shown}")
+        _write(f"{WIPE}{shown}")
 
 
 def clear() -> None:
-    """Take the living line off, if there is one."""
+    """Take the living line off, if there is one, and the spinner, which comes again by itself."""
     global _shown  # noqa: PLW0603 - one terminal
     if _shown:
         _shown = ""
-        _write(_WIPE)
+        _write(WIPE)
+    if _turns:
+        turn("")
 
 
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
+def turn(text: str) -> None:
+    """Write the spinner's line on stderr, or take it off if it is empty."""
+    global _turns  # noqa: PLW0603 - one terminal
+    _turns = bool(text)
+    _write(f"{WIPE}{text}", sys.stderr)
+
+
+def _write(text: str, stream: TextIO | None = None) -> None:
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
     with suppress(OSError):  # nobody has to look
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-        sys.stdout.flush()
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
 
 
 class LogHandler(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever stderr is

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from functools import partial
 
 import click
 
 from fencer.cli.render import complain
 from fencer.cli.wire import Wiring
+from fencer.core.text import near, printable
 from fencer.errors import FencerError
+from fencer.guest import streams
 
 COMMANDS = {
     "demo": "fencer.cli.demo:demo",
@@ -25,6 +29,7 @@ COMMANDS = {
     "start": "fencer.cli.start:start",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
+    "version": "fencer.cli.version:version",
 }
 """In the order in which a newcomer meets them. Imported when asked for."""
 
@@ -38,6 +43,14 @@ class Commands(click.Group):
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the commands' names."""
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of one that does not exist, say which may be meant: not every click does."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"{printable(args[0])}: no such command{near(args[0], COMMANDS) or '.'}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
@@ -81,9 +94,13 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
 
 
-def main() -> None:
-    """Run the command line."""
-    cli(prog_name="fencer")
+def main(wiring: Wiring | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        wiring: Builds what commands work with; None: the real parts.
+    """
+    sys.exit(streams.run("fencer", partial(cli, prog_name="fencer", obj=wiring)))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from fencer.cli.asking import asking
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
 from fencer.cli.planned import SURVEY_S, emptydir_option, force_option, ignore_daemonsets_option
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, say, table
 from fencer.cli.wire import Wiring, a_way_on, log_plainly
-from fencer.core.text import age, count, listing
+from fencer.core.text import age, count, listing, no_such_node
 from fencer.errors import ConfigError
 from fencer.evicting.lots import Filters
 from fencer.planned.plan.case import Terms
@@ -87,8 +88,9 @@ def plan(
     """
     log_plainly()
     config = wiring.load(path)
-    asker = wiring.asker(wiring.clock(), config.policy.call_deadline_s)
-    with a_way_on(path):
+    clock = wiring.clock()
+    asker = wiring.asker(clock, config.policy.call_deadline_s)
+    with a_way_on(path), asking((API,), clock.now_s):
         seen = asker.ask(API, wiring.surveyor(config).survey, SURVEY_S)
     _refuse_unknown(nodes, seen)
     filters = Filters(force, delete_emptydir_data)
@@ -107,10 +109,10 @@ def _refuse_unknown(names: Sequence[str], seen: Inventory) -> None:
     Raises:
         ConfigError: there is no such node.
     """
-    known = sorted(machine.name for machine in seen.nodes.items)
+    known = {machine.name for machine in seen.nodes.items}
     for name in names:
         if name not in known and seen.nodes.complete:
-            raise ConfigError(f"{clean(name)}: no such node. Nodes: {clean(listing(known))}")
+            raise ConfigError(no_such_node(name, known))
 
 
 def _show(made: Plan) -> None:

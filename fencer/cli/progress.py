@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 
 import click
@@ -19,10 +20,17 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.text import age
+from fencer.core.text import age, of_limit
+from fencer.guest.streams import OutputLost
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
 
+TIMED = {
+    Reason.SILENCE_TOO_SHORT: "silence",
+    Reason.PAUSE_TOO_SHORT: "a longer pause",
+    Reason.NOT_HELD: "more readings",
+}
+"""What is waited for where it is known how long that takes."""
 NOTES = 3
 """How many pods that could not be cleared at once are shown in a step; they are tried again."""
 
@@ -91,8 +99,35 @@ class Progress:
 
     def _line(self, what: str, detail: str, colour: str | None = None) -> None:
         time = Cell(f"{self._wall():%H:%M:%S}", FAINT)
-        for line in table([[time, Cell(what.ljust(WIDTH), colour), clean(detail)]], indent=2, gap=2):
-            say(line)
+        with suppress(OutputLost):  # what was begun is brought to its end, whoever reads of it
+            for line in table([[time, Cell(what.ljust(WIDTH), colour), clean(detail)]], indent=2, gap=2):
+                say(line)
+
+
+class Waiting:
+    """Shows on the living line what is waited for: ``waits for silence: 9 of 15 s``.
+
+    Args:
+        show: Shows a text there.
+        now_s: The clock's time, in seconds.
+        limit_s: How long the verb may wait in all, in seconds.
+    """
+
+    def __init__(self, show: Callable[[str], None], now_s: Callable[[], float], limit_s: float) -> None:
+        self._show, self._now_s, self._limit_s = show, now_s, limit_s
+        self._began_s = self._since_s = now_s()
+        self._reason: Reason | None = None
+
+    def __call__(self, decision: Decision) -> None:
+        """Show what this decision waits for."""
+        now_s = self._now_s()
+        if decision.reason is not self._reason:
+            self._reason, self._since_s = decision.reason, now_s
+        what, spent_s = TIMED.get(decision.reason), now_s - self._since_s
+        if what and decision.recheck_s is not None:
+            self._show(f"waits for {what}: {of_limit(spent_s, round(spent_s + decision.recheck_s))}")
+        else:
+            self._show(f"{TEXTS[decision.reason].says}; {of_limit(now_s - self._began_s, self._limit_s)}")
 
 
 def _seen(decision: Decision, names: tuple[str, ...]) -> str:

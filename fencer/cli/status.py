@@ -138,7 +138,8 @@ class View:
             ConfigError: what was asked for is not there.
             ClusterError: the cluster could not be read.
         """
-        seen = self._onlooker.look(self._asked.node)
+        with self._parts.asking():
+            seen = self._onlooker.look(self._asked.node)
         judged = self._selected(seen)
         self._write(seen, problems_first(judged))
         silent = {name for item in judged for name in silent_endpoints(item.observation)}

@@ -83,31 +83,59 @@ def _row(pods: Iterable[ApiPod]) -> str:
 def ending_alone(summary: Summary) -> Iterator[str]:
     """Say how it ended without fencer."""
     stuck = f"{count(summary.pods_stuck, 'pod')} stuck, and stuck for ever while that VM stays away"
-    text = stuck if summary.pods_stuck else f"all pods Ready again in {_seconds(summary.seconds_to_recover)}"
+    text = stuck if summary.pods_stuck else _ready(summary)
     minutes = count(round(summary.duration_s / 60), "minute")
     yield from table([[f"Kubernetes alone, after {minutes}: {text} · {_counts(summary)}"]])
 
 
 def ending(summary: Summary) -> Iterator[str]:
-    """Say what counts: pods moved, seconds, double writers."""
+    """Say what counts: nodes fenced, pods moved, seconds, double writers."""
     why = None if summary.refused_reason is None else TEXTS[Reason(summary.refused_reason)].says
-    ready = f"all pods Ready again in {_seconds(summary.seconds_to_recover)}"
     if summary.fenced:
-        kept = "" if why is None else f" · fence kept, because {why}"
-        text = f"fenced in {_seconds(summary.seconds_to_fence)} · {ready}{kept}"
+        text = f"fenced in {_fences(summary)} · {_ready(summary)}{_kept(summary)}"
     elif summary.foreign_taint:
-        text = f"left somebody else's taint alone{'' if why is None else f', because {why}'} · {ready}"
+        text = (
+            f"left somebody else's taint alone{'' if why is None else f', because {why}'} · {_ready(summary)}"
+        )
     elif summary.seconds_to_fence is not None:
-        text = f"tainted in {_seconds(summary.seconds_to_fence)}, and cleared nothing itself · {ready}"
+        text = f"tainted in {summary.seconds_to_fence:.0f} s, and cleared nothing itself · {_ready(summary)}"
     else:
-        text = f"left alone · {ready}" if why is None else f"refused, because {why}"
+        text = f"left alone · {_ready(summary)}" if why is None else f"refused, because {why}"
     for part in table([[f"With fencer: {text} · {_counts(summary)}"]]):
         yield click.style(part, bold=True)
 
 
+def _fences(summary: Summary) -> str:
+    """Say how long the slowest fence took; of several deaths, how many were fenced, and why not all."""
+    took, nodes = f"{summary.seconds_to_fence:.0f} s", {one.node for one in summary.incidents}
+    fenced = {one.node for one in summary.incidents if one.fenced}
+    if len(nodes) == 1:
+        return took
+    refused = {
+        one.node: TEXTS[Reason(one.refused_reason)].says
+        for one in summary.incidents
+        if one.node not in fenced and one.refused_reason is not None
+    }
+    others = "".join(f"; {node} refused, because {why}" for node, why in refused.items())
+    return f"{took} ({len(fenced)} of {len(nodes)} nodes{others})"
+
+
+def _kept(summary: Summary) -> str:
+    """Say why a fence was kept; empty: none was."""
+    reasons = (one.refused_reason for one in summary.incidents if one.fenced)
+    why = next((TEXTS[Reason(reason)].says for reason in reasons if reason is not None), None)
+    return "" if why is None else f" · fence kept, because {why}"
+
+
+def _ready(summary: Summary) -> str:
+    """Say when all pods were Ready again, or why they are not."""
+    if summary.seconds_to_recover is not None and not summary.pods_down:
+        return f"all pods Ready again in {summary.seconds_to_recover:.0f} s"
+    down = f"{count(summary.pods_down + summary.pods_stuck, 'pod')} not Ready"
+    return (
+        f"{down}: so many nodes are silent that Kubernetes replaces none" if summary.evicts_nobody else down
+    )
+
+
 def _counts(summary: Summary) -> str:
     return f"pods moved {summary.pods_moved} · double writers {summary.double_writers}"
-
-
-def _seconds(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{seconds:.0f} s"

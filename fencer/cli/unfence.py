@@ -11,6 +11,7 @@ from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.wire import Wiring
+from fencer.core.foreseen import waits_for_others
 from fencer.core.model import Intent, Judged, Reason, UntaintNode, Verdict, Word
 from fencer.core.text import age
 from fencer.wording.nodes import last_said
@@ -107,6 +108,8 @@ def _tell_end(task: Task, judged: Judged, took_s: float, *, dry_run: bool) -> No
     lifted = next((action for action in task.progress.done if isinstance(action, UntaintNode)), None)
     if dry_run and judged.decision.verdict is Verdict.UNFENCE:
         say(f"dry run: would lift the fence of {node} now. Nothing was done.")
+    elif dry_run and waits_for_others(judged.decision):
+        task.refuse(judged, f"dry run: the fence of {node} would stay for now", "It would be lifted then.")
     elif lifted is None and judged.observation.node.out_of_service is None:
         say("unfenced meanwhile, by somebody else; `fencer watch` perhaps.")
     elif lifted is None:

@@ -12,13 +12,14 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
 from fencer.cli import living
+from fencer.cli.asking import asking
 from fencer.cli.options import DEFAULT_CONFIG
 from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
@@ -261,6 +262,10 @@ class Parts:
     def rules(self) -> Rules:
         """What the configuration says of identity."""
         return self.config.rules
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Tell people who is asked, while this is entered and takes long."""
+        return asking((API, *self.hypervisors), self.clock.now_s)
 
     def world(self, reporter: Reporter) -> World:
         """Return the ports as the runtime takes them."""

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
 from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.schema import OTHERS, OWN, File, sections_at, type_of
-from fencer.core.text import printable
+from fencer.core.text import near, printable
 from fencer.hypervisors.adapters import installed
 
 _ACCEPTED = {
@@ -35,14 +34,6 @@ def complaints(errors: Iterable[ErrorDetails], document: Document) -> tuple[Prob
         document: What was validated.
     """
     return tuple(_complaint(error, document) for error in errors)
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean …?" if a known word is near, otherwise nothing."""
-    plain = word.lower().replace("-", "_")
-    names = list(known)
-    matches = get_close_matches(word, names, 1) or get_close_matches(plain, names, 1)
-    return f"; did you mean {printable(matches[0])}?" if matches else ""
 
 
 def place_in(document: Document, loc: tuple[str | int, ...]) -> Place:

@@ -9,13 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from fencer.config import transport
-from fencer.config.complaints import near
 from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.policy_section import DEFAULTS, PolicySection
 from fencer.config.schema import OTHERS, VirtualBoxSection, whose
 from fencer.config.texts import canonical_guest
 from fencer.core.policy import Mode, Policy
-from fencer.core.text import printable
+from fencer.core.text import near, printable
 
 _UNIQUE = {
     "name": "names must be unique",

@@ -18,6 +18,7 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, Policy
 from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.times import age_between
 
 LONGEST_REST = 5
 """A guest that cannot be stopped is tried again after twice as long each time, up to this many doublings of
@@ -72,16 +73,17 @@ def _readable(observation: Observation) -> Answer:
 
 def _unsigned(observation: Observation, mark: FenceMark) -> Objection:
     name = observation.node.name
-    seen = f"the mark of {mark.by} from {mark.fenced_at_utc} is not signed: a kubelet could have written it"
+    ago = age_between(mark.fenced_at_utc, observation.utc)
+    unsigned = "is not signed: a kubelet could have written it"
+    seen = f"the mark of {mark.by} from {ago} ago {unsigned}"
     needs = (
         f"its guest started by hand; and, once it has booted, if it was fencer that fenced it, "
         f"`fencer unfence {name} --adopt WHY`"
     )
     if observation.intent is not Intent.WATCH:  # waiting would change nothing
         return Objection(Verdict.REFUSE, Reason.MARK_UNSIGNED, seen, needs)
-    return Objection(
-        Verdict.FENCED, Reason.MARK_UNSIGNED, seen, needs, actions=(Alarm(f"{seen}. The way out: {needs}"),)
-    )
+    alarm = Alarm(f"the mark of {mark.by} {unsigned}. The way out: {needs}")  # one text, and so one alarm
+    return Objection(Verdict.FENCED, Reason.MARK_UNSIGNED, seen, needs, actions=(alarm,))
 
 
 def braked(subject: Subject, policy: Policy) -> Answer:
@@ -99,9 +101,10 @@ def braked(subject: Subject, policy: Policy) -> Answer:
             "one node that is heard, or --over-brake WHY",
         )
     if fleet.young_fences >= limit:
-        return Objection(
-            Verdict.REFUSE, Reason.BRAKE, seen, "an older fence lifted or an hour old, or --over-brake WHY"
-        )
+        half = ", half of the nodes" if policy.max_fenced is None else ""
+        seen = f"{fleet.young_fences} of {fleet.nodes} nodes within an hour; max_fenced allows {limit}{half}"
+        needs = "an older fence lifted or an hour old, a higher `max_fenced`, or --over-brake WHY"
+        return Objection(Verdict.REFUSE, Reason.BRAKE, seen, needs)
     return Passed(seen)
 
 

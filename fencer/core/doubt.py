@@ -67,11 +67,11 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
         return evidence
     # A doubt that says that it lives elsewhere goes before one that a cold start would end.
     doubt = min(doubts, key=lambda doubt: doubt.kind in ON_DISK)
-    since = f" (noted at {doubt.since_utc})" if doubt.by else ""
+    noted = f" (noted by {doubt.by})" if doubt.by else ""
     return replace(
         evidence,
         power_state=PowerState.UNKNOWN,
-        raw=f"{evidence.raw}, which is not believed: {WORDS[doubt.kind]}{since}",
+        raw=f"{evidence.raw}, which is not believed: {WORDS[doubt.kind]}{noted}",
         doubt=doubt,
     )
 

@@ -27,7 +27,7 @@ from fencer.core.proof import A_LEASE
 from fencer.core.recover import settling
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age, count
-from fencer.core.times import parse_utc, seconds_between
+from fencer.core.times import age_between, parse_utc, seconds_between
 
 SILENT_PERIODS = 1.5
 """By hand, this many lease periods without a renewal are silence: half a period overdue."""
@@ -123,10 +123,11 @@ def unmarked(subject: Subject, _policy: Policy) -> Answer:
             "that taint taken off by its owner; fencer neither adds to it nor removes it",
         )
     if isinstance(node.mark, FenceMark) and node.mark.boot_id == node.boot_id and not by_hand:
+        ago = age_between(node.mark.fenced_at_utc, subject.seen.utc)
         return Objection(
             Verdict.REFUSE,
             Reason.TAINT_TAKEN_OFF,
-            f"somebody took the taint off that {node.mark.by} set at {node.mark.fenced_at_utc}",
+            f"somebody took the taint off that {node.mark.by} set {ago} ago",
             "the node to boot again, or `fencer fence` by hand: fencer does not undo what an operator did",
         )
     return Passed("no taint and no mark")

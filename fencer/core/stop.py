@@ -12,6 +12,7 @@ from fencer.core.policy import Policy
 from fencer.core.proof import DOUBTED
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
+from fencer.core.times import age_between
 
 
 def paused_long(subject: Subject, policy: Policy) -> Answer:
@@ -37,7 +38,7 @@ def not_in_vain(subject: Subject, _policy: Policy) -> Answer:
     doubt = in_the_way(subject.node, subject.evidence)
     if doubt is None:
         return Passed("its end would be believed")
-    noted = f"{WORDS[doubt.kind]} (noted at {doubt.since_utc})"
+    noted = f"{WORDS[doubt.kind]} (noted by {doubt.by} {age_between(doubt.since_utc, subject.seen.utc)} ago)"
     return Objection(
         Verdict.REFUSE,
         DOUBTED[doubt.kind][0],

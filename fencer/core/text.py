@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
+
+ALIKE = 0.6
+"""From here on a word may be meant by another. Source: `difflib.get_close_matches`' cutoff."""
 
 _VARYING = re.compile(r"\b(?![45]\d\d\b(?! s\b))\w*\d\w*")
 """A number, or an id; but not an HTTP status, which says what is wrong."""
@@ -59,6 +63,33 @@ def listing(names: Sequence[object], most: int = 8) -> str:
     """Return names in one phrase, shortened where there are many: ``a, b, c and 4 more``."""
     shown = ", ".join(printable(str(name)) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def by_likeness(word: str, known: Iterable[str]) -> list[tuple[float, str]]:
+    """Return what is known, with its likeness to a word from 0 to 1; the most like it first.
+
+    Capitals count as small letters, and ``_`` as ``-``.
+    """
+    plain = _plain(word)
+    rated = ((SequenceMatcher(None, _plain(one), plain).ratio(), one) for one in known)
+    return sorted(rated, key=lambda one: (-one[0], one[1]))
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "-")
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean …?`` if one known word is nearer than all others, otherwise nothing."""
+    first, second = [*by_likeness(word, known), (0.0, ""), (0.0, "")][:2]
+    return f"; did you mean {printable(first[1])}?" if first[0] >= ALIKE and first[0] > second[0] else ""
+
+
+def no_such_node(name: str, known: Collection[str]) -> str:
+    """Return that there is no node of that name, and the nodes whose names are nearest to it."""
+    meant = near(name, known)
+    nearest = listing([one for _, one in by_likeness(name, known)], 5) or "none"
+    return f"{printable(name)}: no such node{meant or '.'} Nodes: {nearest}"
 
 
 def of_limit(spent_s: float, limit_s: float) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
+
+from fencer.core.text import age
 
 
 def parse_utc(text: str) -> datetime:
@@ -17,3 +20,12 @@ def parse_utc(text: str) -> datetime:
 def seconds_between(earlier_utc: str, later_utc: str) -> float:
     """Return the seconds from one text of the API server's clock to another."""
     return (parse_utc(later_utc) - parse_utc(earlier_utc)).total_seconds()
+
+
+def age_between(earlier_utc: str, later_utc: str) -> str:
+    """Return for people how long before one text of that clock another was: ``3h05m``.
+
+    Where fencer's rules speak they know no time zone; an age reads the same in all of them.
+    """
+    known = parse_utc(earlier_utc) != parse_utc("")
+    return age(max(0.0, seconds_between(earlier_utc, later_utc)) if known else math.inf)

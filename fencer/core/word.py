@@ -14,7 +14,7 @@ from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Evidence, FenceMark, Intent, Observation, PowerState, Proof
 from fencer.core.policy import Policy
 from fencer.core.proof import ran_elsewhere
-from fencer.core.times import seconds_between
+from fencer.core.times import age_between, seconds_between
 
 ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING})
 """Readings that no word is accepted against, even if the closer look after them failed."""
@@ -84,7 +84,7 @@ def _recorded(observation: Observation) -> str | None:
         return None
     if seconds_between(mark.fenced_at_utc, observation.utc) > WORD_LASTS_S:
         return None
-    return f"recorded by {mark.by} at {mark.fenced_at_utc}"
+    return f"recorded by {mark.by} {age_between(mark.fenced_at_utc, observation.utc)} ago"
 
 
 def nothing_known(evidence: Evidence | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import io
-import os
 import re
 import signal
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from fencer.evicting.lots import Filters
-from fencer.guest import drain, install, itself, listen, pythons, report, uncordon
+from fencer.guest import drain, install, itself, listen, pythons, report, streams, uncordon
 from fencer.guest.collect import collect
 from fencer.guest.connect import connect
 from fencer.guest.errors import DONE, INTERRUPTED, REFUSED, GuestError
@@ -31,12 +30,18 @@ if TYPE_CHECKING:
     _Command = Callable[[argparse.Namespace], int]
 
 _ROOT = Path("/")
-_EPILOG = """Exit codes: 0 done and verified, 1 refused or not done, 2 usage or configuration, 3 no answer.
-It uses the kubelet's own credentials, and finds them for k3s, RKE2, kubeadm and k0s."""
+_EPILOG = """Exit codes: 0 done and verified, 1 refused or not done, 2 usage or configuration, 3 no answer,
+130 interrupted. It uses the kubelet's own credentials, and finds them for k3s, RKE2, kubeadm and k0s."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code."""
+    """Run one command; return its exit code.
+
+    Args:
+        arguments: Its words; None: those of this process, whose streams are guarded.
+    """
+    if arguments is None:
+        return streams.run("fencer-guest", partial(main, sys.argv[1:]))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an arrow must not end a drain where the console knows none
     options = _parser().parse_args(arguments)
@@ -95,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         help="your word that no cordon of the drain is left: the API server is not asked",
     )
     _add_root(command)
+    _add(commands, "version", _version, "show the version, as --version does", credentials=False)
     return parser
 
 
@@ -213,8 +219,13 @@ def _check(options: argparse.Namespace) -> int:
     facts = collect(_ROOT, run, options.kubeconfig, options.node)
     findings, found_ways = judge(facts), ways(facts)
     render = report.as_json if options.output == "json" else report.as_text
-    _say(render(facts, findings, found_ways), but="\n")
+    _write(render(facts, findings, found_ways), but="\n")
     return REFUSED if report.failed(findings) else DONE
+
+
+def _version(_options: argparse.Namespace) -> int:
+    _write(f"fencer-guest {itself.version()}")
+    return DONE
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -250,10 +261,17 @@ def _uninstall(options: argparse.Namespace) -> int:
     return install.uninstall(options.root, _run_in(options.root), _say, stands)
 
 
-def _say(text: str, but: str = "") -> None:
+def _say(text: str) -> None:
     """Say something while somebody listens: at shutdown a drain outlives its listeners."""
-    try:
-        sys.stdout.write(f"{printable(text, but)}\n")
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(streams.OutputLost):
+        _write(text)
+
+
+def _write(text: str, but: str = "") -> None:
+    """Write an answer.
+
+    Raises:
+        OutputLost: it could not be written.
+    """
+    sys.stdout.write(f"{printable(text, but)}\n")
+    sys.stdout.flush()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
+from fencer.core.foreseen import waits_for_others
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
 from fencer.core.model import (
@@ -32,7 +33,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy
-from fencer.core.text import printable
+from fencer.core.text import no_such_node
 from fencer.errors import ClusterError, ClusterNotFound
 from fencer.runtime.execute import Executor
 from fencer.runtime.found import LOOK_AGAIN_S, NotYet
@@ -186,7 +187,16 @@ class Agent:
         }
         return Pass(scene, judged, self._policy.poll_s)
 
-    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float, *, act: bool = True) -> Judged:
+    def pursue(
+        self,
+        name: str,
+        intent: Intent,
+        word: Word,
+        patience_s: float,
+        *,
+        act: bool = True,
+        waits: Callable[[Decision], object] = lambda _: None,
+    ) -> Judged:
         """Follow one node until its intent is fulfilled, refused, or patience ends.
 
         Args:
@@ -194,7 +204,8 @@ class Agent:
             intent: FENCE or UNFENCE.
             word: What the operator said.
             patience_s: How long to wait for what only time can bring.
-            act: False: stop where something would be done.
+            act: False: stop where something would be done, or where no time brings what is waited for.
+            waits: Called before each wait, with what it is for.
 
         Raises:
             ClusterNotFound: there is no node of that name.
@@ -205,8 +216,10 @@ class Agent:
             judged = self.step(name, intent, word, act=act)
             decision = judged.decision
             over = decision.verdict not in WORTH_WAITING or decision.reason is Reason.PODS_CLEARED
-            if over or (does_something(decision) and not act) or self._world.clock.now_s() >= until_s:
+            rehearsed = not act and (does_something(decision) or waits_for_others(decision))
+            if over or rehearsed or self._world.clock.now_s() >= until_s:
                 return judged
+            waits(decision)
             recheck_s = self._policy.poll_s if decision.recheck_s is None else decision.recheck_s
             self._world.clock.wait(min(self._policy.poll_s, max(SHORT_REST_S, recheck_s)))
 
@@ -413,8 +426,7 @@ class Agent:
             ClusterNotFound: there is none.
         """
         if name not in scene.nodes:
-            known = printable(", ".join(sorted(scene.nodes)[:20])) or "none"
-            raise ClusterNotFound(f"{printable(name)}: no such node. Nodes: {known}")
+            raise ClusterNotFound(no_such_node(name, scene.nodes))
         return scene.nodes[name]
 
 

@@ -105,7 +105,7 @@ class NodeLifecycle:
         for node in nodes:
             if node.tainted(UNREACHABLE, "NoExecute") and (node.ready is True or len(silent) == len(nodes)):
                 self._untaint(node, "NoExecute")
-        disrupted = len(silent) == len(nodes) or (len(silent) > 2 and len(silent) >= 0.55 * len(nodes))  # noqa: PLR2004 - the controller's defaults
+        disrupted = self.disrupted()
         for node in silent:
             if disrupted or node.tainted(UNREACHABLE, "NoExecute") or now_s < self._next_taint_s:
                 continue
@@ -113,6 +113,15 @@ class NodeLifecycle:
             self._api.set_taints(
                 node, (*node.taints, Taint(UNREACHABLE, "", "NoExecute", self._api.clock.utc()))
             )
+
+    def disrupted(self) -> bool:
+        """Whether so many nodes are silent that it has pods of none of them evicted.
+
+        Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, ComputeZoneState.
+        """
+        nodes = self._api.nodes.values()
+        silent = sum(node.ready is not True for node in nodes)
+        return silent == len(nodes) or (silent > 2 and silent >= 0.55 * len(nodes))  # noqa: PLR2004 - its defaults
 
     def _untaint(self, node: ApiNode, effect: str) -> None:
         kept = (taint for taint in node.taints if (taint.key, taint.effect) != (UNREACHABLE, effect))

@@ -43,6 +43,10 @@ class ControlPlane:
         """Whether all workloads are Ready."""
         return all(workload.whole(self._api) for workload in self.workloads)
 
+    def evicts_nobody(self) -> bool:
+        """Whether so many nodes are silent that no pods are replaced."""
+        return self._lifecycle.disrupted()
+
     def _every(self, period_s: float, call: Callable[[], None]) -> None:
         def again() -> None:
             self._api.clock.after(period_s, again)

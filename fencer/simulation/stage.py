@@ -88,6 +88,7 @@ class Stage:
         world, incidents = self.simulation.world, tuple(map(self._summarised, self.tally.incidents))
         fenced = tuple(one.node for one in incidents if one.fenced)
         refused = self._refused(fenced)
+        alive = [pod for pod in self.simulation.api.pods.values() if not (pod.daemon or pod.over)]
         return Summary(
             scenario=self.scenario.name,
             alone=self.alone,
@@ -96,6 +97,8 @@ class Stage:
             refused_reason=None if refused is None else refused.value,
             pods_moved=sum(one.pods_moved for one in incidents),
             pods_stuck=sum(pod.deleted_s is not None for pod in self.simulation.api.pods.values()),
+            pods_down=sum(pod.deleted_s is None and not pod.ready for pod in alive),
+            evicts_nobody=self.simulation.control_plane.evicts_nobody(),
             foreign_taint=bool(self.simulation.cluster.tainted_by_hand),
             seconds_to_fence=_slowest(one.seconds_to_fence for one in incidents),
             seconds_to_recover=_slowest(one.seconds_to_recover for one in incidents),
@@ -151,9 +154,12 @@ class Stage:
 
     def _summarised(self, incident: Incident) -> IncidentSummary:
         ours = incident.node not in self.simulation.cluster.tainted_by_hand
+        fenced = incident.tainted_s is not None and self.simulation.cluster.cleared[incident.node] > 0
+        refused = self.reporter.refused(incident.node, fenced=fenced)
         return IncidentSummary(
             node=incident.node,
-            fenced=incident.tainted_s is not None and self.simulation.cluster.cleared[incident.node] > 0,
+            fenced=fenced,
+            refused_reason=None if refused is None else refused.value,
             pods_moved=incident.pods_moved,
             seconds_to_fence=incident.after_s(incident.tainted_s) if ours else None,
             seconds_to_recover=incident.after_s(incident.recovered_s),
@@ -161,8 +167,8 @@ class Stage:
         )
 
     def _refused(self, fenced: tuple[str, ...]) -> Reason | None:
-        nodes = fenced or [one.node for one in self.tally.incidents]
-        reasons = (self.reporter.refused(node, fenced=bool(fenced)) for node in nodes)
+        others = (one.node for one in self.tally.incidents if one.node not in fenced)
+        reasons = (self.reporter.refused(node, fenced=node in fenced) for node in (*fenced, *others))
         return next((reason for reason in reasons if reason is not None), None)
 
     def _as_expected(

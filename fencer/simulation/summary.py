@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
-    """One incident of a story, in seconds from its beginning; None: it did not come to that."""
+    """One incident of a story, in seconds from its beginning; None: it did not come to that.
+
+    Attributes:
+        refused_reason: Why fencer refused for the longest time: to fence, or to lift its fence.
+    """
 
     node: str
     fenced: bool
+    refused_reason: str | None
     pods_moved: int
     seconds_to_fence: float | None
     seconds_to_recover: float | None
@@ -26,9 +31,12 @@ class Summary:
         alone: Played without fencer.
         seed: Same seed, same story.
         fenced: Pods were cleared from a node (see `incidents` for which).
-        refused_reason: Why fencer refused for the longest time: to fence, or to lift a fence of its own.
+        refused_reason: Why fencer refused for the longest time, at the first incident that tells: to lift a
+            fence of its own, or to fence.
         pods_moved: Replacements that got Ready on other nodes.
         pods_stuck: Pods that read Terminating at the end.
+        pods_down: Others that are not Ready at the end.
+        evicts_nobody: So many nodes are silent at the end that Kubernetes replaces no pods.
         foreign_taint: Somebody else than fencer tainted a node.
         seconds_to_fence: From the slowest incident's beginning to fencer's taint.
         seconds_to_recover: From the slowest incident's beginning until every pod was Ready again.
@@ -46,6 +54,8 @@ class Summary:
     refused_reason: str | None
     pods_moved: int
     pods_stuck: int
+    pods_down: int
+    evicts_nobody: bool
     foreign_taint: bool
     seconds_to_fence: float | None
     seconds_to_recover: float | None
@@ -64,7 +74,12 @@ class Summary:
         )
         what = ready
         if self.fenced:
-            kept = f"; lifting refused: {self.refused_reason}" if self.refused_reason is not None else ""
+            refused = {
+                "lifting" if one.fenced else one.node: one.refused_reason
+                for one in self.incidents
+                if one.refused_reason is not None
+            }
+            kept = "".join(f"; {who} refused: {why}" for who, why in refused.items())
             what = f"fenced in {self.seconds_to_fence:.0f} s, {ready}{kept}"
         elif self.refused_reason is not None:
             what = f"refused: {self.refused_reason}"

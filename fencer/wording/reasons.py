@@ -106,7 +106,10 @@ TEXTS: dict[Reason, Text] = {
         "its guest's saved memory could not be thrown away", "the cause mended, or the same done by hand"
     ),
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
-    Reason.BRAKE: Text("too many nodes are fenced already", "an older fence lifted, or --over-brake WHY"),
+    Reason.BRAKE: Text(
+        "too many nodes are fenced already",
+        "an older fence lifted or an hour old, a higher `max_fenced`, or --over-brake WHY",
+    ),
     Reason.ALL_NODES_SILENT: Text(
         "every node is silent, so the path to them is suspect", "one node that is heard"
     ),

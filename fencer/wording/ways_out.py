@@ -65,7 +65,11 @@ WAYS: dict[Reason, str] = {
     ),
     Reason.STOP_FAILED: f"{_CHECK} and right; or stop it yourself",
     Reason.DISCARD_FAILED: f"{_CHECK} and right; or throw its saved memory away yourself",
-    Reason.BRAKE: "`fencer fence {node} --over-brake WHY`",
+    Reason.BRAKE: (
+        "`fencer fence {node} --over-brake WHY`, if you know that this node is dead, too. There is a brake "
+        "because one fault that fencer cannot see (of a network, a storage, a clock) is likelier than so "
+        "many deaths at once"
+    ),
     Reason.ALL_NODES_SILENT: "`fencer fence {node} --over-brake WHY`, if the nodes really are all dead",
     Reason.FOREIGN_TAINT: f"`kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off",
     Reason.TAINT_TAKEN_OFF: "`fencer fence {node}`",

@@ -391,6 +391,7 @@ EVERY = (
     ["shutdown", "k8s-1", "--yes"],
     ["start", "k8s-1", "--yes"],
     ["unfence", "k8s-1", "--yes"],
+    ["version"],
 )
 
 

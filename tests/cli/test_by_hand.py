@@ -1,6 +1,8 @@
 """``fence`` and ``unfence``, beyond what their transcripts show: what is written, and what never is."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +13,7 @@ from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from fencer.simulation.workloads import DaemonSet
 from tests.cli.lab import Impatient, Lab
+from tests.cli.screen import at_a_terminal
 
 
 def stopped(**traits):
@@ -64,6 +67,80 @@ def test_a_dry_run_foretells_no_fence_that_would_be_refused():
         result = lab.run("fence", "k8s-2", *words)
         assert (result.exit_code, "would fence" in result.output) == (1, False)
         assert "its guest's memory is on disk" in result.output
+
+
+def took_s(lab, *words):
+    """Run a command; return what it said, its exit code, and how many seconds passed."""
+    began_s = lab.simulation.clock.now_s()
+    done = lab.run(*words)
+    return " ".join(done.output.split()), done.exit_code, lab.simulation.clock.now_s() - began_s
+
+
+def test_a_rehearsal_does_not_wait_for_a_guest_that_only_somebody_can_start():
+    lab = stopped()
+    lab.run("fence", "k8s-2", "--yes")
+    said, code, seconds = took_s(lab, "unfence", "k8s-2", "--dry-run")
+    assert (code, seconds < 1) == (1, True)
+    assert "stay for now: its guest has not booted again yet (stopped (destroyed))." in said
+    assert "It would be lifted then." in said
+    assert "What would change this: the guest to run by a cold start." in said
+
+
+def test_nor_for_old_memory_to_go_away_by_itself():
+    lab = Lab(strict=False)
+    lab.passes(30, watched=True)
+    lab.breaks(What.PAUSE, "k8s-2")
+    lab.breaks(What.HANG)
+    lab.passes(60)
+    lab.run("fence", "k8s-2", "--yes", "--confirm-guest-off", "it must be off")
+    lab.breaks(What.TRUTHFUL)
+    lab.breaks(What.RESUME, "k8s-2")
+    lab.passes(30)
+    said, code, seconds = took_s(lab, "unfence", "k8s-2", "--dry-run")
+    assert "stay for now: its guest came back with its old memory" in said
+    assert (code, seconds < 60) == (1, True), "two renewals show that it is heard"
+
+
+def test_nor_for_a_lease_that_nobody_renews():
+    lab = stopped()
+    fact = lab.simulation.cluster.fact
+    lab.simulation.cluster.fact = lambda name: replace(fact(name), renew_time=None)
+    heartbeats = lab.simulation.cluster.heartbeats
+    lab.simulation.cluster.heartbeats = lambda names: replace(heartbeats(names), leases={})
+    said, code, seconds = took_s(lab, "fence", "k8s-2", "--dry-run")
+    assert "dry run: k8s-2 would not be fenced now: it has no lease that can be read" in said
+    assert (code, seconds < 1) == (1, True)
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--yes"])
+def test_that_the_brake_holds_is_said_before_any_wait(how):
+    lab = stopped()
+    lab.run("fence", "k8s-2", "--yes")
+    lab.breaks(What.POWER_OFF, "k8s-3")
+    said, code, seconds = took_s(lab, "fence", "k8s-3", how)
+    assert "refused: too many nodes are fenced already" in said
+    assert "will be deleted" not in said
+    assert (code, seconds < 1) == (1, True)
+
+
+def test_what_may_be_over_after_the_wait_is_waited_for():
+    """A hypervisor that does not answer now may do so in a moment."""
+    lab = stopped()
+    lab.breaks(What.UNREACHABLE)
+    lab.breaks(What.TRUTHFUL, in_s=10)
+    assert lab.run("fence", "k8s-2", "--yes").output.count("fenced in ") == 1
+
+
+@pytest.mark.usefixtures("xterm")
+def test_while_a_verb_waits_one_living_line_says_for_what_and_how_long():
+    lab = stopped()
+    said = at_a_terminal(lab, "fence", "k8s-2", "--yes")
+    lives = re.findall(r"\r\x1b\[K  ([^\r\n]*)(?=\r)", said)
+    assert {"waits for silence: 0 s of 15 s", "waits for silence: 8 s of 15 s"} <= set(lives)
+    ordinary = [line.rpartition("\r\x1b[K")[2] for line in said.split("\n")]
+    assert not [line for line in ordinary if "waits for silence" in line], "never left behind"
+    said = at_a_terminal(lab, "unfence", "k8s-2", "--yes", "--timeout", "9")
+    assert "its guest has not booted again yet; 4 s of 9 s\r" in said
 
 
 def test_a_node_that_lives_is_not_waited_for_until_patience_ends():

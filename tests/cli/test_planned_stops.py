@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -15,7 +14,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencer.cli.main import cli
 from fencer.cli.steps import Steps
 from fencer.core import annotations
 from fencer.core.policy import AfterStop, Mode, Policy
@@ -24,6 +22,7 @@ from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
 from tests.cli.lab import Impatient, Lab, Otherwise
+from tests.cli.screen import at_a_terminal
 
 DB = ApiBudget("demo", "db", "StatefulSet/db", 7)
 DEADLOCK = ApiBudget("demo", "db", "StatefulSet/db", 8)
@@ -907,28 +906,6 @@ def test_the_zone_of_the_times_is_said_once_in_the_first_line(words, zone, named
     output = lab.run(*words, "--dry-run").output
     assert output.splitlines()[0] == f"k8s-2 (lab/k8s-2 on lab1: running); times are {named}"
     assert output.count("times are") == 1
-
-
-class Screen(io.StringIO):
-    """A terminal that keeps what was written."""
-
-    encoding = "utf-8"
-
-    def isatty(self):
-        return True
-
-
-def at_a_terminal(lab, *words):
-    """Run a verb with its output on a terminal, and return all that was written there."""
-    with redirect_stdout(Screen()) as screen, suppress(SystemExit):
-        cli.main(words, obj=lab, prog_name="fencer")
-    return screen.getvalue()
-
-
-@pytest.fixture
-def xterm(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
 
 
 @pytest.mark.usefixtures("xterm")

@@ -183,3 +183,32 @@ class TestUnfencingWhatIsNotFenced:
 def test_a_fence_is_never_lifted_by_who_only_observes():
     assert decide(returned(), OBSERVING).actions == ()
     assert decide(fenced(), OBSERVING).actions == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (ARMED, "3 of 7 nodes within an hour; max_fenced allows 3, half of the nodes"),
+        (replace(ARMED, max_fenced=2), "3 of 7 nodes within an hour; max_fenced allows 2"),
+    ],
+)
+def test_the_brake_says_what_sets_it(policy, says):
+    held = decide(observation(fleet=Fleet(7, 4, young_fences=3)), policy).objection
+    assert held.seen == says
+    assert "a higher `max_fenced`" in held.needs
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        observation(node=node(mark=MARK)),
+        fenced(node=node(mark=UNSIGNED, taints=(TAINT,))),
+        fenced(node=node(mark=UNSIGNED, taints=(TAINT,)), intent=Intent.UNFENCE),
+    ],
+    ids=["taint taken off", "unsigned", "unsigned, by hand"],
+)
+def test_people_are_told_ages_for_core_knows_no_time_zone(seen):
+    told = decide(replace(seen, utc="2026-11-20T13:05:30Z"), ARMED)
+    texts = [check.seen for check in told.checks] + [str(action) for action in told.actions]
+    assert MARK.fenced_at_utc not in " ".join(texts)
+    assert "3h0" in told.objection.seen

@@ -61,7 +61,7 @@ class TestBelief:
         found = believe(off, node(doubts=(doubt(kind),)), NOTHING)
         assert (found.power_state, found.doubt.kind) == (PowerState.UNKNOWN, kind)
         assert off.raw in found.raw
-        assert "noted at 2026-11-20" in found.raw
+        assert "(noted by fencer)" in found.raw
 
     @pytest.mark.parametrize("state", [state for state in PowerState if state is not PowerState.STOPPED])
     def test_whatever_else_it_says_is_taken_as_it_is(self, state):

@@ -1,8 +1,9 @@
 """What a newcomer must not miss in a story that is told to people."""
 
+import click
 import pytest
 
-from fencer.cli.story import ASIDE, ending, is_aside
+from fencer.cli.story import ASIDE, ending, ending_alone, is_aside
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import Stage
 from fencer.simulation.timeline import StageEvent
@@ -49,3 +50,47 @@ def test_an_order_for_another_run_is_told_as_not_given():
     (order,) = [event for event in events if event.data.get("action") == "StopGuest"]
     assert order.text.startswith("did not stop it: ")
     assert whats.index("agent-freezes") < whats.index("agent-goes-on") < events.index(order)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "frozen-endpoint",
+            "fenced in 54 s (1 of 2 nodes; k8s-4 refused, because its hypervisor does not answer",
+        ),
+        ("brake", "fenced in 258 s (3 of 3 nodes) · all pods Ready again in 269 s"),
+        ("vm-stopped", "fenced in 51 s · all pods"),
+    ],
+)
+def test_the_last_line_tells_how_many_of_those_that_died_were_fenced_and_why_not_the_others(name, says):
+    _, summary = played(name)
+    (last,) = ending(summary)
+    assert f"With fencer: {says}" in click.unstyle(last)
+
+
+def test_what_is_not_ready_in_the_end_is_told_with_why():
+    stage = Stage(SCENARIOS["many-off"], None)
+    list(stage.play())
+    (last,) = ending_alone(stage.summary())
+    assert "3 pods not Ready: so many nodes are silent that Kubernetes replaces none" in last
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_no_story_ends_in_never(name):
+    for agent in (None, real_agent):
+        stage = Stage(SCENARIOS[name], agent)
+        list(stage.play())
+        told = ending_alone(stage.summary()) if agent is None else ending(stage.summary())
+        assert "never" not in "".join(told)
+
+
+def test_what_the_brake_holds_back_is_fenced_once_an_older_fence_is_lifted():
+    events, _ = played("brake")
+    told = [(event.node, event.text) for event in events if event.actor == "fencer"]
+    refused = next(
+        n for n, (node, text) in enumerate(told) if node == "k8s-4" and "max_fenced allows 2" in text
+    )
+    lifted = next(n for n, (node, text) in enumerate(told) if node == "k8s-2" and "taint taken off" in text)
+    fenced = next(n for n, (node, text) in enumerate(told) if node == "k8s-4" and text.startswith("tainted"))
+    assert refused < lifted < fenced

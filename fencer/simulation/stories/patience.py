@@ -35,6 +35,32 @@ MANY_OFF = Scenario(
     shape=Shape(nodes=(*SPARE, "k8s-1", "k8s-2", "k8s-3"), spare=SPARE, answer_s=0.8),
 )
 
+BRAKE = Scenario(
+    name="brake",
+    title="More nodes die than the brake allows",
+    story=(
+        "Five nodes, each a VM. Eight database replicas run on them; each volume is for one node only. A",
+        "rack loses its power, and three of the VMs are gone at once. All three are proven dead. But one",
+        "fault that nobody sees could make many nodes look dead, so fencer fences half of the nodes at most",
+        "within an hour (`max_fenced`): two of five. For the third it says so, and leaves it to people.",
+        "Somebody looks: it is the rack. They could type `fencer fence --over-brake WHY`. Here they start",
+        "one of the VMs; its fence comes off, and the brake lets fencer fence the third.",
+    ),
+    script=(
+        Fault(30.0, What.CRASH, "k8s-2", "a rack loses its power: the VM of k8s-2 is gone", death=True),
+        Fault(30.2, What.CRASH, "k8s-3", "so is this one", death=True),
+        Fault(30.4, What.CRASH, "k8s-4", "and this one", death=True),
+        Fault(240.0, What.START, "k8s-2", "somebody starts the VM on another host"),
+        Fault(480.0, What.START, "k8s-3", "the rack has power again, and the others start"),
+        Fault(480.2, What.START, "k8s-4", "so does this one"),
+    ),
+    fenced=("k8s-2", "k8s-3", "k8s-4"),
+    refused=None,
+    duration_s=600.0,
+    workloads=eight_replicas,
+    shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4", "k8s-5")),
+)
+
 COLD_COPIES = Scenario(
     name="cold-copies",
     title="Cold copies of VMs lie about, and another VM dies",

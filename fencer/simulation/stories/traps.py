@@ -112,7 +112,7 @@ LIVE_MIGRATION = Scenario(
 
 STORAGE_STALL = Scenario(
     name="storage-stall",
-    title="The storage stalls, and VMs are paused by the dozen",
+    title="The storage stalls, and several VMs are paused",
     story=(
         "Five nodes, each a VM. Eight database replicas run on them; each volume is for one node only. The",
         "storage fails, and the hypervisor pauses the VMs that write to it: I/O error. One VM paused so",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fencer.core.model import Reason
+from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
-from fencer.simulation.scenario import CLUSTER, Scenario
+from fencer.simulation.scenario import CLUSTER, Scenario, eight_replicas
 
 HYPERVISOR_API_DOWN = Scenario(
     name="hypervisor-api-down",
@@ -26,6 +27,30 @@ HYPERVISOR_API_DOWN = Scenario(
     duration_s=460.0,
     alone_s=460.0,
     alone_whole=True,
+)
+
+FROZEN_ENDPOINT = Scenario(
+    name="frozen-endpoint",
+    title="One of two hypervisors hangs, and a VM dies at each",
+    story=(
+        "Four nodes, each a VM: two at the hypervisor lab, two at lab-b. Eight database replicas run on",
+        "them; each volume is for one node only. The API of lab-b hangs. Then a VM dies at lab, and another",
+        "at lab-b. lab answers, and its dead node is fenced as quickly as ever: who hangs delays nobody",
+        "else. Of the other one nobody can say what became of it: fencer is blind there, and refuses.",
+    ),
+    script=(
+        Fault(30.0, What.HANG, "lab-b", "the API of lab-b hangs: no question is answered any more"),
+        Fault(60.0, What.CRASH, "k8s-3", "a VM at lab crashes", death=True),
+        Fault(65.0, What.CRASH, "k8s-4", "a VM at lab-b crashes, and nobody can tell", death=True),
+        Fault(300.0, What.START, "k8s-3", "somebody starts the VM at lab again"),
+        Fault(330.0, What.START, "k8s-4", "somebody at the console of lab-b starts the VM there again"),
+        Fault(450.0, What.TRUTHFUL, "lab-b", "the API of lab-b answers again"),
+    ),
+    fenced=("k8s-3",),
+    refused=Reason.EVIDENCE_MISSING,
+    duration_s=520.0,
+    workloads=eight_replicas,
+    shape=Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4"), further=("lab-b",), spread=True),
 )
 
 HYPERVISOR_LIES = Scenario(

@@ -166,7 +166,7 @@ class Watch:
     ) -> None:
         self.pve, self.notes = pve, Notes()
         self.nodes = NodeCluster(pve, confs)
-        world = World(
+        self.world = World(
             cluster=self.nodes,  # type: ignore[arg-type]  # as far as it is needed
             hypervisors={"home": hypervisor},
             asker=AtOnce(),
@@ -174,7 +174,7 @@ class Watch:
             reporter=self.notes,
         )
         self.policy = policy
-        self.agent = Agent(world, self.policy)
+        self.agent = Agent(self.world, self.policy)
 
     def passes(self, seconds: float) -> list[Pass]:
         """Let the agent watch for so long; return its passes."""

@@ -144,9 +144,12 @@ ROWS = [
         (happens(What.POWER_OFF, to="k8s-1"), waits(120), DEAD),
         way("an older fence lifted", do=[happens(What.START, to="k8s-1")], to=fenced),
         passes("an hour old", to=fenced, within_s=3700),
+        way("a higher `max_fenced`", do=[sets(max_fenced=2)], to=fenced),
         way(
             "--over-brake WHY",
-            "`fencer fence k8s-2 --over-brake WHY`",
+            "`fencer fence k8s-2 --over-brake WHY`, if you know that this node is dead, too. There is a "
+            "brake because one fault that fencer cannot see (of a network, a storage, a clock) is likelier "
+            "than so many deaths at once",
             do=[types("fence", "k8s-2", "--over-brake", "WHY")],
             to=fenced,
         ),
