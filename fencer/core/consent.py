@@ -158,9 +158,9 @@ def in_window(subject: Subject, policy: Policy) -> Answer:
         rest_s = policy.power_window_s * 2 ** min(failed.times, LONGEST_REST) - failed.ago_s
         if rest_s > 0:
             seen = f"tried {age(failed.ago_s)} ago, and again in {age(rest_s)}: {failed.why}"
-            ended = "its saved memory thrown away" if failed.discard else "the guest stopped"
+            by_hand = "started or restored" if failed.discard else "stopped by hand"
             reason = Reason.DISCARD_FAILED if failed.discard else Reason.STOP_FAILED
-            return Objection(Verdict.WAIT, reason, seen, f"the cause mended, or {ended} by hand", rest_s)
+            return Objection(Verdict.WAIT, reason, seen, f"the cause mended, or the guest {by_hand}", rest_s)
     needs = f"one power-off per {policy.power_window_s:g} s"
     if last_s is not None and last_s < policy.power_window_s and subject.seen.word.over_brake_why is None:
         left_s = policy.power_window_s - last_s

@@ -103,7 +103,8 @@ TEXTS: dict[Reason, Text] = {
         "its guest could not be stopped", "the cause mended, or the guest stopped by hand"
     ),
     Reason.DISCARD_FAILED: Text(
-        "its guest's saved memory could not be thrown away", "the cause mended, or the same done by hand"
+        "its guest's saved memory could not be thrown away",
+        "the cause mended, or the guest started or restored",
     ),
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
     Reason.BRAKE: Text(

@@ -64,7 +64,7 @@ WAYS: dict[Reason, str] = {
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),
     Reason.STOP_FAILED: f"{_CHECK} and right; or stop it yourself",
-    Reason.DISCARD_FAILED: f"{_CHECK} and right; or throw its saved memory away yourself",
+    Reason.DISCARD_FAILED: f"{_CHECK} and right",
     Reason.BRAKE: (
         "`fencer fence {node} --over-brake WHY`, if you know that this node is dead, too. There is a brake "
         "because one fault that fencer cannot see (of a network, a storage, a clock) is likelier than so "

@@ -48,7 +48,16 @@ ROWS = [
     row(Reason.PROVEN_OFF, (DEAD, foreseen(Reason.PROVEN_OFF)), passes(NOTHING, to=fenced)),
     row(Reason.CLEARING_PODS, (lacks("delete pods"), DEAD), way("the pods gone", do=[lacks()], to=fenced)),
     row(Reason.RELEASING_VOLUMES, (DEAD,), passes("the volumes released", to=fenced)),
-    row(Reason.PODS_CLEARED, (DEAD,), way("the guest to boot again", do=[STARTED], to=freed)),
+    row(
+        Reason.PODS_CLEARED,
+        (DEAD,),
+        way(
+            "the guest to boot again",
+            "an armed `fencer watch` then lifts the fence",
+            do=[STARTED],
+            to=freed,
+        ),
+    ),
     row(
         Reason.AWAITING_BOOT,
         (*OFF, asks(Intent.UNFENCE)),

@@ -11,7 +11,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
 from tests.scenarios.ways.case import passes, row, way
-from tests.scenarios.ways.ends import fenced, healthy, recovered
+from tests.scenarios.ways.ends import fenced, freed, healthy, recovered
 from tests.scenarios.ways.steps import (
     annotated,
     answers_after,
@@ -51,6 +51,18 @@ from tests.scenarios.ways.words import (
 )
 
 ROWS = [
+    row(
+        Reason.COUNTING_SILENCE,
+        (DEAD,),
+        passes("more silence", "Ready to be Unknown or False", to=fenced),
+        way("its guest running", do=[STARTED], to=freed),
+    ),
+    row(
+        Reason.BLIND,
+        (everywhere(What.UNREACHABLE),),
+        way("an answer from its hypervisor", do=[everywhere(What.TRUTHFUL)], to=healthy),
+        checked(code=1, shown="connection refused"),
+    ),
     row(
         Reason.SILENCE_TOO_SHORT,
         (DEAD,),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fencer.core import annotations
 from fencer.core.model import Intent, Reason
-from fencer.core.policy import Mode
+from fencer.core.policy import Mode, SavedGuest
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
@@ -131,6 +131,19 @@ ROWS = [
             within_s=400.0,
         ),
         way("the guest stopped by hand", "stop it yourself", do=[DEAD], to=fenced),
+    ),
+    row(
+        Reason.DISCARD_FAILED,
+        (happens(What.SAVE), lets_nobody_power),
+        way(
+            "the cause mended",
+            "`fencer check` looks at every connection and right",
+            do=[lets_power],
+            to=fenced,
+            within_s=400.0,
+        ),
+        way("the guest started", "restored", do=[happens(What.RESTORE)], to=healthy),
+        policy=replace(ARMED, saved_guest=SavedGuest.DISCARD),
     ),
     row(
         Reason.QUORUM_AT_RISK,

@@ -48,6 +48,11 @@ ROWS = [
         (commands(SHUTDOWN, Reason.SHUT_DOWN),),
         way("`fencer start`", do=[types("start", "k8s-2")], to=healthy),
     ),
+    row(
+        Reason.PLANNED_STOP,
+        (types("shutdown", "k8s-2"),),
+        way("`fencer start`", "`fencer start k8s-2`", do=[types("start", "k8s-2")], to=healthy),
+    ),
     row(Reason.START_DUE, (DEAD, asks(START)), way(NOTHING, do=[types("start", "k8s-2")], to=healthy)),
     row(
         Reason.AWAITING_READY,
