@@ -245,7 +245,7 @@ def guest_runs(subject: Subject, policy: Policy) -> Answer:
     if not ended or ending.verdict is not Verdict.HEALTHY:
         return Passed(reading.raw)
     silent_s = subject.node.lease_age_s or 0.0
-    seen = f"{reading.raw}; silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
+    seen = f"{reading.raw}; counting: silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
     needs = "more silence, and Ready to be Unknown or False; or its guest running"
     return Objection(Verdict.WAIT, Reason.COUNTING_SILENCE, seen, needs, policy.poll_s, ending.actions)
 

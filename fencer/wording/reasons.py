@@ -40,9 +40,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.GUEST_TAKEN: Text(
         "the guest that matches it belongs to another node", "the node reporting its own UUID"
     ),
-    Reason.COUNTING_SILENCE: Text(
-        "its guest does not run, and its silence is counted", "more silence, or its guest running"
-    ),
+    Reason.COUNTING_SILENCE: Text("its guest does not run", "more silence, or its guest running"),
     Reason.SILENCE_TOO_SHORT: Text("its kubelet has not been silent for long enough", "more silence"),
     Reason.LEASE_UNSEEN: Text(
         "it has no lease that can be read",

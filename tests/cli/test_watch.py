@@ -68,7 +68,7 @@ def paused_and_started_again():
 
 def test_an_incident_reads_as_a_story():
     assert said(watched(paused_and_started_again(), for_s=400)) == [
-        "not fenced yet: its guest does not run, and its silence is counted (paused (user); silent 2 of N)",
+        "not fenced yet: its guest does not run (paused (user); counting: silent 2 of N)",
         "not fenced yet: the node is still Ready (Ready=True; lease last renewed N ago)",
         "not fenced yet: its guest is paused, but not for long enough (paused (user) for N)",
         "to be stopped first: its guest is paused",

@@ -144,7 +144,7 @@ class TestWindow:
     def test_saved_memory_that_could_not_be_thrown_away_is_called_that(self):
         resting = self.after(stop_failed=StopFailed(3.0, 1, "no right", discard=True))
         assert (resting.verdict, resting.reason) == (Verdict.WAIT, Reason.DISCARD_FAILED)
-        assert "its saved memory thrown away by hand" in resting.objection.needs
+        assert "the guest started or restored" in resting.objection.needs
 
 
 @pytest.mark.parametrize(

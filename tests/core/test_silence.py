@@ -95,7 +95,7 @@ class TestHeard:
         """Somebody who has just stopped it reads that fencer has seen it, and how long it still waits."""
         counting = self.off(lease_age_s=12.0)
         assert (counting.verdict, counting.reason) == (Verdict.WAIT, Reason.COUNTING_SILENCE)
-        assert "silent 12 of 40 s" in counting.objection.seen
+        assert "counting: silent 12 of 40 s" in counting.objection.seen
         assert not counting.actions
 
     @pytest.mark.parametrize("state", [PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING])

@@ -104,7 +104,7 @@ def test_how_loudly_each_is_told(told, tell, level):
     [
         (
             lambda log: log.decided(NODE, COUNTING),
-            "not fenced yet: its guest does not run, and its silence is counted",
+            "not fenced yet: its guest does not run",
         ),
         (
             lambda log: log.decided(replace(NODE, mark=TAINT.mark, taints=OURS), REFUSED),
