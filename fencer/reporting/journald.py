@@ -45,14 +45,21 @@ class JournalHandler(logging.Handler):
         self._waiting: deque[str] = deque(maxlen=KEPT_LINES)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one record; never waits, and never raises."""
-        fields = fields_of(record)
+        """Send one record; never waits, and never raises: another library's may not even have a text."""
+        try:
+            fields = fields_of(record)
+        except Exception:  # noqa: BLE001 - as logging itself does
+            self.handleError(record)
+            return
         try:
             self._socket.sendto(datagram(fields), self._address)
         except OSError:  # away, or full
             message = _shortened(printable(fields["MESSAGE"])).decode(errors="ignore")
             self._waiting.append(f"<{fields['PRIORITY']}>{message}\n")
         self.flush()
+
+    def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Go on: a log that cannot be written must not stop a fence."""
 
     def flush(self) -> None:
         """Write what stderr takes now. A socket that is ready has room for more than a line.

@@ -63,3 +63,7 @@ class Repeats:
         said.rest_s = min(2 * said.rest_s, LONGEST_REST_S)
         said.next_s = now_s + said.rest_s
         return f"{text} (said {count(more, 'time')} more since it was told)" if more else text
+
+    def forget(self) -> None:
+        """Something is over: what is said from now on is news, also in the same words."""
+        self._said.clear()

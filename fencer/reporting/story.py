@@ -37,7 +37,8 @@ class LogReporter:
         self._now_s = now_s
         self._fences: dict[str, tuple[Tainted, float]] = {}
         """By the UID of the node: fences that this agent began, and when; until they are complete."""
-        self._repeats = Repeats(now_s)
+        self._failures, self._troubles = Repeats(now_s), Repeats(now_s)
+        """Of actions, and of what is said besides."""
         self._in_trouble: set[str] = set()
         """UIDs of nodes of which people were told that something is wrong."""
         self._complete: set[str] = set()
@@ -84,7 +85,7 @@ class LogReporter:
         facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
         text = told_action(action, done)
         if not done.ok:
-            self._warn(node.name, text, facts)
+            self._warn(self._failures, node.name, text, facts)
         elif isinstance(done, Tainted) or is_alarming(action, ok=True):
             self._log(text, logging.WARNING, facts)
         else:
@@ -93,13 +94,14 @@ class LogReporter:
     def said(self, text: str, *, warning: bool) -> None:
         """See `fencer.ports.Reporter.said`."""
         if warning:
-            self._warn(text.partition(": ")[0], text, {})
-        else:
+            self._warn(self._troubles, text.partition(": ")[0], text, {})
+        else:  # something is over: if it begins again, nobody may still believe that
+            self._troubles.forget()
             self._log(text, logging.INFO, {})
 
-    def _warn(self, who: str, text: str, facts: Mapping[str, Any]) -> None:
+    def _warn(self, repeats: Repeats, who: str, text: str, facts: Mapping[str, Any]) -> None:
         """Warn of what goes wrong, but not each time that it is tried again in vain."""
-        told = self._repeats.told(who, text)
+        told = repeats.told(who, text)
         self._log(told or text, logging.WARNING if told else logging.DEBUG, facts)
 
     def _log(self, text: str, level: int, facts: Mapping[str, Any]) -> None:

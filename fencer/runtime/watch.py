@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from fencer.core.model import Judged, Reason
+from fencer.core.text import listing
 from fencer.errors import ClusterError
 from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent, Pass
@@ -96,7 +97,9 @@ class News:
 
 def unreadable(nodes: Sequence[str]) -> str:
     """Say which nodes cannot be read, and why; empty: all can."""
-    return f"nodes that cannot be read: {'; '.join(nodes)}" if nodes else ""
+    names = listing([node.partition(": ")[0] for node in nodes])
+    whys = [nodes[0].partition(": ")[2]] if len(nodes) == 1 else nodes
+    return f"{names} cannot be read: {'; '.join(whys)}" if nodes else ""
 
 
 def paused(why: str | None) -> str:

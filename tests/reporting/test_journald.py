@@ -128,6 +128,12 @@ def test_a_traceback_stands_in_the_message(scene, journal):
     assert fields["PRIORITY"] == "3"
 
 
+def test_a_record_of_another_library_that_has_no_text_stops_nobody(scene, journal):
+    scene.handler.handle(logging.makeLogRecord({"msg": "%d retries", "args": ("many",)}))
+    scene.logger.warning("the next one")
+    assert read(journal.recv(9999))["MESSAGE"] == "the next one"
+
+
 def test_what_is_too_long_is_shortened(scene, journal):
     scene.log.said("x" * 999_999, warning=False)
     message = read(journal.recv(99_999))["MESSAGE"]

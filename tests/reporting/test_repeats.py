@@ -61,3 +61,9 @@ def test_it_does_not_grow_for_ever(scene):
     for number in range(3000):
         scene.says("403", who=f"k8s-{number}", every_s=0.0)
     assert scene.says("403", who="k8s-0", every_s=0.0) == ["403"]  # forgotten meanwhile: told once more
+
+
+def test_what_begins_again_after_it_was_over_is_news(scene):
+    assert scene.says("403", times=3) == ["403"]
+    scene.repeats.forget()
+    assert scene.says("403", times=3) == ["403"]

@@ -186,6 +186,22 @@ def test_a_brake_that_holds_more_nodes_back_is_told_each_time(told):
     assert [level for level, _ in told.lines] == ["warning"] * 5
 
 
+def test_what_begins_again_after_it_was_over_is_a_warning_again(told):
+    """Otherwise the last line says that all is well, for as long as it goes on."""
+    for _ in range(3):
+        told.log.said("lab: no answer within 2 s", warning=True)
+        told.now_s += 10.0
+        told.log.said("lab: answers again after 10 s", warning=False)
+    assert [level for level, _ in told.lines] == ["warning", "info"] * 3
+
+
+def test_that_is_no_reason_to_tell_again_what_still_fails(told):
+    for _ in range(5):
+        told.log.acted(NODE, TAINT, Happened("403: denied", ok=False))
+        told.log.said("lab: answers again after 10 s", warning=False)
+    assert [level for level, _ in told.lines].count("warning") == 1
+
+
 def test_that_a_fence_is_complete_is_told_once_whatever_becomes_of_its_guest(told):
     """Its hypervisor may be away for a while: that is told once, of the hypervisor."""
     for _ in range(3):

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import Decision, Fleet, Judged, Reason, Verdict
-from fencer.runtime.watch import held_back, watch
+from fencer.reporting.repeats import Repeats
+from fencer.runtime.watch import held_back, unreadable, watch
 from fencer.simulation.assembly import Shape
 from tests.core.build import observation
 from tests.runtime.stagehand import ARMED, Stagehand
@@ -68,6 +69,16 @@ def test_a_pause_is_said_once_with_what_ends_it_and_so_is_its_end():
         ),
         ("fencing goes on: its pause is over", False),
     ]
+
+
+def test_a_node_that_cannot_be_read_is_named_first_and_another_one_is_news():
+    one, two = "k8s-1: spec: expected an object, not 7", "k8s-2: spec: expected an object, not 7"
+    assert unreadable(()) == ""
+    assert unreadable((one,)) == "k8s-1 cannot be read: spec: expected an object, not 7"
+    assert unreadable((one, two)) == f"k8s-1, k8s-2 cannot be read: {one}; {two}"
+    repeats = Repeats(lambda: 0.0)
+    for text in (unreadable((one,)), unreadable((two,)), unreadable((one, two))):
+        assert repeats.told(text.partition(": ")[0], text) == text
 
 
 def test_a_brake_that_holds_many_nodes_back_is_one_line_and_another_when_it_holds_none():
