@@ -56,7 +56,7 @@ class Task:
             ClusterError: it could not be read.
         """
         agent = self._agent(Quiet())
-        with no_such_node():
+        with no_such_node(), self.parts.asking():
             seen = agent.survey(self.node, self.intent, self.word)
         judged = seen.judged[self.node]
         if judged.decision.reason is Reason.EVIDENCE_MISSING:

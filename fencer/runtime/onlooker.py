@@ -13,8 +13,9 @@ from dataclasses import replace
 from fencer.core.decide import decide
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Rules
-from fencer.core.model import Judged, NodeView, Reason
+from fencer.core.model import Judged, NodeView, PowerState, Reason
 from fencer.core.policy import Policy
+from fencer.core.shutdown import MAY_TAKE_S
 from fencer.core.times import parse_utc, seconds_between
 from fencer.errors import ClusterError
 from fencer.ports import Heartbeats, Lease
@@ -44,6 +45,7 @@ class Onlooker:
         self._policy = policy
         self._agent = Agent(world, policy, rules)
         self._untold = untold(policy, first_look=True)
+        self._began_s = float("inf")
 
     def look(self, name: str | None = None) -> Pass:
         """Judge every node (or one) like an agent that had watched all along.
@@ -61,11 +63,24 @@ class Onlooker:
             lease = beats.leases.get(view.name, Lease(None))
             shared.memory.leases.setdefault(view.uid, _told(view, lease, beats.utc, now_s))
         seen = self._agent.survey(name)
+        self._began_s = min(self._began_s, seen.scene.now_s)
         for node, judged in seen.judged.items():
+            if self._may_hang(judged):
+                bare = replace(judged.observation, node=replace(judged.observation.node, cordon=None))
+                seen.judged[node] = replace(judged, decision=decide(bare, self._policy))
             if judged.decision.reason in self._untold:
                 seen.judged[node] = self._foretold(seen.scene, judged)
         self._untold = untold(self._policy, first_look=False)
         return seen
+
+    def _may_hang(self, judged: Judged) -> bool:
+        """Whether a guest that was shut down by fencer runs, and perhaps has for long: its node is not heard.
+
+        One that was seen to begin is on its way; of any other only an agent knows for how long it has run.
+        """
+        run, unheard_s = judged.observation.history.run, judged.observation.node.not_ready_s or 0.0
+        runs = run is not None and run.power_state is PowerState.RUNNING and run.since_s <= self._began_s
+        return judged.decision.reason is Reason.PLANNED_STOP and runs and unheard_s >= MAY_TAKE_S
 
     def _all_leases(self) -> Heartbeats:
         return self._world.cluster.heartbeats(None)

@@ -66,6 +66,32 @@ def test_meanwhile_status_calls_it_shut_down_by_fencer():
         assert (decision.verdict, decision.reason) == (Verdict.OFF, Reason.PLANNED_STOP)
 
 
+def test_a_guest_that_somebody_starts_and_that_hangs_is_not_shut_down_for_ever():
+    """The agent counts for how long it runs; whoever looks once cannot, and says the same."""
+    scene = Scene()
+    scene.shut_down()
+    scene.run(600)
+    scene.happen("nic_off")
+    scene.happen("start")
+    scene.run(700)
+    onlooker = Onlooker(scene.by_hand, scene.policy, scene.simulation.rules())
+    for _ in range(2):
+        assert onlooker.look("k8s-2").judged["k8s-2"].decision.reason is Reason.GUEST_RUNNING
+        scene.run(2)
+    assert scene.reason() is Reason.GUEST_RUNNING
+
+
+def test_one_that_an_onlooker_sees_start_is_on_its_way():
+    scene = Scene()
+    scene.shut_down()
+    scene.run(1200)
+    onlooker = Onlooker(scene.by_hand, scene.policy, scene.simulation.rules())
+    onlooker.look("k8s-2")
+    scene.happen("start")
+    scene.run(5)
+    assert onlooker.look("k8s-2").judged["k8s-2"].decision.reason is Reason.PLANNED_STOP
+
+
 def test_a_death_after_it_has_come_back_is_told_as_ever():
     scene = Scene()
     scene.shut_down()
