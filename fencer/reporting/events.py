@@ -6,7 +6,7 @@ import logging
 
 from fencer.core.done import Done, Happened
 from fencer.core.model import Alarm, ClearPods, Decision, Deed, NodeView, Reason, TaintNode
-from fencer.core.text import printable
+from fencer.core.text import alike, printable
 from fencer.errors import FencerError
 from fencer.ports import Asker, Cluster
 from fencer.wording.events import ACTIONS, EventReason, needs_a_person
@@ -86,6 +86,7 @@ class EventReporter:
     def _tell_failure(self, node: NodeView, action: Deed, text: str, done: Done) -> None:
         """Tell of a failure once, however often it is tried; what only another's change caused is none."""
         changed = isinstance(done, Happened) and done.changed
-        if not changed and self._failed.get((node.uid, type(action))) != text:
-            self._failed[node.uid, type(action)] = text
+        known = alike(text)  # with other numbers it is the same
+        if not changed and self._failed.get((node.uid, type(action))) != known:
+            self._failed[node.uid, type(action)] = known
             self.tell(node, EventReason.FAILED, text)

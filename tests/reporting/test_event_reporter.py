@@ -92,6 +92,15 @@ def test_what_fails_again_and_again_is_told_once_and_again_after_it_was_done():
     assert [reason for _, reason, _, _ in cluster.events] == ["FencerFailed", "FencerFenced", "FencerFailed"]
 
 
+def test_a_failure_with_other_numbers_each_time_is_no_stream_of_events():
+    cluster = EventsOnly()
+    events = EventReporter(cluster, InlineAsker())
+    for number in range(30):
+        events.acted(NODE, TAINT, Happened(f"403: webhook denied request 6f{number}a1", ok=False))
+    events.acted(NODE, TAINT, Happened("500: webhook is gone", ok=False))
+    assert len(cluster.events) == 2
+
+
 def test_what_another_writer_changed_meanwhile_is_no_failure():
     cluster = EventsOnly()
     changed = Happened("changed meanwhile", ok=False, changed=True)
