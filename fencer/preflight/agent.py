@@ -10,6 +10,8 @@ from fencer.preflight.finding import Finding, Level
 
 CONFIGS = Path("/etc/fencer")
 SOCKETS = Path("/run/fencer")
+NOBODY = "no agent answers on this machine"
+OLDER = "the agent on this machine began before this configuration was written"
 
 
 def unit_of(config: Path) -> str | None:
@@ -28,13 +30,22 @@ def socket_of(unit: str) -> Path:
     return SOCKETS / f"{unit.rpartition('@')[2]}.sock"
 
 
-def judge(mode: Mode, config: Path, *, answers: bool | None) -> Finding:
+def outdated(config: Path, socket: Path) -> bool:
+    """Return whether a configuration was written after its agent began, which reads it only then."""
+    try:
+        return config.stat().st_mtime > socket.stat().st_mtime
+    except OSError:
+        return False
+
+
+def judge(mode: Mode, config: Path, *, answers: bool | None, older: bool = False) -> Finding:
     """Say whether anybody acts by this configuration, as far as this machine can tell.
 
     Args:
         mode: What the configuration says.
         config: Its file.
         answers: An agent answers at its unit's socket; None: it cannot be asked.
+        older: It began before the configuration was written.
     """
     unit = unit_of(config)
     if mode is not Mode.ARMED:
@@ -46,9 +57,13 @@ def judge(mode: Mode, config: Path, *, answers: bool | None) -> Finding:
     if answers is None:
         text = f"whether one runs is not known: only root and fencer's user may ask {socket_of(unit)}"
         return Finding("agent", f"{unit}.service", Level.NOTE, text)
+    if answers and older:
+        text = f"{OLDER}: what it does follows the earlier one"
+        again = f"systemctl restart {shlex.quote(unit)}"
+        return Finding("agent", f"{unit}.service", Level.WARN, text, (again,))
     if answers:
         return Finding("agent", f"{unit}.service", Level.OK, "answers on this machine")
-    text = "no agent answers on this machine; unless one runs elsewhere, nothing is fenced"
+    text = f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
     return Finding(
         "agent", f"{unit}.service", Level.WARN, text, (f"systemctl enable --now {shlex.quote(unit)}",)
     )

@@ -32,7 +32,7 @@ from fencer.ports import (
     Reporter,
     StopSettings,
 )
-from fencer.preflight.agent import socket_of, unit_of
+from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
 from fencer.preflight.facts import Answer, ClusterFacts, Facts, NodeFacts
 from fencer.preflight.rights import knows_policies
@@ -141,7 +141,8 @@ class _Collector:
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
-        return Facts(path, config, secrets, writable, self._agent_answers(path), cluster, endpoints, nodes)
+        agent = self._agent_answers(path), self._agent_older(path)
+        return Facts(path, config, secrets, writable, *agent, cluster, endpoints, nodes)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
@@ -149,6 +150,10 @@ class _Collector:
     def _agent_answers(self, path: Path) -> bool | None:
         unit = unit_of(path)
         return None if unit is None else self.builder.agent_answers(socket_of(unit))
+
+    def _agent_older(self, path: Path) -> bool:
+        unit = unit_of(path)
+        return unit is not None and outdated(path, socket_of(unit))
 
     def _journal_writable(self) -> bool:
         file = self.config.journal

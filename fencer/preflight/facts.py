@@ -92,6 +92,7 @@ class Facts:
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal_writable: The journal can be written; also where none is wanted.
         agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
+        agent_older: It began before the configuration was written.
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
@@ -102,6 +103,7 @@ class Facts:
     secrets: Mapping[Path, Sequence[Trouble]]
     journal_writable: bool
     agent_answers: bool | None
+    agent_older: bool
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None

@@ -1,12 +1,13 @@
 """Whether anybody acts: an agent on this machine, by its socket."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from fencer.cli.watch import default_hooks
 from fencer.core.policy import Mode, Policy
-from fencer.preflight.agent import CONFIGS, SOCKETS, judge, socket_of, unit_of
+from fencer.preflight.agent import CONFIGS, SOCKETS, judge, outdated, socket_of, unit_of
 from fencer.preflight.finding import Level
 from tests.cli.lab import PATH, Lab
 from tests.preflight.lab import findings
@@ -38,6 +39,30 @@ def test_an_agent_that_answers_while_fencing_is_paused_does_not_act():
     lab.agent = False
     both = "but no agent answers on this machine and fencing is paused."
     assert findings(lab)[1]["verdict"].endswith(both)
+
+
+def test_an_agent_that_began_before_its_configuration_was_written_follows_the_earlier_one(monkeypatch):
+    """Whoever writes `mode: armed` and forgets the restart believes to be guarded."""
+    monkeypatch.setattr("fencer.preflight.collect.outdated", lambda *_: True)
+    lab = Lab()
+    rows, told = findings(lab)
+    assert (rows["agent"]["level"], rows["agent"]["try"]) == ("warn", ["systemctl restart fencer"])
+    older = "but the agent on this machine began before this configuration was written."
+    assert told["verdict"].endswith(f"Ready, and armed, {older}")
+    lab.agent = False
+    assert findings(lab)[1]["verdict"].endswith("but no agent answers on this machine.")
+
+
+def test_the_files_tell_which_of_them_is_older(tmp_path):
+    config, socket = tmp_path / "config.yaml", tmp_path / "fencer.sock"
+    assert not outdated(config, socket)
+    config.touch()
+    assert not outdated(config, socket)
+    socket.touch()
+    os.utime(config, (1000, 1000))
+    assert not outdated(config, socket)
+    os.utime(socket, (999, 999))
+    assert outdated(config, socket)
 
 
 def test_who_only_observes_is_told_that_nothing_is_fenced():
