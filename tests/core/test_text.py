@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import alike, listing, natural, of_limit, printable
+from fencer.core.text import alike, listing, natural, near, no_such_node, of_limit, printable
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,26 @@ def test_names_are_sorted_as_people_do():
         "k8s-\u00b2",
         "\u0663-x",
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("k8s2", "; did you mean k8s-2?"),
+        ("K8S_2", "; did you mean k8s-2?"),
+        ("k8s-9", ""),  # as near to one as to another
+        ("frobnicate", ""),
+        ("", ""),
+    ],
+)
+def test_a_word_is_taken_to_mean_another_only_where_one_is_clearly_nearest(typed, told):
+    assert near(typed, ["k8s-1", "k8s-2", "cp-1"]) == told
+    assert near(typed, []) == ""
+
+
+def test_of_many_nodes_the_five_nearest_are_listed():
+    nodes = [f"k8s-{number}" for number in range(154)]
+    told = no_such_node("k8s-12x\n", nodes)
+    assert told.startswith("k8s-12x\\n: no such node; did you mean k8s-12? Nodes: k8s-12, ")
+    assert told.endswith(" and 149 more")
+    assert no_such_node("k8s-1", ()) == "k8s-1: no such node. Nodes: none"

@@ -7,8 +7,8 @@ import pytest
 from fencer.core.decide import decide
 from fencer.core.model import GuestHistory, PowerState, Reason
 from fencer.core.policy import Mode, Policy, SavedGuest
-from fencer.wording.foresight import foretold, untold
-from tests.core.build import ARMED, NOW_S, evidence, in_state, node, observation, returned, run
+from fencer.wording.foresight import foretold, past_untold, untold
+from tests.core.build import ARMED, NOW_S, evidence, fenced, in_state, node, observation, returned, run
 
 OBSERVING = Policy()
 LEFT = "1 pod to clear, 1 volume attached"
@@ -135,3 +135,13 @@ def test_that_its_guest_was_seen_alive_is_written_on_the_node_unless_fencer_only
 def test_what_only_time_tells_a_second_look_begins_to_count():
     assert Reason.NOT_HELD in untold(ARMED, first_look=True)
     assert Reason.NOT_HELD not in untold(ARMED, first_look=False)
+
+
+def test_of_a_fenced_node_it_is_known_what_follows_once_its_guest_has_been_off_for_long_enough():
+    young = GuestHistory(run(since_s=NOW_S - 1, readings=1))
+    seen = fenced(history=young, pods=(), attachments=())
+    assert decide(seen, ARMED).reason is Reason.NOT_HELD
+    found = past_untold(seen, ARMED)
+    assert found is not None
+    assert found.reason is Reason.PODS_CLEARED
+    assert past_untold(fenced(candidates=()), ARMED) is None
