@@ -32,9 +32,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
     yield from files.judge_journal(config.journal, writable=facts.journal_writable)
-    yield agent.judge(
-        config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older
-    )
+    yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
