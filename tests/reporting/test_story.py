@@ -215,6 +215,12 @@ def test_that_a_node_is_healthy_again_is_news_where_it_was_told_that_it_was_not(
     assert told.last == ("info", "healthy again")
 
 
+def test_that_somebody_forgot_a_taint_is_said_of_a_node_that_is_healthy_again(told):
+    told.log.decided(NODE, COUNTING)
+    told.log.decided(replace(NODE, taints=(Taint(OUT_OF_SERVICE),)), HEALTHY)
+    assert told.last == ("info", "healthy again, but somebody else set the out-of-service taint")
+
+
 def test_one_that_is_back_while_nobody_can_read_its_guest_is_not_just_healthy(told):
     told.log.decided(NODE, COUNTING)
     told.log.decided(NODE, Decision(Verdict.HEALTHY, Reason.BLIND))
