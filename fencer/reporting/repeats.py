@@ -63,3 +63,7 @@ class Repeats:
         said.rest_s = min(2 * said.rest_s, LONGEST_REST_S)
         said.next_s = now_s + said.rest_s
         return f"{text} (said {count(more, 'time')} more since it was told)" if more else text
+
+    def over(self, who: str) -> None:
+        """Forget what was said of somebody: it is over, and what is said of them next is news."""
+        self._said = {key: said for key, said in self._said.items() if key[0] != who}

@@ -92,9 +92,11 @@ class LogReporter:
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `fencer.ports.Reporter.said`."""
+        who = text.partition(": ")[0]
         if warning:
-            self._warn(text.partition(": ")[0], text, {})
+            self._warn(who, text, {})
         else:
+            self._repeats.over(who)  # so that nobody's last word is that all is well while it is not
             self._log(text, logging.INFO, {})
 
     def _warn(self, who: str, text: str, facts: Mapping[str, Any]) -> None:

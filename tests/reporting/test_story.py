@@ -244,3 +244,15 @@ WOULD = Decision(
     Reason.OBSERVE_MODE,
     (Check("armed", Outcome.FAILED, "would fence now: 8 pods", "mode: armed"),),
 )
+
+
+def test_an_outage_that_begins_again_is_told_however_soon(told):
+    """Otherwise the last word would be that it answers, for as long as it does not."""
+    for text, warning in (("lab: no answer", True), ("lab: answers again", False), ("lab: no answer", True)):
+        told.log.said(text, warning=warning)
+        told.now_s += 5.0
+    assert told.lines == [
+        ("warning", "lab: no answer"),
+        ("info", "lab: answers again"),
+        ("warning", "lab: no answer"),
+    ]
