@@ -13,11 +13,21 @@ from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
+from fencer.core.model import OUT_OF_SERVICE, Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.foresight import NEVER_WRITTEN
-from fencer.wording.headlines import HEADLINES
-from fencer.wording.nodes import blind, cordon_words, disbelieved, fenced_age, guest_of, ready, state_of, why
+from fencer.wording.headlines import HEADLINES, STILL_FENCED
+from fencer.wording.nodes import (
+    blind,
+    cordon_words,
+    disbelieved,
+    fenced_age,
+    guest_of,
+    ready,
+    state_of,
+    unfit,
+    why,
+)
 from fencer.wording.reasons import TEXTS
 from fencer.wording.ways_out import ways_out
 
@@ -34,6 +44,11 @@ IN_MIND_WAY = (
 DOUBTS_WAY = (
     "What would change this: its guest seen running there. If you know better: "
     "`kubectl annotate node {node} fencer.dev/doubts-`."
+)
+
+TAINT_WAY = (
+    "What would change this: that taint taken off by its owner. Until then no pod can run there. "
+    f"Try: `kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off."
 )
 
 GUEST_RUNS = "guest runs"
@@ -68,16 +83,16 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
 
 def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
     decision, node = judged.decision, judged.observation.node
-    unbelieved = disbelieved(judged)
+    in_the_way = unfit(judged)
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
     says = why(judged) if whole else clean(TEXTS[decision.reason].says)
     fenced = fenced_age(judged.observation) is not None
     kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
-    headline = HEADLINES[Verdict.FENCED if kept else decision.verdict].format(
+    headline = (STILL_FENCED if kept else HEADLINES[decision.verdict]).format(
         node=clean(node.name), says=says
     )
-    if unbelieved is not None:
-        headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {unbelieved}."
+    if in_the_way is not None:
+        headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {in_the_way}."
     unread = blind(judged)
     if unread is not None:
         headline = f"{clean(node.name)} is heard, but nobody would notice the end of its guest: {unread}."
@@ -106,6 +121,8 @@ def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
         yield DOUBTS_WAY.format(node=name)
+    elif unfit(judged) is not None:
+        yield TAINT_WAY.format(node=name)
     elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
         yield from ways_out(judged, str(parts.path))
 

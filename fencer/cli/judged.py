@@ -23,8 +23,8 @@ from fencer.wording.nodes import (
     ready,
     state_of,
     why,
+    would_change,
 )
-from fencer.wording.reasons import change
 
 _UTC = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
@@ -91,7 +91,7 @@ def as_data(judged: Judged) -> dict[str, Any]:
         "verdict": decision.verdict.value,
         "reason": decision.reason.value,
         "why": why(judged),
-        "what_would_change_this": change(decision),
+        "what_would_change_this": would_change(judged),
         "one_look_cannot_tell": UNTOLD[decision.reason] if judged.untold else None,
         "blind": blind(judged) is not None,
         "cordoned": cordoned_by(node),

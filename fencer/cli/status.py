@@ -157,10 +157,12 @@ class View:
     def _selected(self, seen: Pass) -> list[Judged]:
         """Leave out the nodes that were not asked for."""
         judged, asked = list(seen.judged.values()), self._asked
-        if asked.labels is not None:
-            names = self._labelled(asked.labels)
-            judged = [item for item in judged if item.observation.node.name in names]
-        return judged if asked.host is None else _on_host(judged, asked.host)
+        if asked.host is not None:  # of all nodes: also a host without such labels is there
+            judged = _on_host(judged, asked.host)
+        if asked.labels is None:
+            return judged
+        names = self._labelled(asked.labels)
+        return [item for item in judged if item.observation.node.name in names]
 
     def _labelled(self, selector: str) -> frozenset[str]:
         surveyor, deadline_s = self._wiring.surveyor(self._parts.config), self._parts.policy.call_deadline_s
@@ -214,8 +216,9 @@ def _told(judged: Sequence[Judged], asked: Asked) -> Iterator[str]:
     hidden = len(judged) - len(shown)
     if asked.node is None:
         others = "; --all shows them" if hidden and not shown else ""
-        said = f"{tally_text(judged)}{others}" if judged else f"no node has the labels {clean(asked.labels)}"
-        yield from paragraph(said)
+        where = "" if asked.host is None else f" on {clean(asked.host)}"
+        none = f"no node{where} has the labels {clean(asked.labels)}"
+        yield from paragraph(f"{tally_text(judged)}{others}" if judged else none)
     if shown:
         yield ""
         yield from _table(shown, wide=asked.form == "wide")

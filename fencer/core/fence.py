@@ -106,8 +106,12 @@ def silent_if_unproven(subject: Subject, policy: Policy) -> Answer:
 
 def _silent_for(subject: Subject, limit_s: float) -> Answer:
     seen, needs = heard_last(subject.seen), f"limit {limit_s:g} s"
-    left_s = limit_s - (subject.node.lease_age_s or 0.0)
+    counted_s = subject.node.lease_age_s or 0.0
+    left_s = limit_s - counted_s
     if left_s > 0:
+        watches, deaf = subject.seen.intent is Intent.WATCH, subject.node.deaf_s
+        if watches and not deaf and told_age_s(subject.seen) >= limit_s:  # an old lease, and a new agent
+            seen = f"{seen}, but only watched for {age(counted_s)} of {limit_s:g} s"
         return Objection(Verdict.WAIT, Reason.SILENCE_TOO_SHORT, seen, needs, left_s)
     return Passed(seen, needs)
 

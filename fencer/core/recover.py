@@ -187,7 +187,7 @@ def renewed(subject: Subject, policy: Policy) -> Answer:
     renewals = subject.node.lease_renewals - subject.history.renewals_at_boot
     if subject.seen.word.same_boot_why is not None:
         renewals = max(renewals, renewals_in_run(subject.history, subject.node))
-    needs = f"{policy.unfence_renewals} since the boot"
+    needs = f"{policy.unfence_renewals} renewals since the boot"
     if renewals < policy.unfence_renewals:
         return Objection(
             Verdict.RECOVERING, Reason.AWAITING_RENEWALS, f"{renewals} renewals", needs, policy.poll_s
@@ -214,8 +214,7 @@ def pods_gone(subject: Subject, policy: Policy) -> Answer:
             Verdict.RECOVERING,
             Reason.PODS_REMAIN,
             f"{len(held)} left: {names}",
-            "none from before the fence",
-            policy.poll_s,
+            recheck_s=policy.poll_s,
         )
     return Passed("none from before the fence")
 
@@ -226,7 +225,7 @@ def volumes_gone(subject: Subject, policy: Policy) -> Answer:
     if left:
         seen = f"{len(left)} attached: {', '.join(attachment.volume for attachment in left[:3])}"
         seen = f"{seen}; pods that tolerate the taint may keep some: {unread}" if unread else seen
-        return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, "none", policy.poll_s)
+        return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, recheck_s=policy.poll_s)
     kept = len(subject.seen.kept_volumes)
     return Passed(f"none but {kept} of pods that tolerate the taint" if kept else "none attached")
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from fencer.core.text import printable
-from fencer.reporting.records import PRIORITY, facts_of, node_of, traceback_of
+from fencer.reporting.records import PRIORITY, facts_of, in_text, node_of, traceback_of
 
 SOCKET = "/run/systemd/journal/socket"
 LONGEST_BYTES = 8192
@@ -86,7 +86,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, str]:
         "MESSAGE": "\n".join(map(printable, lines)),
         "PRIORITY": str(PRIORITY.get(record.levelname, 6)),
         "SYSLOG_IDENTIFIER": "fencer",
-        **{f"FENCER_{name.upper()}": str(value) for name, value in facts_of(record).items()},
+        **{f"FENCER_{name.upper()}": in_text(value) for name, value in facts_of(record).items()},
     }
 
 

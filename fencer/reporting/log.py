@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from fencer.core.text import printable
 from fencer.reporting.journald import JournalHandler
-from fencer.reporting.records import PRIORITY, facts_of, node_of, traceback_of
+from fencer.reporting.records import PRIORITY, facts_of, in_text, node_of, traceback_of
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _PLAIN, _BOLD, _FAINT = "\x1b[0m", "\x1b[1m", "\x1b[90m"
@@ -118,7 +118,7 @@ class KeyValueFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, with its traceback below."""
-        line = " ".join(f"{name}={_value(str(value))}" for name, value in _dated(record).items())
+        line = " ".join(f"{name}={_value(in_text(value))}" for name, value in _dated(record).items())
         return "\n    ".join([line, *map(printable, traceback_of(record))])
 
 

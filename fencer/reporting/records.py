@@ -20,6 +20,11 @@ def node_of(record: logging.LogRecord) -> str:
     return str(facts_of(record).get("node", ""))
 
 
+def in_text(fact: Any) -> str:
+    """Return a fact as text has it; in JSON it keeps its type."""
+    return str(fact).lower() if isinstance(fact, bool) else str(fact)
+
+
 def traceback_of(record: logging.LogRecord) -> list[str]:
     """Return the lines of its traceback, if there is one."""
     text = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""

@@ -53,7 +53,7 @@ class LogReporter:
         }
         if decision.guest is not None:
             facts["guest"] = str(decision.guest)
-        text, level = told_decision(decision, fenced=node.fenced), self._level(node, decision)
+        text, level = told_decision(decision, node), self._level(node, decision)
         if decision.reason is Reason.PODS_CLEARED:
             self._complete.add(node.uid)
             if node.uid in self._fences:
@@ -82,7 +82,7 @@ class LogReporter:
         if isinstance(done, Tainted):
             self._fences[node.uid] = done, self._now_s()
             self._in_trouble.add(node.uid)
-        facts = {"node": node.name, "action": action_word(action, ok=True), "ok": str(done.ok).lower()}
+        facts = {"node": node.name, "action": action_word(action, ok=True), "ok": done.ok}
         text = told_action(action, done)
         if not done.ok:
             self._warn(self._failures, node.name, text, facts)

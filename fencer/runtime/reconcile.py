@@ -64,6 +64,8 @@ NO_NEWS = frozenset({Reason.CLOSER_LOOK, Reason.PLANNED_STOP})
 STILL_READY = frozenset({Reason.NODE_READY, Reason.PLANNED_STOP})
 """The node is told to be Ready, or may be."""
 
+DELETED = "{node}: its Node was deleted while it was fenced; nothing of it is left, so its fence has ended"
+
 SHORT_REST_S = 0.05
 """Between two looks at something that may change at once."""
 
@@ -343,6 +345,7 @@ class Agent:
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
             self.observer.forget(observation.node)
+            self._world.reporter.said(DELETED.format(node=observation.node.name), warning=False)
         concluded = self._last[observation.node.uid] = Judged(observation, decision, failed)
         return concluded
 

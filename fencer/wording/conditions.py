@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum, auto
 
 from fencer.core.cordon import cordoned_by
-from fencer.core.model import Judged, Reason, Verdict
+from fencer.core.model import Alarm, Judged, Reason, Verdict
 from fencer.core.text import count, natural
 from fencer.wording.nodes import blind, cannot_be_fenced, fenced_age
 
@@ -15,6 +15,7 @@ from fencer.wording.nodes import blind, cannot_be_fenced, fenced_age
 class Condition(StrEnum):
     """The closed list, what needs a person first. A node is in exactly one."""
 
+    ALARM = auto()
     REFUSED = auto()
     CANNOT_BE_FENCED = auto()
     BLIND = auto()
@@ -32,6 +33,7 @@ class Condition(StrEnum):
 
 
 WORDS: dict[Condition, str] = {
+    Condition.ALARM: "in alarm",
     Condition.REFUSED: "refused",
     Condition.CANNOT_BE_FENCED: "cannot be fenced",
     Condition.BLIND: "blind",
@@ -85,6 +87,8 @@ AT_EASE: dict[Reason, Condition] = {
 def condition(judged: Judged) -> Condition:
     """Return the condition of a node."""
     node, decision = judged.observation.node, judged.decision
+    if decision.reason is Reason.OLD_MEMORY or any(isinstance(deed, Alarm) for deed in decision.actions):
+        return Condition.ALARM
     if fenced_age(judged.observation) is not None:
         return Condition.FENCED
     if node.ready and decision.reason in AT_EASE:

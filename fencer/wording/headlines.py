@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fencer.core.model import Verdict
 
+STILL_FENCED = "{node} is still fenced: {says}."
+"""Where something else than the fence itself is decided, as in the log."""
+
 HEADLINES: dict[Verdict, str] = {
     Verdict.HEALTHY: "{node} is not fenced, and need not be: it is healthy.",
     Verdict.WAIT: "{node} is not fenced yet: {says}.",

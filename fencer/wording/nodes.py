@@ -17,7 +17,7 @@ from fencer.core.model import (
 )
 from fencer.core.text import age, listing, printable
 from fencer.core.times import seconds_between
-from fencer.wording.reasons import says
+from fencer.wording.reasons import TEXTS, change, says
 
 NOBODY = "\N{EN DASH}"
 REFUSED, CANNOT_FENCE, BLIND = "refused", "cannot fence", "blind"
@@ -125,9 +125,23 @@ def disbelieved(judged: Judged) -> str | None:
     return f"its guest reads {printable(evidence.raw)}"
 
 
+def unfit(judged: Judged) -> str | None:
+    """Return why a healthy node could not be fenced if it died now; None: it could."""
+    node = judged.observation.node
+    taken = judged.decision.verdict is Verdict.HEALTHY and node.out_of_service is not None and not node.fenced
+    return TEXTS[Reason.FOREIGN_TAINT].says if taken else disbelieved(judged)
+
+
+def would_change(judged: Judged) -> str:
+    """Return what would change the answer about a node."""
+    if unfit(judged) is None:
+        return change(judged.decision)
+    return "its guest seen running there" if disbelieved(judged) else TEXTS[Reason.FOREIGN_TAINT].change
+
+
 def cannot_be_fenced(judged: Judged) -> bool:
     """Whether the node could not be fenced if it died."""
-    return (judged.decision.reason in CANNOT and not judged.untold) or disbelieved(judged) is not None
+    return (judged.decision.reason in CANNOT and not judged.untold) or unfit(judged) is not None
 
 
 def silent_endpoints(observation: Observation) -> tuple[str, ...]:
@@ -155,9 +169,9 @@ def cordon_words(node: NodeView) -> str:
 
 def why(judged: Judged) -> str:
     """Return the reason for the decision; if one look cannot tell, what would follow."""
-    decision, unbelieved = judged.decision, disbelieved(judged)
-    if unbelieved is not None:
-        return f"{printable(says(decision))}, but {unbelieved}"
+    decision, in_the_way = judged.decision, unfit(judged)
+    if in_the_way is not None:
+        return f"{printable(says(decision))}, but {in_the_way}"
     if (unread := blind(judged)) is not None:
         return f"blind: {unread}; nobody would notice the end of its guest"
     if not judged.untold:

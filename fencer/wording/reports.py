@@ -12,6 +12,7 @@ from fencer.core.model import (
     Decision,
     Deed,
     ForgetMark,
+    NodeView,
     PowerState,
     Proof,
     Reason,
@@ -20,7 +21,7 @@ from fencer.core.model import (
 )
 from fencer.core.text import age, count
 from fencer.wording.events import ACTIONS, NO_CASE
-from fencer.wording.reasons import change, says
+from fencer.wording.reasons import TEXTS, change, says
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""
@@ -70,15 +71,17 @@ def decision_text(decision: Decision) -> str:
     return text
 
 
-def told_decision(decision: Decision, *, fenced: bool) -> str:
+def told_decision(decision: Decision, node: NodeView) -> str:
     """Return a decision as the log tells it after the name of the node.
 
     Args:
         decision: The decision.
-        fenced: The node carries a fence already.
+        node: The node: it may carry a fence already, or somebody else's taint.
     """
+    fenced = node.fenced
     if decision.reason is Reason.NODE_HEALTHY:
-        return "healthy again"
+        taken = node.out_of_service is not None and not fenced
+        return f"healthy again, but {TEXTS[Reason.FOREIGN_TAINT].says}" if taken else "healthy again"
     lead = LEADS.get(decision.verdict, "")
     if decision.reason is Reason.OBSERVE_MODE:
         lead = ""

@@ -135,6 +135,12 @@ class TestSelection:
     def test_by_host_and_labels(self, lab):
         assert rows(lab.run("status", "--host", "lab1", "-l", "zone=a").output) == ["k8s-1"]
 
+    @pytest.mark.parametrize("host", ["lab1", "garage1"])
+    def test_a_host_whose_nodes_have_no_such_labels_is_there_all_the_same(self, lab, host):
+        done = lab.run("status", "--host", host, "-l", "zone=b")
+        said = f"no node on {host} has the labels zone=b"
+        assert (done.exit_code, done.output.splitlines()[-1]) == (0, said)
+
     def test_a_host_that_nobody_knows(self, lab):
         done = lab.run("status", "--host", "lab/garage1")
         assert done.exit_code == 2
@@ -232,6 +238,50 @@ def test_a_fenced_node_is_called_fenced_in_data_and_by_explain():
     assert node["reason"] != "not_held"
     assert lab.run("explain", "k8s-2").output.startswith("k8s-2 is fenced: ")
     assert "3 nodes: 2 healthy, 1 fenced" in lab.run("status").output
+
+
+def test_old_memory_of_a_fenced_node_is_an_alarm_in_table_and_data():
+    lab = Lab(strict=False)
+    lab.passes(30, watched=True)
+    lab.breaks(What.SNAPSHOT, "k8s-2")
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(70, watched=True)
+    lab.breaks(What.REVERT, "k8s-2")
+    lab.passes(60, watched=True)
+    said, told = lab.run("status").output, data(lab)
+    assert "3 nodes: 2 healthy, 1 in alarm" in said
+    assert rows(said)[0] == "k8s-2"
+    assert (told["summary"]["alarm"], told["summary"]["fenced"], told["nodes"][0]["fenced"]) == (1, 0, True)
+
+
+def test_a_taint_that_somebody_forgot_is_told_of_a_healthy_node():
+    """No pod can run there, and no fence would be set if it died."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.TAINT_BY_HAND, "k8s-2")
+    lab.passes(30, watched=True)
+    said = lab.run("status").output
+    assert "3 nodes: 2 healthy, 1 cannot be fenced" in said
+    assert "cannot fence  healthy, but somebody else set the out-of-service taint" in row(said, "k8s-2")
+    assert data(lab, "k8s-2")["nodes"][0]["what_would_change_this"] == "that taint taken off by its owner"
+    said = lab.run("explain", "k8s-2").output
+    assert said.startswith("k8s-2 is healthy, but could not be fenced if it died now: somebody else set")
+    assert "kubectl taint node k8s-2 node.kubernetes.io/out-of-service-" in said.replace("\n", " ")
+
+
+@pytest.mark.parametrize("hands_off", ["paused", "excluded"])
+def test_a_fence_that_is_left_alone_is_called_still_fenced_by_explain(hands_off):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(70, watched=True)
+    if hands_off == "paused":
+        lab.simulation.api.paused_why = "storage work"
+    else:
+        node = lab.simulation.api.nodes["k8s-2"]
+        node.annotations["fencer.dev/exclude"] = "true"
+        lab.simulation.api.changed(node)
+    assert lab.run("explain", "k8s-2").output.startswith("k8s-2 is still fenced: ")
 
 
 def test_dead_nodes_that_the_brake_leaves_are_counted_with_what_helps():

@@ -212,6 +212,16 @@ def test_once_is_one_pass():
     assert lab.simulation.clock.now_s() < lab.simulation.timeline.began_s + 1
 
 
+def test_a_fresh_agent_says_why_a_long_silence_is_not_long_enough():
+    """It counts from its own first look: the lease's time is by another clock."""
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.NIC_OFF, "k8s-2")
+    lab.passes(100)
+    [text] = said(lab.run("watch", "--once").stderr)
+    assert text.endswith("m43s ago, but only watched for N of N)")
+
+
 def test_once_is_3_and_calls_nobody_healthy_where_an_endpoint_does_not_answer():
     lab = Lab()
     lab.breaks(What.UNREACHABLE)

@@ -76,7 +76,7 @@ def test_machines_read_json():
             "level": "info",
             "node": "k8s-4",
             "action": "TaintNode",
-            "ok": "true",
+            "ok": True,
             "text": "tainted",
         },
         {"time": "NOW", "level": "warning", "text": "lab: lost"},

@@ -231,6 +231,12 @@ def test_that_a_node_is_healthy_again_is_news_where_it_was_told_that_it_was_not(
     assert told.last == ("info", "healthy again")
 
 
+def test_that_somebody_forgot_a_taint_is_said_of_a_node_that_is_healthy_again(told):
+    told.log.decided(NODE, COUNTING)
+    told.log.decided(replace(NODE, taints=(Taint(OUT_OF_SERVICE),)), HEALTHY)
+    assert told.last == ("info", "healthy again, but somebody else set the out-of-service taint")
+
+
 def test_one_that_is_back_while_nobody_can_read_its_guest_is_not_just_healthy(told):
     told.log.decided(NODE, COUNTING)
     told.log.decided(NODE, Decision(Verdict.HEALTHY, Reason.BLIND))
@@ -254,3 +260,15 @@ WOULD = Decision(
     Reason.OBSERVE_MODE,
     (Check("armed", Outcome.FAILED, "would fence now: 8 pods", "mode: armed"),),
 )
+
+
+def test_an_outage_that_begins_again_is_told_however_soon(told):
+    """Otherwise the last word would be that it answers, for as long as it does not."""
+    for text, warning in (("lab: no answer", True), ("lab: answers again", False), ("lab: no answer", True)):
+        told.log.said(text, warning=warning)
+        told.now_s += 5.0
+    assert told.lines == [
+        ("warning", "lab: no answer"),
+        ("info", "lab: answers again"),
+        ("warning", "lab: no answer"),
+    ]

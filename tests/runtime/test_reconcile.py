@@ -289,6 +289,8 @@ def test_a_node_deleted_in_mid_fence_loses_its_pods_and_its_attachments_all_the_
     assert ("k8s-2", "DeleteAttachments", True) in [entry[:3] for entry in stage.notes.acted_]
     assert not stage.agent.shared.memory.fenced
     assert stage.simulation.world.double_writers == 0
+    end = "k8s-2: its Node was deleted while it was fenced; nothing of it is left, so its fence has ended"
+    assert [said for said in stage.notes.said_ if said[0].startswith("k8s-2: ")] == [(end, False)]
 
 
 def test_a_deleted_node_whose_guest_starts_again_is_left_alone(stage):

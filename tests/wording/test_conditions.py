@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Cordon, Decision, Doubted, Judged, Reason, Verdict
+from fencer.core.model import OUT_OF_SERVICE, Alarm, Cordon, Decision, Doubted, Judged, Reason, Taint, Verdict
 from fencer.wording.conditions import Condition, condition, problems_first, tally, tally_text
 from tests.core.build import BOOT, NOW_UTC, doubt, evidence, fenced, healthy, node, observation
 
+FOREIGN = (Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", NOW_UTC),)
 WELL = Decision(Verdict.HEALTHY, Reason.NODE_HEALTHY)
 REFUSED = Decision(Verdict.REFUSE, Reason.GUEST_RUNNING)
 UNSCHEDULABLE = {"unschedulable": True, "cordon": Cordon("drain", BOOT, NOW_UTC), "cordoner": "fencer"}
@@ -43,6 +44,10 @@ def named(name, decision=WELL, **facts):
         (judged(Verdict.OFF, Reason.PLANNED_STOP), Condition.SHUT_DOWN),
         (judged(Verdict.HEALTHY, Reason.SETTLING, healthy()), Condition.COMING_BACK),
         (judged(Verdict.RECOVERING, Reason.AWAITING_BOOT, fenced()), Condition.FENCED),
+        (judged(Verdict.RECOVERING, Reason.OLD_MEMORY, fenced()), Condition.ALARM),
+        (judged(Verdict.STOP_FIRST, Reason.OLD_MEMORY, fenced()), Condition.ALARM),
+        (Judged(healthy(), replace(WELL, actions=(Alarm("an older boot is heard"),))), Condition.ALARM),
+        (Judged(healthy(node=node(ready=True, taints=FOREIGN)), WELL), Condition.CANNOT_BE_FENCED),
         (judged(Verdict.REFUSE, Reason.FENCING_PAUSED, fenced()), Condition.FENCED),
         (judged(Verdict.REFUSE, Reason.FENCING_PAUSED, healthy()), Condition.PAUSED),
         (judged(Verdict.REFUSE, Reason.FENCING_PAUSED), Condition.REFUSED),
