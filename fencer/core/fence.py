@@ -245,13 +245,22 @@ def taint(subject: Subject, _policy: Policy) -> Ending:
 def guest_runs(subject: Subject, policy: Policy) -> Answer:
     """The guest does not read as ended. If it does, all that is left to wait for is its kubelet's silence."""
     reading, ending = subject.evidence, sound(subject, policy)
-    ended = reading.power_state not in {PowerState.RUNNING, PowerState.UNKNOWN}
-    if not ended or ending.verdict is not Verdict.HEALTHY:
+    runs = reading.power_state is PowerState.RUNNING
+    if runs or says_nothing(subject) or ending.verdict is not Verdict.HEALTHY:
         return Passed(reading.raw)
-    silent_s = subject.node.lease_age_s or 0.0
+    silent_s, heard_times = subject.node.lease_age_s or 0.0, renewals_in_run(subject.history, subject.node)
     seen = f"{reading.raw}; counting: silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
+    if heard_times >= ALIVE_RENEWALS:
+        seen = f"{reading.raw}; but its kubelet was heard {heard_times} times since it first read so"
     needs = "more silence, and Ready to be Unknown or False; or its guest running"
     return Objection(Verdict.WAIT, Reason.COUNTING_SILENCE, seen, needs, policy.poll_s, ending.actions)
+
+
+def says_nothing(subject: Subject) -> bool:
+    """Whether nobody tells of the guest of a node that is heard: one that is not found has not ended then."""
+    reading, times = subject.evidence, renewals_in_run(subject.history, subject.node)
+    missing = reading.power_state is PowerState.ABSENT and not reading.end_recorded
+    return reading.power_state is PowerState.UNKNOWN or (missing and times >= ALIVE_RENEWALS)
 
 
 def silence_needed_s(policy: Policy) -> float:
@@ -267,8 +276,8 @@ def sound(subject: Subject, policy: Policy) -> Ending:
     if outlived and policy.mode is Mode.ARMED:
         actions = (*actions, ForgetMark())
     actions = (*actions, *alarm_of_older_boot(node))
-    unread = subject.power_state is PowerState.UNKNOWN and subject.evidence.doubt is None
-    reason = Reason.BLIND if unread else Reason.NODE_HEALTHY
+    blind = says_nothing(subject) and subject.evidence.doubt is None
+    reason = Reason.BLIND if blind else Reason.NODE_HEALTHY
     return settling(subject, policy, Ending(Verdict.HEALTHY, reason, actions))
 
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencer.core.done import Done, Tainted
+from fencer.core.done import Done, Happened, Tainted
 from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
 from fencer.reporting.repeats import Repeats
 from fencer.wording.reports import (
@@ -84,9 +84,11 @@ class LogReporter:
             self._in_trouble.add(node.uid)
         facts = {"node": node.name, "action": action_word(action, ok=True), "ok": done.ok}
         text = told_action(action, done)
-        if not done.ok:
+        if isinstance(done, Happened) and done.changed:
+            self._log(text, logging.DEBUG, facts)  # somebody was quicker, and the next look is due
+        elif not done.ok:
             self._warn(self._failures, node.name, text, facts)
-        elif isinstance(done, Tainted) or is_alarming(action, ok=True):
+        elif isinstance(done, Tainted) or is_alarming(action):
             self._log(text, logging.WARNING, facts)
         else:
             self._log(text, logging.DEBUG if links(action, done) else logging.INFO, facts)

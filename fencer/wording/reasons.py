@@ -130,7 +130,7 @@ TEXTS: dict[Reason, Text] = {
         "its pods are cleared and its volumes released",
         "the guest to boot again; an armed `fencer watch` then lifts the fence",
     ),
-    Reason.AWAITING_BOOT: Text("its guest has not booted again yet", "a cold start"),
+    Reason.AWAITING_BOOT: Text("its guest was not seen to boot again yet", "a cold start"),
     Reason.AWAITING_RENEWALS: Text(
         "booted again, but its kubelet has not been heard often enough yet", "more renewals"
     ),

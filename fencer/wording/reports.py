@@ -16,6 +16,7 @@ from fencer.core.model import (
     PowerState,
     Proof,
     Reason,
+    RecordDoubts,
     UntaintNode,
     Verdict,
 )
@@ -130,9 +131,10 @@ def is_link(decision: Decision) -> bool:
     return decision.reason in LINKS or waits
 
 
-def is_alarming(action: Deed, *, ok: bool) -> bool:
-    """Whether an action is a warning: it failed, or it is an alarm itself."""
-    return not ok or isinstance(action, Alarm)
+def is_alarming(action: Deed) -> bool:
+    """Whether an action that was done is a warning: an alarm, or the note whose word does not count."""
+    doubted = isinstance(action, RecordDoubts) and bool(action.doubts)
+    return doubted or isinstance(action, Alarm)
 
 
 def links(action: Deed, done: Done) -> bool:

@@ -81,7 +81,7 @@ def test_a_rehearsal_does_not_wait_for_a_guest_that_only_somebody_can_start():
     lab.run("fence", "k8s-2", "--yes")
     said, code, seconds = took_s(lab, "unfence", "k8s-2", "--dry-run")
     assert (code, seconds < 1) == (1, True)
-    assert "stay for now: its guest has not booted again yet (stopped (destroyed))." in said
+    assert "stay for now: its guest was not seen to boot again yet (stopped (destroyed))." in said
     assert "It would be lifted then." in said
     assert "What would change this: the guest to run by a cold start." in said
 
@@ -140,7 +140,7 @@ def test_while_a_verb_waits_one_living_line_says_for_what_and_how_long():
     ordinary = [line.rpartition("\r\x1b[K")[2] for line in said.split("\n")]
     assert not [line for line in ordinary if "waits for silence" in line], "never left behind"
     said = at_a_terminal(lab, "unfence", "k8s-2", "--yes", "--timeout", "9")
-    assert "its guest has not booted again yet; 4 s of 9 s\r" in said
+    assert "its guest was not seen to boot again yet; 4 s of 9 s\r" in said
 
 
 def test_a_node_that_lives_is_not_waited_for_until_patience_ends():

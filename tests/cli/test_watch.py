@@ -77,7 +77,7 @@ def test_an_incident_reads_as_a_story():
         "4 pods to clear, 3 volumes to release",
         "4 of 4 pods cleared: demo/db-1, demo/db-4, demo/db-7, demo/web-3",
         "fenced: guest stopped 7.N ago; 4 pods, 3 volumes, 2.N",
-        "coming back: its guest has not booted again yet (the node still reports the known boot id N)",
+        "coming back: its guest was not seen to boot again yet (the node still reports the known boot id N)",
         "booted again and clean",
         "fence lifted: out-of-service taint taken off; kept cordoned for a moment",
         "uncordoned",

@@ -103,6 +103,28 @@ class TestHeard:
         seen = in_state(state, node=node(ready=True, lease_age_s=3.0))
         assert decide(seen, ARMED).reason is Reason.COUNTING_SILENCE
 
+    def test_a_node_that_is_heard_again_and_again_is_not_said_to_fall_silent(self):
+        stands = GuestHistory(run(PowerState.PAUSED, renewals_at_start=2), boot_id=BOOT)
+        seen = in_state(PowerState.PAUSED, node=node(ready=True, lease_age_s=3.0), history=stands)
+        assert "its kubelet was heard 3 times since" in decide(seen, ARMED).objection.seen
+        lately = replace(stands, run=run(PowerState.PAUSED, renewals_at_start=4))
+        assert "counting: silent 3 of" in decide(replace(seen, history=lately), ARMED).objection.seen
+
+    @pytest.mark.parametrize(
+        ("recorded", "heard_times", "reason"),
+        [
+            (False, 2, Reason.BLIND),
+            (False, 1, Reason.COUNTING_SILENCE),
+            (True, 2, Reason.COUNTING_SILENCE),
+        ],
+    )
+    def test_a_guest_that_is_not_found_while_its_node_is_heard_is_hidden(self, recorded, heard_times, reason):
+        """A token without rights sees none: its nodes would "be dead" for ever."""
+        missing = GuestHistory(run(PowerState.ABSENT, renewals_at_start=5 - heard_times), boot_id=BOOT)
+        reading = evidence(PowerState.ABSENT, end_recorded=recorded)
+        seen = healthy(node=node(ready=True, lease_age_s=3.0), evidence=reading, history=missing)
+        assert decide(seen, ARMED).reason is reason
+
     def test_a_guest_that_nobody_can_read_is_not_called_healthy_and_no_more(self):
         blind = decide(healthy(evidence=None, evidence_error="lab: no answer"), ARMED)
         assert (blind.verdict, blind.reason) == (Verdict.HEALTHY, Reason.BLIND)

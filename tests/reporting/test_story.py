@@ -12,11 +12,14 @@ from fencer.core.model import (
     BindNode,
     Check,
     Decision,
+    Doubt,
+    Doubted,
     ForgetMark,
     Outcome,
     PowerState,
     Proof,
     Reason,
+    RecordDoubts,
     StopGuest,
     Taint,
     UntaintNode,
@@ -272,3 +275,16 @@ def test_an_outage_that_begins_again_is_told_however_soon(told):
         ("info", "lab: answers again"),
         ("warning", "lab: no answer"),
     ]
+
+
+def test_whose_word_does_not_count_any_more_is_a_warning_and_that_it_counts_again_is_none(told):
+    doubt = Doubt(Doubted.CONTRADICTED, GUEST, "test:lab", "fencer", "2026-11-20T10:00:00Z")
+    told.log.acted(NODE, RecordDoubts((doubt,)), Happened("lab is not believed when it says off"))
+    assert told.last[0] == "warning"
+    told.log.acted(NODE, RecordDoubts(()), Happened("its hypervisor is believed again"))
+    assert told.last[0] == "info"
+
+
+def test_that_somebody_else_was_quicker_is_no_failure(told):
+    told.log.acted(NODE, TAINT, Happened("changed meanwhile, looking again: 409", ok=False, changed=True))
+    assert told.last[0] == "debug"

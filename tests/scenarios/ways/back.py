@@ -64,7 +64,11 @@ ROWS = [
         way("the guest to run by a cold start", "a cold start", "start the guest", do=[STARTED], to=freed),
         beside=AFTER_OFF,
     ),
-    row(Reason.AWAITING_RENEWALS, (*OFF, STARTED), passes("2 since the boot", "more renewals", to=freed)),
+    row(
+        Reason.AWAITING_RENEWALS,
+        (*OFF, STARTED),
+        passes("2 renewals since the boot", "more renewals", to=freed),
+    ),
     row(Reason.OLD_MEMORY, RESUMED, *old(3), beside=BESIDE_OLD, policy=TRUSTING, strict=False),
     row(
         Reason.OLD_MEMORY, RESTORED, *old(2), beside=BESIDE_OLD, strict=False, more="as its hypervisor tells"
@@ -127,12 +131,12 @@ ROWS = [
     row(
         Reason.PODS_REMAIN,
         (*OFF, STARTED, foreseen(Reason.BOOTED_ANEW), stray_pod, foreseen(Reason.PODS_REMAIN)),
-        passes("none from before the fence", "those pods gone", to=freed),
+        passes("those pods gone", to=freed),
     ),
     row(
         Reason.VOLUMES_REMAIN,
         (DEAD, until(Reason.RELEASING_VOLUMES), STARTED),
-        passes("none", "those volumes released", to=freed),
+        passes("those volumes released", to=freed),
         timing=Timing(detach_s=60.0),
     ),
     row(Reason.BOOTED_ANEW, (*OFF, STARTED, foreseen(Reason.BOOTED_ANEW)), passes(NOTHING, to=freed)),
