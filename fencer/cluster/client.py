@@ -43,7 +43,7 @@ READ_TRIES, FIRST_PAUSE_S = 3, 0.1
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
 # What urllib3 puts before its words: the server, which we have named already, and that nobody answers there.
 _WRAPPING = re.compile(
-    r"^\w*Connection(Pool)?\(host='[^']*', port=\d+\): "
+    r"^\w*Connection(Pool|s)?\(host='[^']*', port=\d+\): "
     r"(Failed to establish a new connection: (\[Errno -?\d+\] )?)?"
 )
 # Quick failures: nothing was listening, or a connection broke. The same server may answer the next time.

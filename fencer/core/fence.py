@@ -106,8 +106,12 @@ def silent_if_unproven(subject: Subject, policy: Policy) -> Answer:
 
 def _silent_for(subject: Subject, limit_s: float) -> Answer:
     seen, needs = heard_last(subject.seen), f"limit {limit_s:g} s"
-    left_s = limit_s - (subject.node.lease_age_s or 0.0)
+    counted_s = subject.node.lease_age_s or 0.0
+    left_s = limit_s - counted_s
     if left_s > 0:
+        if not subject.node.deaf_s and told_age_s(subject.seen) >= limit_s:
+            # Else the older age by the API's times reads as if it were long enough.
+            seen = f"{seen}; counted here: {counted_s:.0f} of {limit_s:g} s"
         return Objection(Verdict.WAIT, Reason.SILENCE_TOO_SHORT, seen, needs, left_s)
     return Passed(seen, needs)
 
@@ -244,8 +248,10 @@ def guest_runs(subject: Subject, policy: Policy) -> Answer:
     ended = reading.power_state not in {PowerState.RUNNING, PowerState.UNKNOWN}
     if not ended or ending.verdict is not Verdict.HEALTHY:
         return Passed(reading.raw)
-    silent_s = subject.node.lease_age_s or 0.0
+    silent_s, told_s = subject.node.lease_age_s or 0.0, told_age_s(subject.seen)
     seen = f"{reading.raw}; counting: silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
+    if not subject.node.deaf_s and told_s >= silent_s + policy.lease_period_s:
+        seen = f"{seen}, as counted here; lease last renewed {age(told_s)} ago"
     needs = "more silence, and Ready to be Unknown or False; or its guest running"
     return Objection(Verdict.WAIT, Reason.COUNTING_SILENCE, seen, needs, policy.poll_s, ending.actions)
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from fencer.core.cordon import cordoned_for_shutdown
+from fencer.core.fence import SILENT_PERIODS, told_age_s
 from fencer.core.identity import still_bound, told_apart
 from fencer.core.model import Binding, Evidence, FenceMark, NodeView, PowerState
+from fencer.core.policy import Policy
 from fencer.core.rung import Subject
-from fencer.core.text import count, listing
+from fencer.core.text import age, count, listing
 from fencer.errors import FencerError, GuestNotFound
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.guests import freeing
+
+_OVERDUE_S = SILENT_PERIODS * Policy().lease_period_s
+"""A node whose lease is older than that is no longer heard, though Kubernetes still calls it Ready."""
 
 
 def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]) -> Iterator[Finding]:
@@ -88,9 +94,17 @@ def _compared(
 
 
 def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
-    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong."""
-    if subject.node.ready is True and reading.power_state is not PowerState.RUNNING:
-        yield f"{subject.node.name} is Ready, and {subject.guest} reads {reading.raw}"
+    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong.
+
+    Kubernetes calls a node Ready for 40 s and more after its guest has ended: `fencer status` counts these.
+    """
+    node, silent_s = subject.node, told_age_s(subject.seen)
+    heard = node.ready is True and silent_s < _OVERDUE_S and not cordoned_for_shutdown(node)
+    if heard and reading.power_state is not PowerState.RUNNING:
+        yield (
+            f"{node.name} is Ready, and {subject.guest} reads {reading.raw}; lease last renewed "
+            f"{age(silent_s)} ago: if its guest has just ended, ask again in {_OVERDUE_S:g} s"
+        )
 
 
 def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:

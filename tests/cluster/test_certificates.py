@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import ssl
 import threading
 import warnings
@@ -124,6 +125,17 @@ def test_a_server_that_is_not_there_is_told_without_the_clients_own_words(tmp_pa
         ClusterUnreachable, match=r"^https://127.0.0.1:1 does not answer: Connection refused \(asked: "
     ):
         _as_fencer(path)
+
+
+def test_a_server_that_hangs_is_told_without_the_names_of_python_classes(tmp_path):
+    authority = Authority(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as hung:  # connects, and answers nothing
+        url = f"https://127.0.0.1:{hung.getsockname()[1]}"
+        path = write_kubeconfig(tmp_path / "kubeconfig", url, AS_SOMEBODY, ca_file=authority.ca_file)
+        settings = ClusterSettings(path, connect_timeout_s=0.2, read_timeout_s=0.2)
+        with pytest.raises(ClusterUnreachable, match="timed out") as told:
+            Connection(settings, sleep=lambda _: None).read("version", get("/version"))
+    assert "host=" not in str(told.value)
 
 
 def test_a_ca_that_was_replaced_in_its_file_is_believed_without_a_restart(serving, tmp_path):

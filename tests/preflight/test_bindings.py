@@ -38,6 +38,13 @@ def test_a_guest_that_reads_off_while_its_node_is_ready_is_a_failure():
     assert rows["bindings"]["points"][0].startswith("k8s-3 is Ready, and lab/k8s-3")
 
 
+@pytest.mark.parametrize(("silent_s", "levels"), [(14.0, [Level.FAIL]), (16.0, [Level.OK])])
+def test_a_guest_that_has_just_ended_contradicts_nothing(silent_s, levels):
+    """Kubernetes calls its node Ready for 40 s more."""
+    ended = subject(node=node(ready=True, lease_age_s=silent_s))
+    assert [one.level for one in judge([ended], {NAME: evidence(PowerState.STOPPED)})] == levels
+
+
 def test_copies_are_listed_also_while_they_do_no_harm():
     lab = Lab()
     lab.passes(30, watched=True)
