@@ -87,24 +87,30 @@ def _compared(
             case FencerError() as error:
                 silent.append(f"{name}: {error}")
             case Evidence() as reading:
-                wrong.extend(_objections(subject, reading))
-                if reading.power_state is PowerState.UNKNOWN:
-                    unread.append(f"{name}: {reading.raw}")
+                contradictions, doubts = _objections(subject, reading)
+                wrong.extend(contradictions)
+                unread.extend(doubts)
     return wrong, silent, unread
 
 
-def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
+def _objections(subject: Subject, reading: Evidence) -> tuple[list[str], list[str]]:
     """A node that is heard runs; a reading that says otherwise is about another guest, or wrong.
 
-    Kubernetes calls a node Ready for 40 s and more after its guest has ended: `fencer status` counts these.
+    Kubernetes calls a node Ready for 40 s and more after its guest has ended: such a lease is old. But its
+    age is by the node's own clock, which may be wrong.
+
+    Returns:
+        Contradictions, and what the answer leaves open.
     """
-    node, silent_s = subject.node, told_age_s(subject.seen)
-    heard = node.ready is True and silent_s < _OVERDUE_S and not cordoned_for_shutdown(node)
-    if heard and reading.power_state is not PowerState.RUNNING:
-        yield (
-            f"{node.name} is Ready, and {subject.guest} reads {reading.raw}; lease last renewed "
-            f"{age(silent_s)} ago: if its guest has just ended, ask again in {_OVERDUE_S:g} s"
-        )
+    node, silent_s, planned = subject.node, told_age_s(subject.seen), cordoned_for_shutdown(subject.node)
+    unread = [f"{node.name}: {reading.raw}"] if reading.power_state is PowerState.UNKNOWN else []
+    if node.ready is not True or reading.power_state is PowerState.RUNNING or planned:
+        return [], unread
+    reads = f"{subject.guest} reads {reading.raw}; lease last renewed {age(silent_s)} ago"
+    if silent_s >= _OVERDUE_S and not unread:
+        return [], [f"{node.name}: still called Ready, and {reads}: it seems to have ended"]
+    told = f"{node.name} is Ready, and {reads}: if its guest has just ended, ask again in {_OVERDUE_S:g} s"
+    return [told], unread
 
 
 def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:
