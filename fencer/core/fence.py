@@ -109,7 +109,8 @@ def _silent_for(subject: Subject, limit_s: float) -> Answer:
     counted_s = subject.node.lease_age_s or 0.0
     left_s = limit_s - counted_s
     if left_s > 0:
-        if not subject.node.deaf_s and told_age_s(subject.seen) >= limit_s:
+        by_hand = subject.seen.intent is Intent.FENCE  # such a command says by itself what it counts
+        if not by_hand and not subject.node.deaf_s and told_age_s(subject.seen) >= limit_s:
             # Else the older age by the API's times reads as if it were long enough.
             seen = f"{seen}; counted here: {counted_s:.0f} of {limit_s:g} s"
         return Objection(Verdict.WAIT, Reason.SILENCE_TOO_SHORT, seen, needs, left_s)
