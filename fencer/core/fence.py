@@ -248,10 +248,13 @@ def guest_runs(subject: Subject, policy: Policy) -> Answer:
     runs = reading.power_state is PowerState.RUNNING
     if runs or says_nothing(subject) or ending.verdict is not Verdict.HEALTHY:
         return Passed(reading.raw)
-    silent_s, heard_times = subject.node.lease_age_s or 0.0, renewals_in_run(subject.history, subject.node)
+    silent_s, told_s = subject.node.lease_age_s or 0.0, told_age_s(subject.seen)
+    heard_times = renewals_in_run(subject.history, subject.node)
     seen = f"{reading.raw}; counting: silent {silent_s:.0f} of {silence_needed_s(policy):g} s"
     if heard_times >= ALIVE_RENEWALS:
         seen = f"{reading.raw}; but its kubelet was heard {heard_times} times since it first read so"
+    elif not subject.node.deaf_s and told_s >= silent_s + policy.lease_period_s:
+        seen = f"{seen}, as counted here; lease last renewed {age(told_s)} ago"
     needs = "more silence, and Ready to be Unknown or False; or its guest running"
     return Objection(Verdict.WAIT, Reason.COUNTING_SILENCE, seen, needs, policy.poll_s, ending.actions)
 

@@ -157,6 +157,8 @@ def as_planned(observation: Observation, decision: Decision) -> Decision:
     since = age(max(0.0, seconds_between(cordon.since_utc, observation.utc)))
     reads = observation.evidence.raw if observation.evidence else "nothing"
     seen = f"cordoned for it {since} ago; its guest reads {reads}"
+    if decision.reason is Reason.GUEST_RUNNING:
+        seen = f"{seen}, and its kubelet is not heard yet"
     checks = (
         *decision.checks,
         Check("unplanned", Outcome.FAILED, seen, f"`fencer start {observation.node.name}`"),

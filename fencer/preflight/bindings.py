@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from fencer.core.cordon import cordoned_for_shutdown
+from fencer.core.fence import SILENT_PERIODS, told_age_s
 from fencer.core.identity import still_bound, told_apart
 from fencer.core.model import Binding, Evidence, FenceMark, NodeView, PowerState
+from fencer.core.policy import Policy
 from fencer.core.rung import Subject
-from fencer.core.text import count, listing
+from fencer.core.text import age, count, listing
 from fencer.errors import FencerError, GuestNotFound
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.guests import freeing
+
+_OVERDUE_S = SILENT_PERIODS * Policy().lease_period_s
+"""A node whose lease is older than that is no longer heard, though Kubernetes still calls it Ready."""
 
 
 def judge(subjects: Sequence[Subject], readings: Mapping[str, Evidence | FencerError]) -> Iterator[Finding]:
@@ -81,16 +87,30 @@ def _compared(
             case FencerError() as error:
                 silent.append(f"{name}: {error}")
             case Evidence() as reading:
-                wrong.extend(_objections(subject, reading))
-                if reading.power_state is PowerState.UNKNOWN:
-                    unread.append(f"{name}: {reading.raw}")
+                contradictions, doubts = _objections(subject, reading)
+                wrong.extend(contradictions)
+                unread.extend(doubts)
     return wrong, silent, unread
 
 
-def _objections(subject: Subject, reading: Evidence) -> Iterator[str]:
-    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong."""
-    if subject.node.ready is True and reading.power_state is not PowerState.RUNNING:
-        yield f"{subject.node.name} is Ready, and {subject.guest} reads {reading.raw}"
+def _objections(subject: Subject, reading: Evidence) -> tuple[list[str], list[str]]:
+    """A node that is heard runs; a reading that says otherwise is about another guest, or wrong.
+
+    Kubernetes calls a node Ready for 40 s and more after its guest has ended: such a lease is old. But its
+    age is by the node's own clock, which may be wrong.
+
+    Returns:
+        Contradictions, and what the answer leaves open.
+    """
+    node, silent_s, planned = subject.node, told_age_s(subject.seen), cordoned_for_shutdown(subject.node)
+    unread = [f"{node.name}: {reading.raw}"] if reading.power_state is PowerState.UNKNOWN else []
+    if node.ready is not True or reading.power_state is PowerState.RUNNING or planned:
+        return [], unread
+    reads = f"{subject.guest} reads {reading.raw}; lease last renewed {age(silent_s)} ago"
+    if silent_s >= _OVERDUE_S and not unread:
+        return [], [f"{node.name}: still called Ready, and {reads}: it seems to have ended"]
+    told = f"{node.name} is Ready, and {reads}: if its guest has just ended, ask again in {_OVERDUE_S:g} s"
+    return [told], unread
 
 
 def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:

@@ -329,6 +329,16 @@ class TestWords:
         told = heard_last(observation(node=node(lease_age_s=24.0, deaf_s=280.0)))
         assert told.endswith("; lease not seen renewed for 5m04s, 4m40s of that while fencer heard nobody")
 
+    def test_an_agent_that_has_just_begun_says_what_it_counts_and_how_old_the_lease_is(self):
+        """Else "lease last renewed 51 s ago" reads as long enough, and "silent 0 of 40 s" as heard."""
+        old = {"lease_age_s": 25.0, "lease_renewals": 0, "renewed_utc": "2026-11-20T09:59:09Z"}
+        seen = decide(observation(node=node(**old)), ARMED).objection.seen
+        assert seen.endswith("; lease last renewed 51 s ago, but only watched for 25 s of 40 s")
+        counting = decide(in_state(PowerState.STOPPED, node=node(ready=True, **old)), PATIENT).objection
+        assert counting.seen.endswith(
+            "counting: silent 25 of 90 s, as counted here; lease last renewed 51 s ago"
+        )
+
     def test_a_lease_that_cannot_be_read_is_told_so(self):
         assert "has no lease that can be read" in self.heard(lease_age_s=None)
 

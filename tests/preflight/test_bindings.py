@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from fencer.core import annotations as keys
-from fencer.core.model import Candidate, PowerState, Via
+from fencer.core.cordon import DRAINERS
+from fencer.core.model import Candidate, Cordon, PowerState, Via
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
 from fencer.preflight.bindings import judge
 from fencer.preflight.finding import Level
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
-from tests.core.build import GUEST, evidence, node
+from tests.core.build import BOOT, GUEST, evidence, node
 from tests.preflight.lab import NAME, findings, subject
 
 
@@ -36,6 +37,21 @@ def test_a_guest_that_reads_off_while_its_node_is_ready_is_a_failure():
     rows, told = findings(lab)
     assert (rows["bindings"]["level"], told["ready"]) == ("fail", False)
     assert rows["bindings"]["points"][0].startswith("k8s-3 is Ready, and lab/k8s-3")
+
+
+@pytest.mark.parametrize(("silent_s", "levels"), [(14.0, [Level.FAIL]), (16.0, [Level.WARN])])
+def test_a_guest_that_has_just_ended_contradicts_nothing(silent_s, levels):
+    """Kubernetes calls its node Ready for 40 s more."""
+    ended = subject(node=node(ready=True, lease_age_s=silent_s))
+    assert [one.level for one in judge([ended], {NAME: evidence(PowerState.STOPPED)})] == levels
+
+
+def test_a_guest_that_fencer_shut_down_contradicts_nothing():
+    planned = Cordon("drain", BOOT, "2026-11-20T10:00:00Z", shutdown=True)
+    off = subject(
+        node=node(ready=True, lease_age_s=3.0, unschedulable=True, cordon=planned, cordoner=min(DRAINERS))
+    )
+    assert [one.level for one in judge([off], {NAME: evidence(PowerState.STOPPED)})] == [Level.OK]
 
 
 def test_copies_are_listed_also_while_they_do_no_harm():
