@@ -17,7 +17,8 @@ OTHERS = "others"
 """Anybody but fencer."""
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
-DRAINERS = frozenset({"fencer", "fencer-guest"})
+FROM_OUTSIDE = "fencer"
+DRAINERS = frozenset({FROM_OUTSIDE, "fencer-guest"})
 """The names under which the two write: the user agent up to its slash.
 
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Field management".

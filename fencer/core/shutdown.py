@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.cordon import cordoned_for_shutdown
+from fencer.core.cordon import FROM_OUTSIDE, cordoned_for_shutdown
 from fencer.core.model import (
     Check,
     Cordon,
@@ -142,7 +142,7 @@ def over_brake(intent: Intent, evidence: Evidence | None) -> str | None:
 
 
 def as_planned(observation: Observation, decision: Decision) -> Decision:
-    """Call a node that fencer has shut down just that, while nothing has to be done about it.
+    """Call a node that was drained and shut down on purpose just that, while nothing has to be done about it.
 
     Only the words change. What is left on it is still cleared by the same proof, and a guest that runs
     unheard for long is still told of.
@@ -156,7 +156,8 @@ def as_planned(observation: Observation, decision: Decision) -> Decision:
         return decision
     since = age(max(0.0, seconds_between(cordon.since_utc, observation.utc)))
     reads = observation.evidence.raw if observation.evidence else "nothing"
-    seen = f"cordoned for it {since} ago; its guest reads {reads}"
+    who = "fencer" if observation.node.cordoner == FROM_OUTSIDE else "its own system, after a drain"
+    seen = f"by {who}; cordoned for it {since} ago; its guest reads {reads}"
     if decision.reason is Reason.GUEST_RUNNING:
         seen = f"{seen}, and its kubelet is not heard yet"
     checks = (

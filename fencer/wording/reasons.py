@@ -145,7 +145,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "the guest off, or --stop-after SECONDS"),
     Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
     Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
-    Reason.PLANNED_STOP: Text("shut down by fencer", "`fencer start`"),
+    Reason.PLANNED_STOP: Text("shut down on purpose", "`fencer start`"),
     Reason.START_DUE: Text("its guest is due to start", "nothing needs to change"),
     Reason.AWAITING_READY: Text("its guest runs, but its kubelet is not Ready yet", "the node to be Ready"),
     Reason.STARTED: Text("it runs and is Ready", "nothing needs to change"),

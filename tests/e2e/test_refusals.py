@@ -45,6 +45,7 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         lab.wait_settled()
         node, began, writes = lab.nodes[name], len(operator.journal(name)), len(operator.writes())
         mine = {pod["metadata"]["uid"] for pod in lab.look().living_on(name)}
+        earlier = {event["metadata"]["uid"] for event in lab.events(name)}
         cut_off(node)
         afterwards.callback(mend, node)
         wait_until(lambda: lab.ready_status(name) == "Unknown", f"Ready=Unknown of {name}")
@@ -71,7 +72,8 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
         by_hand = operator.run("fence", name, "--yes", "-c", str(config))
         assert (by_hand.returncode, len(operator.writes())) == (1, writes), by_hand
         assert "its guest runs" in by_hand.stdout
-        [refused] = [event for event in lab.events(name) if event["reason"] == "FencerRefused"]
+        news = [event for event in lab.events(name) if event["metadata"]["uid"] not in earlier]
+        [refused] = [event for event in news if event["reason"] == "FencerRefused"]
         assert refused["message"].startswith("its guest runs")
         mend(node)
         lab.wait_whole()
