@@ -15,7 +15,7 @@ from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
 from fencer.cluster.settings import ClusterSettings
 from fencer.config.secret_files import Trouble
-from fencer.config.settings import Config, HookSettings, LibvirtEndpoint
+from fencer.config.settings import Config, HookSettings, JournalSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, ConfigError
@@ -172,7 +172,13 @@ class Lab(Wiring):
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
         kubernetes = ClusterSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
-        return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
+        return Config(
+            self.policy,
+            kubernetes,
+            endpoints,
+            hook=self.hook,
+            journal=JournalSettings(self.journal) if self.journal else None,
+        )
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         return self.exposed.get(path, ())
