@@ -41,10 +41,21 @@ def unpack(packed: bytes) -> Observation:
         JournalError: it is damaged, or of a fencer whose observations are different ones.
     """
     try:
-        text = zlib.decompressobj().decompress(packed, LARGEST_BYTES)
-        return _Seen.model_validate_json(text).seen
-    except (zlib.error, ValidationError) as error:
+        return _Seen.model_validate_json(text_of_packed(packed)).seen
+    except ValidationError as error:
         raise JournalError(f"an observation cannot be read: {_first(error)}") from error
+
+
+def text_of_packed(packed: bytes) -> bytes:
+    """Return an observation as JSON.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    try:
+        return zlib.decompressobj().decompress(packed, LARGEST_BYTES)
+    except zlib.error as error:
+        raise JournalError(f"an observation cannot be read: {error}") from error
 
 
 def policy_text(policy: Policy) -> str:
@@ -64,9 +75,7 @@ def policy_from(text: str) -> Policy:
         raise JournalError(f"a policy cannot be read: {_first(error)}") from error
 
 
-def _first(error: zlib.error | ValidationError) -> str:
-    if isinstance(error, zlib.error):
-        return str(error)
+def _first(error: ValidationError) -> str:
     first, *more = error.errors(include_url=False, include_input=False)
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" + (f", and {len(more)} more" if more else "")

@@ -48,7 +48,7 @@ _ALL = f"SELECT {_COLUMNS} FROM rows ORDER BY number"  # noqa: S608 - the same
 
 
 class Store:
-    """Writes to the file; of one thread only.
+    """Writes to the file; one thread at a time.
 
     Args:
         path: The file. It and its directory are made where they are missing.
@@ -65,7 +65,9 @@ class Store:
         with _told(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
-            self._database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+            self._database = sqlite3.connect(
+                path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
         try:
             with _told(path):
                 self._prepare()

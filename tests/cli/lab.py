@@ -30,8 +30,10 @@ from fencer.ports import (
     Hypervisor,
     Surveyor,
 )
+from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
+from tests.journal.direct import direct_reporter
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.controllers import Timing
@@ -152,7 +154,7 @@ class Lab(Wiring):
         clock = self.simulation.clock
         until_s = clock.now_s() + seconds
         if watched:
-            agent = Agent(self._world(), self.policy, self.rules, by="fencer@pve1")
+            agent = Agent(self._watched_world(), self.policy, self.rules, by="fencer@pve1")
             while clock.now_s() < until_s:
                 clock.wait(agent.tick().recheck_s)
         clock.advance(max(0.0, until_s - clock.now_s()))
@@ -160,6 +162,14 @@ class Lab(Wiring):
     def _world(self) -> World:
         simulation = self.simulation
         return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+
+    def _watched_world(self) -> World:
+        world = self._world()
+        if self.journal is None:
+            return world
+        keeps = direct_reporter(self.journal, world.asker, world.clock.now_s, self.wall)
+        keeps.began("watch", "0.1.0", self.policy, tuple(world.hypervisors))
+        return replace(world, reporter=SeveralReporters(world.reporter, keeps), recorder=keeps)
 
     # -- Wiring --------------------------------------------------------------------------------------------
 
