@@ -33,13 +33,13 @@ from fencer.ports import (
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
-from tests.journal.direct import direct_reporter
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet, Workload
+from tests.journal.direct import direct_reporter
 
 PATH = Path("/etc/fencer/config.yaml")
 RENEWAL = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
