@@ -23,6 +23,7 @@ COMMANDS = {
     "explain": "fencer.cli.explain:explain",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "topology": "fencer.cli.topology:topology",
     "plan": "fencer.cli.plan:plan",
     "drain": "fencer.cli.drain:drain",
     "shutdown": "fencer.cli.shutdown:shutdown",

@@ -58,6 +58,7 @@ class Machine:
         cpu_m: CPU for pods, in thousandths of a core.
         memory_b: Memory for pods, in bytes.
         pod_slots: How many pods its kubelet takes.
+        addresses: Its addresses and host names.
     """
 
     node: NodeView
@@ -65,6 +66,7 @@ class Machine:
     cpu_m: int = 0
     memory_b: int = 0
     pod_slots: int = 0
+    addresses: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
