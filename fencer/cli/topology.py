@@ -3,66 +3,49 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
-from fencer.cli.judged import as_data, fence_cell, ready_cell, state_cell
+from fencer.cli.host_tree import Tree, grow, rows
+from fencer.cli.judged import as_data
 from fencer.cli.options import config_option, output_option
 from fencer.cli.outlook import PLAN_GRANT
 from fencer.cli.output import emit
 from fencer.cli.planned import SURVEY_S
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, Cell, clean, paragraph, say, table
+from fencer.cli.status import FLEET
 from fencer.cli.wire import Parts, Quiet, Wiring, connected
-from fencer.core.model import Judged, PowerState
-from fencer.core.text import count, listing, natural
+from fencer.core.model import Judged
+from fencer.core.text import count, listing
 from fencer.errors import HypervisorUnreachable
 from fencer.ports.inventory import Kind
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
 from fencer.topology.findings import findings
-from fencer.topology.places import host_of, place_of
-from fencer.topology.words import Finding, Host, Lack, Level, Topology
-from fencer.wording.conditions import PLAIN, condition
-from fencer.wording.nodes import NOBODY, cordon_words, guest_of
+from fencer.topology.places import place_of
+from fencer.topology.words import Finding, Lack, Level, Topology
 
-HEADER = ("ENDPOINT, HOST, GUEST", "STATE", "NODE", "READY", "ROLES", "FENCE", "CORDON")
 FOUND = ("LEVEL", "WHAT", "ABOUT", "FOUND")
 COLOURS = {Level.WARN: DOUBTFUL, Level.NOTE: FAINT}
-FLEET = 20
-"""With more nodes, those are only counted that are healthy and no part of the control plane."""
 SHOWN = 5
 """So many names are shown of each finding."""
+PINNED = "So workloads that a volume keeps on their node may be missing here"
 FOLLOWS = {
-    Kind.NODES: "So nothing is said that holds for all nodes only",
+    Kind.NODES: "So nothing is said about all nodes together, the quorum and volumes",
     Kind.PODS: "So nothing is said about replicas",
-    Kind.CLAIMS: "So volumes may be missing above",
-    Kind.VOLUMES: "So volumes may be missing above",
+    Kind.CLAIMS: PINNED,
+    Kind.VOLUMES: PINNED,
 }
 """What follows where objects that findings rest on cannot be read."""
 OF_PODS = frozenset({Kind.CLAIMS, Kind.VOLUMES})
 """Nobody misses them where no pod has any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Twig:
-    """The guests on one host.
-
-    Attributes:
-        host: The host; None: not known.
-        nodes: Those that are nodes.
-        others_count: How many are no node.
-    """
-
-    host: Host | None
-    nodes: tuple[Judged, ...]
-    others_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +54,13 @@ class View:
 
     Attributes:
         seen: Nodes and guests.
-        tree: Endpoint → its hosts, as far as nodes or other guests are on them.
-        lost: The nodes of which the host is not known.
+        tree: What is where.
         topology: What the findings rest on.
         found: The findings.
     """
 
     seen: Pass
-    tree: Mapping[str, Sequence[Twig]]
-    lost: Twig
+    tree: Tree
     topology: Topology
     found: tuple[Finding, ...]
 
@@ -123,25 +104,7 @@ def _look(wiring: Wiring, parts: Parts) -> View:
         asked = parts.asker.ask(API, parts.cluster.identity, parts.policy.call_deadline_s).server
     places = {name: place_of(one.observation, world.one_host) for name, one in seen.judged.items()}
     whole = Topology(tuple(places.values()), cluster, _servers(asked, parts.config.kubernetes.servers))
-    others = _others(seen, world.one_host)
-    nodes = sorted(seen.judged.values(), key=lambda one: natural(one.observation.node.name))
-
-    def on(host: Host | None) -> tuple[Judged, ...]:
-        return tuple(one for one in nodes if places[one.observation.node.name].host == host)
-
-    hosts = {(place.host.endpoint, place.host) for place in whole.places if place.host} | others.keys()
-    tree = {
-        endpoint: [
-            Twig(host, on(host) if host else (), others[endpoint, host])
-            for _, host in sorted((one for one in hosts if one[0] == endpoint), key=_by_name)
-        ]
-        for endpoint in parts.hypervisors
-    }
-    return View(seen, tree, Twig(None, on(None)), whole, findings(whole))
-
-
-def _by_name(place: tuple[str, Host | None]) -> list[str | int]:
-    return natural(place[1].name if place[1] else "")
+    return View(seen, grow(seen, places, world), whole, findings(whole))
 
 
 def _servers(asked: str, further: Sequence[str]) -> tuple[str, ...]:
@@ -156,26 +119,16 @@ def _servers(asked: str, further: Sequence[str]) -> tuple[str, ...]:
     return () if urls[0] in urls[1:] else tuple(dict.fromkeys(hosts))
 
 
-def _others(seen: Pass, one_host: frozenset[str]) -> Counter[tuple[str, Host | None]]:
-    """Count the guests that can be no node, by endpoint and host."""
-    may_be = {one.guest.key for item in seen.judged.values() for one in item.observation.candidates}
-    return Counter(
-        (reading.guest.endpoint, host_of(reading.guest, one_host))
-        for key, reading in seen.scene.evidence.items()
-        if key not in may_be and reading.power_state is not PowerState.ABSENT
-    )
-
-
 # -- for people ---------------------------------------------------------------------------------------------
 
 
 def _show(view: View, *, every: bool) -> None:
-    for line in table([_faint(HEADER), *_tree(view, whole=every or len(view.seen.judged) <= FLEET)], gap=2):
+    for line in table([*rows(view.tree, whole=every or len(view.seen.judged) <= FLEET)], gap=2):
         say(line)
     say()
     if view.found:
         most = sys.maxsize if every else SHOWN
-        for line in table([_faint(FOUND), *_found(view.found, most)], gap=2):
+        for line in table([[Cell(word, FAINT) for word in FOUND], *_found(view.found, most)], gap=2):
             say(line)
         say()
     unseen = [*_unseen(view)]
@@ -184,56 +137,6 @@ def _show(view: View, *, every: bool) -> None:
             say(click.style(line, fg=BAD))
     number = count(len(view.found), "finding") if view.found else "no finding"
     say(click.style(f"{number}, but not all could be looked at." if unseen else f"{number}.", bold=True))
-
-
-def _faint(words: Sequence[str]) -> list[Cell | str]:
-    return [Cell(word, FAINT) for word in words]
-
-
-def _tree(view: View, *, whole: bool) -> Iterator[list[Cell | str]]:
-    """Give a row for each endpoint, host and guest; nodes come last whose host is not known."""
-    for endpoint, twigs in view.tree.items():
-        silent = endpoint in view.seen.scene.errors
-        yield [Cell(f"{clean(endpoint)} does not answer", BAD) if silent else clean(endpoint)]
-        if not (twigs or silent):
-            yield [Cell("  no guests", FAINT)]
-        for twig in twigs:
-            yield [f"  {_host_line(twig.host)}"]
-            yield from _guests(twig, whole=whole)
-    if view.lost.nodes:
-        yield ["host not known"]
-        yield from _guests(view.lost, whole=True)
-
-
-def _host_line(host: Host | None) -> str:
-    if host is None:
-        return "host not told"
-    return clean(host.name) or "this endpoint is one host"
-
-
-def _guests(twig: Twig, *, whole: bool) -> Iterator[list[Cell | str]]:
-    shown = [
-        one
-        for one in twig.nodes
-        if whole or one.observation.node.control_plane or condition(one) not in PLAIN
-    ]
-    for one in shown:
-        node, guest = one.observation.node, guest_of(one)
-        yield [
-            Cell("    (none)", FAINT) if guest is None else f"    {clean(replace(guest, host=None))}",
-            state_cell(one.observation),
-            clean(node.name),
-            ready_cell(node),
-            clean(", ".join(node.roles)) or NOBODY,
-            fence_cell(one),
-            cordon_words(node) or NOBODY,
-        ]
-    if len(shown) < len(twig.nodes):
-        yield [
-            Cell(f"    {count(len(twig.nodes) - len(shown), 'other node')}, healthy; --all shows them", FAINT)
-        ]
-    if twig.others_count:
-        yield [Cell(f"    {count(twig.others_count, 'other guest')}, no nodes of this cluster", FAINT)]
 
 
 def _found(found: Sequence[Finding], most: int) -> Iterator[list[Cell | str]]:
@@ -248,21 +151,24 @@ def _unseen(view: View) -> Iterator[str]:
     """Tell what could not be looked at, and what is therefore not said."""
     for _, error in sorted(view.seen.scene.errors.items()):
         yield error
-    unread = [place for place in view.topology.places if place.lack is Lack.NOT_READ]
-    if unread:
-        names = listing([f"{place.node} ({place.why})" for place in unread], SHOWN)
-        yield f"Where these nodes are could not be read, so they are in no finding: {names}."
+    unread: defaultdict[str, list[str]] = defaultdict(list)
+    for place in view.topology.places:
+        if place.lack is Lack.NOT_READ:
+            unread[place.why].append(place.node)
+    for why, nodes in unread.items():
+        are = "is" if len(nodes) == 1 else "are"
+        yield f"It could not be read on which host {listing(nodes, SHOWN)} {are}: {why}."
     looks = dict(view.topology.seen.looks())
     claimed = any(tenant.pod.claims for tenant in view.topology.seen.pods.items)
-    for kind, follows in FOLLOWS.items():
-        look = looks[kind]
-        if look.complete or (kind in OF_PODS and not claimed):
-            continue
-        for text in look.unread:
-            yield f"{kind} cannot be read: {text}. {follows}."
-        if look.why_not:
-            way = f" To grant it: {PLAN_GRANT}." if look.denied else ""
-            yield f"{kind} were not looked at: {look.why_not}. {follows}.{way}"
+    missed = [kind for kind in FOLLOWS if claimed or kind not in OF_PODS]
+    denied = [kind.value for kind in missed if looks[kind].denied]
+    if denied:
+        kinds = f"Not looked at, because fencer may not list them: {', '.join(denied)}"
+        yield f"{kinds}. {PINNED}. To grant it: {PLAN_GRANT}."
+    for kind in missed:
+        why_not = () if looks[kind].denied else filter(None, (looks[kind].why_not,))
+        for text in (*why_not, *looks[kind].unread):
+            yield f"{kind} could not be read: {text}. {FOLLOWS[kind]}."
 
 
 # -- for programs -------------------------------------------------------------------------------------------
@@ -286,9 +192,9 @@ def _data(view: View) -> dict[str, Any]:
                     for twig in twigs
                 ],
             }
-            for endpoint, twigs in view.tree.items()
+            for endpoint, twigs in view.tree.endpoints.items()
         ],
-        "host_not_known": [*map(_node, view.lost.nodes)],
+        "host_not_known": [*map(_node, view.tree.lost.nodes)],
         "findings": [
             {
                 "level": one.what.level.value,

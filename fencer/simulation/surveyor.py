@@ -64,7 +64,7 @@ class SimulatedSurveyor:
         claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
         volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
         return Inventory(
-            nodes=Listing(tuple(map(self._machine, nodes))),
+            nodes=Listing(tuple(map(self._machine, nodes)), self._cluster.malformed),
             pods=Listing(tuple(pods)),
             budgets=self.budgets(),
             services=self._may("list services", Listing(services)),
