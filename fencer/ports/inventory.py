@@ -1,4 +1,4 @@
-"""What a plan looks at: nodes with their room, all pods, budgets, services, volumes. Frozen values.
+"""What a plan, or a topology, looks at: nodes, all pods, budgets, services, volumes. Frozen values.
 
 A kind of object that could not be read completely says so: nothing is concluded from its absence.
 """
@@ -231,7 +231,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All that a plan knows."""
+    """All that a plan, or a topology, knows of the cluster."""
 
     nodes: Listing[Machine] = field(default_factory=Listing)
     pods: Listing[Tenant] = field(default_factory=Listing)
