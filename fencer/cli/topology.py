@@ -66,7 +66,7 @@ class View:
 
 
 @click.command(
-    short_help="Show host, guest and node as a tree, and what one host's loss would take along.",
+    short_help="Show hosts, guests and nodes, and what one host takes along.",
     epilog="\b\nExamples:\n  fencer topology\n  fencer topology --all\n"
     "  fencer topology -o json | jq '.findings[] | select(.level == \"warn\")'\n\n\b\n"
     "Exit code 0, also with findings: they are advice. 3: an endpoint does not answer;\n"

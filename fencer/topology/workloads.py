@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fencer.core.model import PodView
 from fencer.core.text import count, listing, natural
 from fencer.ports.inventory import Tenant
+from fencer.ports.selectors import NodeSelector
 from fencer.topology.places import by_host
 from fencer.topology.words import Finding, Host, Place, Topology, What
 
@@ -94,14 +95,18 @@ def _held(topology: Topology) -> Iterator[tuple[str, list[Place]]]:
     labels = [(machine.name, dict(machine.labels)) for machine in topology.seen.nodes.items]
     claims = {(claim.namespace, claim.name): claim.volume for claim in topology.seen.claims.items}
     wanted = {volume.name: volume.nodes for volume in topology.seen.volumes.items}
+    able: dict[NodeSelector, list[Place]] = {}
     for tenant in topology.seen.pods.items:
         if _kind(tenant.pod) in STAYING or tenant.pod.finished:
             continue
         for claim in tenant.pod.claims:
             nodes = wanted.get(claims.get((tenant.pod.namespace, claim), ""))
-            if nodes is not None:
-                able = [name for name, its in labels if nodes.admits(name, its)]
-                yield workload(tenant.pod), [places.get(name, Place(name)) for name in able]
+            if nodes is None:
+                continue
+            if nodes not in able:  # volumes of one node ask for the same
+                names = [name for name, its in labels if nodes.admits(name, its)]
+                able[nodes] = [places.get(name, Place(name)) for name in names]
+            yield workload(tenant.pod), able[nodes]
 
 
 def _pinned(what: What, found: dict[str, set[str]], volume: str, why: str) -> Iterator[Finding]:
