@@ -21,9 +21,10 @@ def place_of(observation: Observation, one_host: Collection[str]) -> Place:
     """
     node, found = observation.node, bound(observation)
     if isinstance(found, Objection):
-        open_ = observation.unanswered and not observation.candidates
-        lack = Lack.NOT_READ if open_ else Lack.NO_GUEST
-        return Place(node.name, node.control_plane, lack=lack, why=found.seen)
+        lack, why = Lack.NO_GUEST, found.seen
+        if observation.unanswered and not observation.candidates:  # its guest may be there
+            lack, why = Lack.NOT_READ, f"no answer from {', '.join(observation.unanswered)}"
+        return Place(node.name, node.control_plane, lack=lack, why=why)
     reading = found[0].evidence
     if not reading.read or reading.power_state is PowerState.ABSENT:
         return Place(node.name, node.control_plane, lack=Lack.NOT_READ, why=reading.raw)

@@ -84,6 +84,14 @@ def test_an_endpoint_that_does_not_answer_is_said_and_nothing_is_concluded_from_
     assert [one["answers"] for one in told["endpoints"]] == [True, False]
 
 
+def test_nodes_that_nobody_has_bound_yet_are_told_in_one_line_if_their_endpoint_is_silent():
+    lab = Lab()
+    lab.breaks(What.UNREACHABLE, "lab")
+    output = lab.run("topology").output
+    assert "It could not be read on which host k8s-1, k8s-2, k8s-3 are: no answer from lab." in output
+    assert "UUID" not in output
+
+
 def test_a_guest_that_is_no_node_is_only_counted():
     lab = two_hosts()
     lab.simulation.world.add_guest("games", endpoint="lab", host="pve2")

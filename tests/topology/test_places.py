@@ -67,7 +67,7 @@ def test_a_reading_tells_where_its_guest_is(state):
         ),
         ({"evidence": evidence(guest=replace(HERE, host=None))}, Lack.HOST_NOT_TOLD, HERE.endpoint),
         ({"candidates": ()}, Lack.NO_GUEST, "no guest has UUID"),
-        ({"candidates": (), "unanswered": ("barn",)}, Lack.NOT_READ, "barn does not"),
+        ({"candidates": (), "unanswered": ("barn",)}, Lack.NOT_READ, "no answer from barn"),
         ({"rivals": ("k8s-3",)}, Lack.NO_GUEST, "may also be k8s-3"),
         ({"rivals": ("k8s-3",), "unanswered": ("barn",)}, Lack.NO_GUEST, "may also be k8s-3"),
     ],
