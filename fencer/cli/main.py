@@ -30,6 +30,7 @@ COMMANDS = {
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
     "version": "fencer.cli.version:version",
+    "support-bundle": "fencer.cli.support_bundle:support_bundle",
 }
 """In the order in which a newcomer meets them. Imported when asked for."""
 

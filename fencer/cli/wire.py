@@ -37,7 +37,7 @@ from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
-from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError
+from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
 from fencer.reporting.log import PlainFormatter
@@ -197,6 +197,22 @@ class Wiring:
         from fencer.hosts.fence_agents import FenceAgentWitness  # noqa: PLC0415 - not everybody has one
 
         return FenceAgentWitness(written)
+
+    def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
+        """Run a program of this machine that only tells something; return what it printed, or its beginning.
+
+        Raises:
+            HypervisorError: it is not there, does not end, or fails.
+        """
+        from fencer.hypervisors.virtualbox.run import ANY, Runner  # noqa: PLC0415 - seldom wanted
+
+        done = Runner(words[0], words[:1], ANY).run(
+            *words[1:], deadline_s=deadline_s, enough_bytes=most_bytes
+        )
+        if done.code and not done.is_cut:
+            why = (done.stderr or done.stdout).strip() or f"exit code {done.code}"
+            raise HypervisorProtocol(f"{shlex.join(words)}: {why}")
+        return done.stdout[:most_bytes]
 
     def wall(self) -> datetime:
         """Return the local time, for people."""
