@@ -21,6 +21,7 @@ COMMANDS = {
     "watch": "fencer.cli.watch:watch",
     "status": "fencer.cli.status:status",
     "explain": "fencer.cli.explain:explain",
+    "history": "fencer.cli.history:history",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
     "plan": "fencer.cli.plan:plan",
@@ -29,6 +30,8 @@ COMMANDS = {
     "start": "fencer.cli.start:start",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
+    "replay": "fencer.cli.replay:replay",
+    "journal": "fencer.cli.journal:journal",
     "version": "fencer.cli.version:version",
     "support-bundle": "fencer.cli.support_bundle:support_bundle",
 }

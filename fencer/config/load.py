@@ -10,8 +10,8 @@ from fencer.config.complaints import complaints
 from fencer.config.contradictions import contradictions
 from fencer.config.document import MAX_BYTES, Document, Problem, parse, refusal
 from fencer.config.policy_section import PolicySection
-from fencer.config.schema import File
-from fencer.config.settings import Config, HookSettings
+from fencer.config.schema import File, JournalSection
+from fencer.config.settings import MB, Bounds, Config, HookSettings, JournalSettings, usual_journal
 from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
 
@@ -76,7 +76,7 @@ def check(document: Document) -> Loaded:
         ) from None
     if problems := (*document.problems, *contradictions(document, frozenset())):
         raise refusal(document.name, problems)
-    return Loaded(_config(file), document, file)
+    return Loaded(_config(file, Path(document.name)), document, file)
 
 
 def content(path: Path) -> bytes:
@@ -94,7 +94,7 @@ def content(path: Path) -> bytes:
         raise ConfigError(f"{printable(str(path))}: cannot be read: {error}") from error
 
 
-def _config(file: File) -> Config:
+def _config(file: File, path: Path) -> Config:
     nodes = {name: _split(guest) for name, guest in (file.nodes or {}).items()}
     return Config(
         policy=(file.policy or PolicySection()).policy(file.mode),
@@ -102,8 +102,14 @@ def _config(file: File) -> Config:
         endpoints=tuple(section.endpoint() for section in file.hypervisors),
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
-        journal=Path(file.journal) if file.journal else None,
+        journal=_journal(file.journal or JournalSection(), path),
     )
+
+
+def _journal(written: JournalSection, path: Path) -> JournalSettings | None:
+    file = Path(written.file) if written.file else usual_journal(path)
+    bounds = Bounds(written.keep_days, int(written.max_mb * MB))
+    return JournalSettings(file, bounds) if written.enabled else None
 
 
 def _split(guest: str) -> tuple[str, str]:

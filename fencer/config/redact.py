@@ -242,6 +242,6 @@ FILE: dict[str, Any] = {
         if name != "mode"
     },
     "hook": {"pre_stop": _word_of(PreStop), "budget_s": _number},
-    "journal": _PATH,
+    "journal": {"enabled": _number, "file": _PATH, "keep_days": _number, "max_mb": _number},
 }
 """Every key that fencer knows, and what is shown of it."""

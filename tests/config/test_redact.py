@@ -56,7 +56,7 @@ WHOLE = {
     "nodes": {"k8s-1": "lab/k8s-1"},
     "policy": {"confirm_s": 8, "paused_guest": "stop", "require_not_ready": True},
     "hook": {"pre_stop": "drain", "budget_s": 60},
-    "journal": "/var/lib/fencer/journal.jsonl",
+    "journal": {"enabled": True, "file": "/var/lib/fencer/journal.db", "keep_days": 90, "max_mb": 10},
 }
 
 
