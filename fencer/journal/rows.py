@@ -1,15 +1,14 @@
-"""What a row of the journal is: before it is written, and as it is kept."""
+"""What a row of the journal is, before it is written and as it is kept; and where rows go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum, auto
-from typing import Any
+from typing import Any, Protocol
 
 from fencer.core.model import Observation
-from fencer.journal.codec import unpack
 
 
 class Kind(StrEnum):
@@ -97,4 +96,30 @@ class Entry:
         Raises:
             JournalError: it is damaged, or of another fencer.
         """
+        from fencer.journal.codec import unpack  # noqa: PLC0415 - pydantic
+
         return None if self.packed is None else unpack(self.packed)
+
+
+class Journal(Protocol):
+    """Where rows go."""
+
+    def put(self, row: Row) -> int:
+        """Have a row written, soon. Never waits, and never raises.
+
+        Returns:
+            Its ticket, for `written`.
+        """
+        ...
+
+    def written(self, ticket: int, patience_s: float) -> bool:
+        """Wait until a row is on the disk, so long at most; whether it is.
+
+        At once False while the disk is known to hang or to refuse.
+        """
+        ...
+
+
+def text_of(when: datetime) -> str:
+    """Return a time as rows have it: RFC 3339 in UTC, with milliseconds."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from fencer.core.text import age, count
 from fencer.errors import JournalError
-from fencer.journal.rows import Kind, Row
+from fencer.journal.rows import Kind, Row, text_of
 from fencer.journal.store import CorruptJournalError, set_aside
 
 log = logging.getLogger(__name__)
@@ -33,30 +33,6 @@ HANGS_S = 3.0
 PRUNE_S = 3600.0
 """Between two looks for rows that are too old; and for a file too large, after `PRUNE_ROWS`."""
 PRUNE_ROWS = 1024
-
-
-class Journal(Protocol):
-    """Where rows go."""
-
-    def put(self, row: Row) -> int:
-        """Have a row written, soon. Never waits, and never raises.
-
-        Returns:
-            Its ticket, for `written`.
-        """
-        ...
-
-    def written(self, ticket: int, patience_s: float) -> bool:
-        """Wait until a row is on the disk, so long at most; whether it is.
-
-        At once False while the disk is known to hang or to refuse.
-        """
-        ...
-
-
-def text_of(when: datetime) -> str:
-    """Return a time as rows have it: RFC 3339 in UTC, with milliseconds."""
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Opened(Protocol):
@@ -114,7 +90,7 @@ class JournalWriter:
         self._thread.start()
 
     def put(self, row: Row) -> int:
-        """See `Journal.put`."""
+        """See `fencer.journal.rows.Journal.put`."""
         with self._changed:
             self._put += 1
             self._waiting.append(row)
@@ -131,7 +107,7 @@ class JournalWriter:
             return self._put
 
     def written(self, ticket: int, patience_s: float) -> bool:
-        """See `Journal.written`."""
+        """See `fencer.journal.rows.Journal.written`."""
         with self._changed:
             if self._slow or self._trouble:
                 return False
