@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,8 @@ from fencer.wording.conditions import problems_first
 TOOL_S = 10.0
 """For systemctl and journalctl."""
 EVERY_NODE = showing.Asked(None, None, None, every=True, form="wide", clock=False)
+HISTORY = timedelta(days=7)
+ROWS_CHARS = 2 << 20
 LOG_LINES = 1000
 LOG_BYTES = 2 << 20
 UNIT_KEYS = (
@@ -120,8 +124,10 @@ class Evidence:
             say()
 
     def history(self) -> Sequence[str]:
-        """Return what happened in the last days."""
-        return (_history(self._loaded()),)
+        """Return what happened in the last days: told, and the rows of the journal."""
+        self._loaded()
+        told, rows = _history(self.wiring, self.path)
+        return self.sieve.text(told), _newest(map(self.sieve.data, rows))
 
     def unit(self) -> Sequence[str]:
         """Return the state of the unit whose agent reads the configuration."""
@@ -198,9 +204,36 @@ def _redacted(path: Path) -> Redacted:
         ) from error
 
 
-def _history(config: Config) -> str:
-    """Return what the journal tells of the last days."""
-    raise ConfigError(f"no history is kept{'' if config.journal is None else ' in a form that can be read'}")
+def _history(wiring: Wiring, path: Path) -> tuple[str, Iterator[Any]]:
+    """Return what the journal tells of the last days: for people, and its newest rows, the newest first."""
+    from fencer.cli.history import show_list, show_one  # noqa: PLC0415 - SQLite and pydantic
+    from fencer.cli.journal import as_data  # noqa: PLC0415 - the same
+    from fencer.cli.looking_back import journal_of, rows  # noqa: PLC0415 - the same
+    from fencer.journal.incidents import incidents  # noqa: PLC0415 - the same
+
+    entries, zone = [*rows(journal_of(wiring, path))], wiring.wall()
+    lately = [one for one in incidents(entries) if one.last >= zone - HISTORY]
+
+    def tell() -> None:
+        show_list(lately, zone)
+        for incident in (one for one in reversed(lately) if one.worth_telling):
+            say()
+            show_one(incident, zone, "table")
+
+    told = _printed(tell) if lately else f"nothing happened in the last {HISTORY.days} days.\n"
+    return told, (as_data(one) for one in reversed(entries) if one.at >= zone - HISTORY)
+
+
+def _newest(rows: Iterable[Any]) -> str:
+    """Return rows as JSON, one a line and the oldest first; of many, the newest."""
+    lines, size = list[str](), 0
+    for row in rows:
+        line = json.dumps(row)
+        size += len(line)
+        if size > ROWS_CHARS:
+            break
+        lines.append(f"{line}\n")
+    return "".join(reversed(lines))
 
 
 def _printed(write: Callable[[], None]) -> str:

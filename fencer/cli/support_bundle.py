@@ -135,7 +135,11 @@ def _parts(evidence: Evidence) -> Iterator[Part]:
         "explain.txt": "`fencer explain` for every node",
     }
     yield Part(status, evidence.status)
-    yield Part({"history.txt": "what happened in the last days"}, evidence.history)
+    history = {
+        "history.txt": "`fencer history` of the last days, each incident step by step",
+        "history.jsonl": "the newest rows of the journal, one a line",
+    }
+    yield Part(history, evidence.history)
     yield Part({"unit.txt": "the state of fencer's unit under systemd"}, evidence.unit)
     yield Part({"log.txt": "the last lines of its log"}, evidence.log)
 
@@ -154,9 +158,10 @@ def _made(parts: Iterable[Part], evidence: Evidence) -> Iterator[Made]:
 
 
 def _missing(part: Part, why: str) -> Iterator[Made]:
+    first = next(iter(part.files))
     for name, tells in part.files.items():
-        text = f"missing: {why}\n"
-        yield Made(name, tells, "{}\n" if name.endswith(".json") else text, why)
+        text = "{}\n" if name.endswith(".json") else f"missing: {why}\n"
+        yield Made(name, tells, text, why if name == first else f"see {first}")
 
 
 def _bounded(file: tuple[str, str], text: str) -> Made:

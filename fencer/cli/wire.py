@@ -54,6 +54,7 @@ from fencer.ports import (
     Reporter,
     Surveyor,
 )
+from fencer.preflight.facts import JournalFacts
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
@@ -214,6 +215,12 @@ class Wiring:
         from fencer.hosts.fence_agents import FenceAgentWitness  # noqa: PLC0415 - not everybody has one
 
         return FenceAgentWitness(written)
+
+    def inspect_journal(self, file: Path) -> JournalFacts:
+        """Return what there is of the journal."""
+        from fencer.cli.journal_facts import inspect_journal  # noqa: PLC0415 - SQLite and pydantic
+
+        return inspect_journal(file)
 
     def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
         """Run a program of this machine that only tells something; return what it printed, or its beginning.

@@ -19,7 +19,11 @@ from fencer.core.policy import Mode, Policy
 LEFT_OUT = "(left out)"
 """Stands for a value."""
 OTHERS = "(other keys)"
-"""Stands for keys that are not in the list."""
+"""Stands for keys that are no plain words."""
+
+_WORD = re.compile(r"[a-z]{1,16}(?:[_-][a-z]{1,16}){0,3}")
+_FILE = re.compile(r"(?:/[a-z0-9._@-]{1,80}){2,12}")
+"""Small letters, and not directly under the root: base64 may begin with a slash, too."""
 
 Form: TypeAlias = Callable[[Any, "Redacted"], Any]
 """Returns the value as it may be shown, and notes what that lacks."""
@@ -86,14 +90,15 @@ def _shown(value: Any, what: Any, redacted: Redacted) -> Any:
 
 
 def _others(unknown: dict[str, Any], redacted: Redacted) -> dict[str, str]:
-    return {OTHERS: _nothing(unknown, redacted)} if unknown else {}
+    """Name the keys that are not in the list, without their values."""
+    return {name if _WORD.fullmatch(name) else OTHERS: _nothing(unknown, redacted) for name in unknown}
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Yield each text and number in a value, with the keys of mappings."""
+    """Yield each text and number in a value, with keys that are no plain words."""
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield name
+        yield from (name for name in value if not _WORD.fullmatch(name))
+        for one in value.values():
             yield from _leaves(one)
     elif isinstance(value, list):
         for one in value:
@@ -138,7 +143,8 @@ def _secret_file(value: Any, redacted: Redacted) -> Any:
 
 def _secret_files(value: Any, redacted: Redacted) -> Any:
     _note_files(value, redacted)
-    return _nothing(value, redacted)
+    redacted.lost.update(path for path in _leaves(value) if not _FILE.fullmatch(path))
+    return LEFT_OUT
 
 
 def _note_files(value: Any, redacted: Redacted) -> None:
@@ -166,13 +172,13 @@ def _uri(value: Any, redacted: Redacted) -> Any:
         shown += f"{user if plain else LEFT_OUT}@"
     shown += found["host"]
     if query:
-        redacted.lost.update(part.partition("=")[2] or part for part in re.split("[&;]", query))
+        values = (part.partition("=")[2] or part for part in re.split("[&;]", query))
+        redacted.lost.update(one for one in values if not _FILE.fullmatch(one))
         shown += f"?{LEFT_OUT}"
     return shown
 
 
-_PATH = _text(r"(?:/[a-z0-9._@-]{1,80}){2,12}")
-"""Small letters, and not directly under the root: base64 may begin with a slash, too."""
+_PATH = _text(_FILE.pattern)
 _NAME = _text(r"[a-z0-9][a-z0-9_-]{0,62}")
 _HOST = _text(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _SERVER = _text(r"https://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?")

@@ -17,7 +17,8 @@ from fencer.errors import ConfigError
 
 MOST_BYTES = 1 << 20
 """Of a file with credentials. The largest are kubeconfigs, of some KB."""
-_USERINFO = re.compile(r"//([^/?#@\s]*)@")
+_USERINFO = re.compile(r"//([^@\s]*)@")
+"""Also with a slash in the password, which should have been encoded."""
 _OPEN = frozenset({
     "apiVersion", "client-certificate", "client-key", "command", "installHint", "interactiveMode", "name",
     "provideClusterInfo", "tokenFile", "username",

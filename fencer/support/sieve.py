@@ -55,18 +55,29 @@ class Sieve:
         }
         kept = EVERYWHERE | set(harmless)
         left = {word for word in words if len(word) >= FEWEST_CHARS and word not in kept}
-        cut = {word[:SHOWN_CHARS] for word in left}
-        known = {form for word in left | cut for form in (word, _escaped(word), printable(word))}
-        # The longest first: the rest of a longer one would stay.
-        wholes = sorted((forms - long) | known, key=len, reverse=True)
-        self._wholes = re.compile("|".join(map(_whole, wholes))) if wholes else None
+        wholes = (forms - long) | {form for word in left for form in (word, _escaped(word), printable(word))}
+        # The longest first: a shorter one may be its beginning.
+        patterns = [_whole(word) for word in sorted(wholes, key=len, reverse=True)]
+        patterns += [f"{re.escape(word[:SHOWN_CHARS])}(?=…)" for word in left if len(word) > SHOWN_CHARS]
+        self._wholes = re.compile("|".join(patterns) or "(?!)")
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        text = self._without_parts(text)
-        if self._wholes is not None:
-            text = self._wholes.sub(LEFT_OUT, text)
-        return _LOOKS_SECRET.sub(LEFT_OUT, text)
+        kept, done = list[str](), 0
+        for begin, end in sorted(self._found(text)):
+            if begin > done or not kept:
+                kept += [text[done:begin], LEFT_OUT]
+            done = max(done, end)
+        return "".join([*kept, text[done:]])
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where something is to be taken out; places may overlap."""
+        for pattern in (self._wholes, _LOOKS_SECRET):
+            yield from (found.span() for found in pattern.finditer(text))
+        if self._parts:
+            for at in range(len(text) - PART_CHARS + 1):
+                if text[at : at + PART_CHARS] in self._parts:
+                    yield at, at + PART_CHARS
 
     def data(self, value: Any) -> Any:
         """Return data without secrets, in the same shape: its texts, and its keys."""
@@ -78,20 +89,6 @@ class Sieve:
             case list() | tuple():
                 return [self.data(one) for one in value]
         return value
-
-    def _without_parts(self, text: str) -> str:
-        kept, done = list[str](), 0
-        at, last = 0, len(text) - PART_CHARS
-        while self._parts and at <= last:
-            if text[at : at + PART_CHARS] not in self._parts:
-                at += 1
-                continue
-            end = at + PART_CHARS
-            while end < len(text) and text[end - PART_CHARS + 1 : end + 1] in self._parts:
-                end += 1
-            kept += [text[done:at], LEFT_OUT]
-            at = done = end
-        return "".join([*kept, text[done:]])
 
 
 def _whole(word: str) -> str:

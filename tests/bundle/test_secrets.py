@@ -77,7 +77,7 @@ def test_of_the_environment_what_is_named_like_a_secret_and_passwords_of_proxies
 
 
 def test_of_a_url_its_password_or_the_token_in_place_of_a_user():
-    assert [*in_urls("https://CANARY@host/ and https://me:CANARY-2@host/ and https://host/")] == [
+    assert [*in_urls("https://CANARY@host/ and https://me:CANARY/2@host/ and https://host/")] == [
         "CANARY",
-        "CANARY-2",
+        "CANARY/2",
     ]
