@@ -390,6 +390,7 @@ EVERY = (
     ["setup", "kubernetes"],
     ["shutdown", "k8s-1", "--yes"],
     ["start", "k8s-1", "--yes"],
+    ["support-bundle", "-o", "/nowhere/it.tar.gz"],
     ["unfence", "k8s-1", "--yes"],
     ["version"],
 )

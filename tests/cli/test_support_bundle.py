@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.document import parse
 from fencer.config.settings import ProxmoxEndpoint
@@ -17,6 +19,7 @@ from fencer.errors import ClusterDenied, FencerError, HypervisorDenied
 from fencer.simulation.faults import What
 from fencer.support.sieve import LEFT_OUT
 from tests.cli.lab import PATH, Lab, Otherwise
+from tests.cluster.conftest import write_kubeconfig
 from tests.support.adapters import install_example, on_path
 
 JSON = ("check.json", "status.json", "versions.json")
@@ -132,6 +135,23 @@ def test_without_a_name_it_is_named_by_host_and_time_in_the_current_folder(tmp_p
     Lab().run("support-bundle")
     [made] = tmp_path.iterdir()
     assert re.fullmatch(r"fencer-support-desk-20260101-0000\d\d\.tar\.gz", made.name)
+
+
+def test_it_is_made_with_real_parts_that_reach_nobody(tmp_path):
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    (tmp_path / "config.yaml").write_text(
+        f"mode: armed\nkubernetes: {{kubeconfig: {kubeconfig}, unauthenticated: true}}\n"
+        "hypervisors: [{name: box, type: virtualbox, command: [/bin/false]}]\n"
+    )
+    file = tmp_path / "it.tar.gz"
+    words = ["support-bundle", "-c", str(tmp_path / "config.yaml"), "-o", str(file)]
+    result = CliRunner().invoke(cli, words, obj=Wiring(), prog_name="fencer")
+    assert result.exit_code == 0, result.output
+    texts = unpacked(file)
+    assert "mode: armed  # line 1" in texts["config-in-force.yaml"]
+    assert "no answer" in texts["endpoints.txt"]
+    assert "http://127.0.0.1:1" in texts["status.txt"]
+    assert "box" in texts["check.txt"]
 
 
 # -- programs of this machine ---------------------------------------------------------------------------
