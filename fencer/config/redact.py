@@ -91,7 +91,8 @@ def _shown(value: Any, what: Any, redacted: Redacted) -> Any:
 
 def _others(unknown: dict[str, Any], redacted: Redacted) -> dict[str, str]:
     """Name the keys that are not in the list, without their values."""
-    return {name if _WORD.fullmatch(name) else OTHERS: _nothing(unknown, redacted) for name in unknown}
+    left_out = _nothing(unknown, redacted)
+    return {name if _WORD.fullmatch(name) else OTHERS: left_out for name in unknown}
 
 
 def _leaves(value: Any) -> Iterator[str]:

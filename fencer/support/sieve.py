@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +28,7 @@ EVERYWHERE = frozenset({"admin", "fencer", "kubernetes", "root", "system"})
 """Names that are no secret: without them no sentence could be read."""
 
 _LOOKS_SECRET = re.compile(
-    r"eyJ[\w-]{8,}(?:\.[\w-]*){1,4}"  # a token of Kubernetes: JSON, in base64
+    r"(?<![\w-])eyJ[\w-]{8,}(?:\.[\w-]*){1,4}"  # a token of Kubernetes: JSON, in base64
     r"|(?i:bearer|basic)\s+[\w.~+/=-]{8,}"
     r"|PVE(?:APIToken|AuthCookie)?[=:][^\s\"',;]+"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
@@ -55,11 +56,12 @@ class Sieve:
         }
         kept = EVERYWHERE | set(harmless)
         left = {word for word in words if len(word) >= FEWEST_CHARS and word not in kept}
+        left |= {f"{word[:SHOWN_CHARS]}…" for word in left if len(word) > SHOWN_CHARS}
+        self._wholes = defaultdict[str, list[str]](list)
+        """Words by their first characters, the longest first: a shorter one may be the beginning of it."""
         wholes = (forms - long) | {form for word in left for form in (word, _escaped(word), printable(word))}
-        # The longest first: a shorter one may be its beginning.
-        patterns = [_whole(word) for word in sorted(wholes, key=len, reverse=True)]
-        patterns += [f"{re.escape(word[:SHOWN_CHARS])}(?=…)" for word in left if len(word) > SHOWN_CHARS]
-        self._wholes = re.compile("|".join(patterns) or "(?!)")
+        for word in sorted(wholes, key=len, reverse=True):
+            self._wholes[word[:FEWEST_CHARS]].append(word)
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
@@ -72,12 +74,14 @@ class Sieve:
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where something is to be taken out; places may overlap."""
-        for pattern in (self._wholes, _LOOKS_SECRET):
-            yield from (found.span() for found in pattern.finditer(text))
-        if self._parts:
-            for at in range(len(text) - PART_CHARS + 1):
-                if text[at : at + PART_CHARS] in self._parts:
-                    yield at, at + PART_CHARS
+        yield from (found.span() for found in _LOOKS_SECRET.finditer(text))
+        for at in range(len(text) - FEWEST_CHARS + 1):
+            if text[at : at + PART_CHARS] in self._parts:
+                yield at, at + PART_CHARS
+            for word in self._wholes.get(text[at : at + FEWEST_CHARS], ()):
+                if text.startswith(word, at) and _stands_alone(text, at, at + len(word)):
+                    yield at, at + len(word)
+                    break
 
     def data(self, value: Any) -> Any:
         """Return data without secrets, in the same shape: its texts, and its keys."""
@@ -91,10 +95,10 @@ class Sieve:
         return value
 
 
-def _whole(word: str) -> str:
-    """Return a pattern for a word; a short one only where it is not within another."""
-    pattern = re.escape(word)
-    return pattern if len(word) >= PART_CHARS else rf"(?<![^\W_]){pattern}(?![^\W_])"
+def _stands_alone(text: str, begin: int, end: int) -> bool:
+    """Whether what is there is no part of another word. What is long need not stand alone."""
+    around = text[max(0, begin - 1) : begin] + text[end : end + 1]
+    return end - begin >= PART_CHARS or not any(character.isalnum() for character in around)
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -65,7 +65,7 @@ def test_what_was_left_out_of_the_configuration_appears_nowhere_else():
     long = "x" * 200
     sieve = Sieve([], ["fencer", "me@box", long, "lab"], ["lab"])
     assert sieve.text("box: ssh me@box VBoxManage") == f"box: ssh {LEFT_OUT} VBoxManage"
-    assert sieve.text(f"not {long[:60]}…, not {long}") == f"not {LEFT_OUT}…, not {LEFT_OUT}"
+    assert sieve.text(f"not {long[:60]}…, not {long}") == f"not {LEFT_OUT}, not {LEFT_OUT}"
     assert sieve.text("fencer: lab ok, 7 nodes") == "fencer: lab ok, 7 nodes"
 
 
@@ -96,3 +96,25 @@ def test_ordinary_sentences_pass():
         "lab: qemu+ssh://fencer@lab1/system: permission denied (publickey), basic checks of a bearer failed"
     )
     assert Sieve([TOKEN], ["other"]).text(text) == text
+
+
+def test_a_word_that_stands_in_a_secret_does_not_save_the_rest_of_it():
+    sieve = Sieve([TOKEN], [TOKEN[4:12], TOKEN[:9] + "z"])
+    assert sieve.text(TEXT.format(TOKEN)) == TEXT.format(LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "eyJ" * 700_000,
+        "basic " + " " * 2_000_000,
+        "//" * 1_000_000,
+        "//a:" * 500_000,
+        "-----BEGIN " * 200_000,
+    ],
+    ids=["tokens", "spaces", "slashes", "users", "keys"],
+)
+def test_large_texts_of_any_kind_pass_with_many_words_left_out(text):
+    """Each of these takes seconds; a sieve that tries every word everywhere would take hours."""
+    words = [f"guest {number}" for number in range(5000)]
+    assert len(Sieve([TOKEN], words).text(text)) >= len(text) // 2
