@@ -24,6 +24,7 @@ COMMANDS = {
     "history": "fencer.cli.history:history",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "topology": "fencer.cli.topology:topology",
     "plan": "fencer.cli.plan:plan",
     "drain": "fencer.cli.drain:drain",
     "shutdown": "fencer.cli.shutdown:shutdown",

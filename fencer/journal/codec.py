@@ -5,6 +5,7 @@ A field that came later has its default when an older journal is read; one that 
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Hashable
 from functools import cache
@@ -31,8 +32,14 @@ def _carrier(kind: Any) -> type[BaseModel]:
 
 
 def _text(value: Observation | Policy) -> str:
-    kind: Hashable = type(value)
-    return _carrier(kind)(value=value).model_dump_json()
+    from pydantic_core import PydanticSerializationError  # noqa: PLC0415 - as below
+
+    kind: Any = type(value)
+    carrier = _carrier(kind)(value=value)
+    try:
+        return carrier.model_dump_json()
+    except PydanticSerializationError:  # a name with half a character, which JSON can only have escaped
+        return json.dumps(carrier.model_dump(mode="json"))
 
 
 def _read(kind: Hashable, text: str | bytes, what: str) -> Any:
@@ -41,11 +48,13 @@ def _read(kind: Hashable, text: str | bytes, what: str) -> Any:
     Raises:
         JournalError: it is none of this fencer's.
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - as above
+    from pydantic import ValidationError  # noqa: PLC0415 - as below
 
     try:
-        return getattr(_carrier(kind).model_validate_json(text), "value")  # noqa: B009 - a made field
-    except ValidationError as error:
+        return getattr(_carrier(kind).model_validate(json.loads(text)), "value")  # noqa: B009 - a made field
+    except ValueError as error:
+        if not isinstance(error, ValidationError):  # no JSON
+            raise JournalError(f"{what} cannot be read: {error}") from error
         first, *more = error.errors(include_url=False, include_input=False)
         where = ".".join(map(str, first["loc"]))
         others = f", and {len(more)} more" if more else ""

@@ -175,10 +175,8 @@ def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:
     began_s = next((fault.at_s for fault in script if fault.death), 30.0)
     if chance.random() >= DISK_SHARE:
         return ()
-    at_s, for_s = began_s + chance.uniform(-10.0, 120.0), chance.choice((0.5, 15.0, 300.0))
-    return (
-        Fault(max(0.0, at_s), What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),
-    )
+    at_s, for_s = max(0.0, began_s + chance.uniform(-10.0, 120.0)), chance.choice((0.5, 15.0, 300.0))
+    return (Fault(at_s, What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),)
 
 
 def _fates(chance: Random, watchers: Sequence[Watcher], script: Sequence[Fault]) -> Sequence[Fault]:

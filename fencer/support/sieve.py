@@ -29,7 +29,7 @@ EVERYWHERE = frozenset({"admin", "fencer", "kubernetes", "root", "system"})
 
 _LOOKS_SECRET = re.compile(
     r"(?<![\w-])eyJ[\w-]{8,}(?:\.[\w-]*){1,4}"  # a token of Kubernetes: JSON, in base64
-    r"|(?i:bearer|basic)\s+[\w.~+/=-]{8,}"
+    r"|(?i:bearer|basic)\s+(?=[\w.~+/-]*[0-9=])[\w.~+/=-]{8,}"  # and not "basic authentication"
     r"|PVE(?:APIToken|AuthCookie)?[=:][^\s\"',;]+"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
     r"|(?<=//)[^/?#@\s\"']*:[^/?#@\s\"']*(?=@)"

@@ -73,7 +73,7 @@ def test_what_was_left_out_of_the_configuration_appears_nowhere_else():
     "text",
     [
         "401: {} eyJhbGciOiJSUzI1NiJ9.eyJDQU5BUlkiOjF9.CANARY was refused",
-        "Authorization: Bearer CANARY-old-token",
+        "Authorization: Bearer 7CANARY-old-token",
         "PVEAPIToken=fencer@pve!agent=CANARY",
         "Cookie: PVEAuthCookie=PVE:root@pam:CANARY::CANARY==",
         "proxy http://me:CANARY@proxy:3128 refused",
@@ -92,9 +92,7 @@ def test_data_keeps_its_shape():
 
 
 def test_ordinary_sentences_pass():
-    text = (
-        "lab: qemu+ssh://fencer@lab1/system: permission denied (publickey), basic checks of a bearer failed"
-    )
+    text = "lab: qemu+ssh://fencer@lab1/system: permission denied (publickey), basic authentication failed"
     assert Sieve([TOKEN], ["other"]).text(text) == text
 
 
@@ -115,6 +113,6 @@ def test_a_word_that_stands_in_a_secret_does_not_save_the_rest_of_it():
     ids=["tokens", "spaces", "slashes", "users", "keys"],
 )
 def test_large_texts_of_any_kind_pass_with_many_words_left_out(text):
-    """Each of these takes seconds; a sieve that tries every word everywhere would take hours."""
+    """Each takes half a second; trying every word everywhere, the test would not end."""
     words = [f"guest {number}" for number in range(5000)]
     assert len(Sieve([TOKEN], words).text(text)) >= len(text) // 2

@@ -400,7 +400,7 @@ def test_no_secret_that_a_log_repeats_is_in_it(tmp_path):
     secret = CANARIES[ENVIRONMENT]
     lab.tools = {
         "systemctl": f"StatusText={secret}\n",
-        "journalctl": f"401: Authorization: Bearer oldCANARYtoken and {secret} and {secret[2:-3]}\n",
+        "journalctl": f"401: Authorization: Bearer old7CANARYtoken and {secret} and {secret[2:-3]}\n",
     }
     lab.breaks(What.API_DOWN)
     _, texts = bundle(lab, tmp_path)
