@@ -1,4 +1,4 @@
-"""A journal from a real control plane and a real libvirt guest: paused, stopped, fenced, started, taken back."""
+"""A journal of a real control plane and a real libvirt guest: paused, stopped, fenced, started, back."""
 
 from pathlib import Path
 
