@@ -259,7 +259,7 @@ def _summarize(turn: DrillTurn) -> None:
     course = turn.course
     if Milestone.OFF not in course.reached:
         return
-    mark, look = course.mark, course.last
+    mark = course.mark
     details = {
         Milestone.FENCED: f"by {mark.by}, incident {turn.incident}" if mark else "",
         Milestone.CLEARED: count(len(turn.pods), "pod"),
@@ -267,7 +267,7 @@ def _summarize(turn: DrillTurn) -> None:
         Milestone.STARTED: "by somebody else" if course.by_others else "",
         Milestone.BACK: "Ready, not fenced, not cordoned, its pods' controllers complete",
     }
-    short = f"not within {age(REPLACED_S)}: {'; '.join(look.short or ()) if look else ''}"
+    short = f"not within {age(REPLACED_S)}: {'; '.join(course.unreplaced)}"
     rows = []
     for milestone in Milestone:
         took_s = course.took_s(milestone)

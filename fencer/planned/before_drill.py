@@ -42,6 +42,9 @@ def refusal(judged: Judged, policy: Policy) -> No | None:
         policy: How careful the agent is.
     """
     seen, decision = judged.observation, judged.decision
+    if seen.evidence is not None and seen.evidence.gone:
+        name = seen.node.name
+        return No("its guest is off already", f"`fencer start {name}`; `fencer explain {name}` says why")
     if decision.verdict is not Verdict.ASK:
         return No(says(decision), change(decision))
     subject = subject_of(seen)

@@ -101,6 +101,7 @@ class Course:
         reached: Milestone → when it was first seen, on the monotonic clock.
         by_others: Somebody else started the guest.
         mark: The fence that the agent set; None: none was seen.
+        unreplaced: Controllers that lacked Ready pods when the guest was started again.
         last: The newest look.
     """
 
@@ -109,11 +110,15 @@ class Course:
     reached: Mapping[Milestone, float] = field(default_factory=dict)
     by_others: bool = False
     mark: FenceMark | None = None
+    unreplaced: tuple[str, ...] = ()
     last: Look | None = None
 
     def at(self, milestone: Milestone, now_s: float) -> Course:
-        """Return the course with a milestone that our own action has reached."""
-        return replace(self, reached={**self.reached, milestone: now_s})
+        """Return the course with a milestone reached."""
+        course = replace(self, reached={**self.reached, milestone: now_s})
+        if milestone is not Milestone.STARTED or self.last is None:
+            return course
+        return replace(course, unreplaced=self.last.short or ())
 
     def saw(self, look: Look) -> Course:
         """Return the course after a look: with everything that it shows reached."""
@@ -189,6 +194,29 @@ def failure(course: Course) -> str:
     if Milestone.BACK not in course.reached:
         return f"it is not back after {limit}: {missing(course)}"
     return ""
+
+
+def told(course: Course, milestone: Milestone, pods: int, complete: str) -> tuple[str, str] | None:
+    """Return a milestone as a step for people; None: the action that reached it is one.
+
+    Args:
+        course: That has reached it.
+        milestone: It.
+        pods: How many pods a fence had to clear.
+        complete: What of their controllers is Ready, once all is.
+    """
+    took, mark = age(round(course.took_s(milestone) or 0.0)), course.mark
+    words = {
+        Milestone.NOT_READY: f"Kubernetes says so {took} after the power cut",
+        Milestone.FENCED: f"by {mark.by}; incident {mark.incident}" if mark else "",
+        Milestone.CLEARED: f"{count(pods, 'pod')}, {took} after the power cut",
+        Milestone.RELEASED: "no volume is left attached that has to go",
+        Milestone.REPLACED: f"{complete}, {took} after the power cut",
+        Milestone.READY: f"its kubelet reports boot {course.last.boot_id if course.last else ''}",
+        Milestone.UNFENCED: "its fence was lifted",
+        Milestone.BACK: f"not fenced, not cordoned; {complete}",
+    }
+    return (milestone.value, words[milestone]) if milestone in words else None
 
 
 def waits(course: Course, now_s: float) -> str:

@@ -24,13 +24,13 @@ from fencer.core.model import (
 )
 from fencer.core.pods import clearable
 from fencer.core.policy import Policy
-from fencer.core.text import age, count
+from fencer.core.text import age
 from fencer.errors import ClusterError, FencerError
 from fencer.evicting.lots import Filters
 from fencer.planned.before_drill import No, others_in_trouble, refusal
 from fencer.planned.campaign import Replacements
 from fencer.planned.drain import DrainOptions, Tell
-from fencer.planned.drill import Course, Milestone, Next, failure, look_at, next_step, waits
+from fencer.planned.drill import Course, Milestone, Next, failure, look_at, next_step, told, waits
 from fencer.runtime.counting import not_running
 from fencer.runtime.reconcile import Agent, incident_id
 from fencer.runtime.world import World
@@ -212,33 +212,14 @@ class DrillTurn:
             self.owes = False
         for milestone in Milestone:
             if milestone in self.course.reached and milestone not in before:
-                self._say(milestone)
+                step = told(self.course, milestone, len(self.pods), self.workloads.complete)
+                if step is not None:
+                    self._tell(name, *step)
 
     def _counts(self, seen: Observation) -> bool:
         """Whether the pods of its controllers are counted yet: pods that are about to go look Ready."""
         started = Milestone.STARTED in self.course.reached
         return started or Milestone.FENCED in self.course.reached or seen.node.fenced
-
-    def _say(self, milestone: Milestone) -> None:
-        """Show a milestone as a step; what our own actions reach is shown by them."""
-        course, look = self.course, self.course.last
-        took = age(round(course.took_s(milestone) or 0.0))
-        mark = course.mark
-        words = {
-            Milestone.NOT_READY: ("not ready", f"Kubernetes says so {took} after the power cut"),
-            Milestone.FENCED: ("fenced", f"by {mark.by if mark else ''}; incident {self.incident}"),
-            Milestone.CLEARED: (
-                "pods cleared",
-                f"{count(len(self.pods), 'pod')}, {took} after the power cut",
-            ),
-            Milestone.RELEASED: ("volumes free", "no volume is left attached that has to go"),
-            Milestone.REPLACED: ("replaced", f"{self.workloads.complete}, {took} after the power cut"),
-            Milestone.READY: ("ready", f"its kubelet reports boot {look.boot_id if look else ''}"),
-            Milestone.UNFENCED: ("unfenced", "its fence was lifted"),
-            Milestone.BACK: ("back", f"not fenced, not cordoned; {self.workloads.complete}"),
-        }
-        if milestone in words:
-            self._tell(self.node.name, *words[milestone])
 
     # -- the guest again -----------------------------------------------------------------------------------
 
