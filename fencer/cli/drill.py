@@ -130,7 +130,7 @@ def _refuse_unwatched(wiring: Wiring, tools: Tools, *, agent_watches: bool) -> N
     ways.append(
         "--agent-watches, your word that an armed one does" if mode is Mode.ARMED else "`mode: armed`"
     )
-    _refuse(f"no armed agent is known to watch: {found.note}", "; or ".join(ways))
+    _refuse(f"no armed agent is known to watch ({found.note})", "; or ".join(ways))
 
 
 def _refuse_unfit(tools: Tools) -> Judged:
@@ -170,8 +170,8 @@ def _refuse_without_room(tools: Tools, *, even_without_room: bool) -> None:
             say_verdict(Outlook.CLEAR, "there is room elsewhere, and nothing is lost for good")
         _say_hit(tools.names[0], [*lacks, *hit], findings)
     if lacks and not even_without_room:
-        ways = [*dict.fromkeys(one.way for one in lacks if one.way), "--even-without-room"]
-        _refuse("; ".join(dict.fromkeys(one.text for one in lacks)), "; or ".join(ways))
+        way = "more room there, or --even-without-room: then these pods wait until the node is back"
+        _refuse("; ".join(dict.fromkeys(one.text for one in lacks)), way)
 
 
 def _say_hit(name: str, hit: Sequence[Remark], findings: Sequence[Remark]) -> None:
@@ -180,7 +180,7 @@ def _say_hit(name: str, hit: Sequence[Remark], findings: Sequence[Remark]) -> No
         texts.append(f"and {count(len(hit) - SHOWN, 'finding')} more: `fencer plan {name}`")
     budgets = list(dict.fromkeys(one.about for one in findings if one.what in NO_BUDGET))
     if budgets:
-        texts.append(f"a crash asks no budget: not {listing(budgets)}, either.")
+        texts.append(f"budgets do not hold in a crash: {listing(budgets)}.")
     unseen = list(dict.fromkeys(one.about for one in findings if one.what in UNSEEN))
     if unseen:
         texts.append(f"not looked at: {', '.join(unseen)}; `fencer plan {name}` says why.")
@@ -268,14 +268,17 @@ def _summarize(turn: DrillTurn) -> None:
         Milestone.BACK: "Ready, not fenced, not cordoned, its pods' controllers complete",
     }
     short = f"not within {age(REPLACED_S)}: {'; '.join(course.unreplaced)}"
+    no_matter = {Milestone.OFF}
+    if Milestone.NOT_READY not in course.reached:
+        no_matter.add(Milestone.NOT_READY)
+    if Milestone.FENCED not in course.reached:
+        no_matter.add(Milestone.UNFENCED)
     rows = []
-    for milestone in Milestone:
+    for milestone in (one for one in Milestone if one not in no_matter):
         took_s = course.took_s(milestone)
-        when = "-" if took_s is None else age(round(took_s))
         missed = short if milestone is Milestone.REPLACED and Milestone.RELEASED in course.reached else ""
-        if took_s is not None or milestone is not Milestone.NOT_READY:
-            text = details.get(milestone, "") if took_s is not None else missed
-            rows.append([milestone.value, when, clean(text)])
+        text = missed if took_s is None else details.get(milestone, "")
+        rows.append([milestone.value, "-" if took_s is None else age(round(took_s)), clean(text)])
     say("after the power cut:")
     for line in table(rows, indent=2, gap=2):
         say(line)

@@ -6,11 +6,13 @@ Nothing on the Node tells the agent that it is a drill: no cordon, and a claim i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from fencer.core.done import Done, GuestStopped
 from fencer.core.model import (
     Evidence,
+    ForgetMark,
     Intent,
     Judged,
     NodeView,
@@ -140,6 +142,8 @@ class DrillTurn:
         finally:
             if self.owes:  # a bug must not leave it off, either
                 self._start_directly()
+        if not self.over:
+            self._tidy()
 
     def advance(self) -> float:
         """See `Turn.advance`."""
@@ -196,16 +200,16 @@ class DrillTurn:
 
     def _look(self) -> None:
         """Look once, and tell what was reached. What cannot be seen now is seen later."""
-        name, observer = self.node.name, self._agent.observer
+        name, observer, before = self.node.name, self._agent.observer, self.course.reached
+        counts = Milestone.FENCED in before or Milestone.STARTED in before  # pods about to go look Ready
         try:
             scene = observer.look()
             seen = observer.closer(scene, observer.observation(scene, self._agent.named(scene, name)))
-            short = tuple(self.workloads.short()) if self._counts(seen) else None
+            short = tuple(self.workloads.short()) if counts else None
         except ClusterError as error:
             self._say_trouble(str(error))
             return
         self._trouble = ""
-        before = set(self.course.reached)
         self.course = self.course.saw(look_at(seen, {pod.uid for pod in self.pods}, short))
         if self.course.by_others and Milestone.STARTED not in before:
             self._world.reporter.said(f"{name}: somebody else started its guest", warning=True)
@@ -215,11 +219,6 @@ class DrillTurn:
                 step = told(self.course, milestone, len(self.pods), self.workloads.complete)
                 if step is not None:
                     self._tell(name, *step)
-
-    def _counts(self, seen: Observation) -> bool:
-        """Whether the pods of its controllers are counted yet: pods that are about to go look Ready."""
-        started = Milestone.STARTED in self.course.reached
-        return started or Milestone.FENCED in self.course.reached or seen.node.fenced
 
     # -- the guest again -----------------------------------------------------------------------------------
 
@@ -292,3 +291,13 @@ class DrillTurn:
 
     def _end(self, why: str) -> None:
         self.over, self.failed = True, why
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Take the drill's claim off; where the node was fenced, it goes with the fence."""
+        if self._seen is None:
+            return
+        with suppress(ClusterError):
+            node = self._agent.shared.api(lambda: self._world.cluster.fact(self.node.name)).node
+            if node.claim == self._seen.incident and node.mark is None:
+                self._agent.executor.carry_out(replace(self._seen, node=node), ForgetMark())

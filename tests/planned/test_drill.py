@@ -349,6 +349,7 @@ def test_where_no_agent_acts_the_guest_is_started_again_when_the_time_is_up() ->
     assert scene.turn.failed == "it was not fenced within 2m00s"
     assert (scene.guest(), scene.turn.owes) == ("running", False)
     assert Milestone.BACK in scene.turn.course.reached
+    assert scene.node().claim == "", "nobody else would take it off"
 
 
 def test_one_that_somebody_else_starts_is_noticed_and_not_started_twice() -> None:
@@ -387,6 +388,7 @@ def test_a_power_off_that_is_refused_leaves_a_guest_that_runs() -> None:
     assert scene.turn.failed.startswith("its guest was not stopped: ")
     assert (scene.guest(), scene.turn.owes) == ("running", False)
     assert Milestone.OFF not in scene.turn.course.reached
+    assert scene.node().claim == ""
 
 
 def test_a_power_off_without_an_answer_that_was_carried_out_is_one() -> None:
