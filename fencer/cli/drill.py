@@ -210,8 +210,8 @@ def _plan(judged: Judged, limit_s: float) -> Iterator[str]:
         f"The power of {guest} is cut without a warning: what it has not yet written is lost.",
         f"The agent is then to clear {count(len(pods), 'pod')} ({listing(pods)}) and free "
         f"{count(len(volumes), 'volume')}.",
-        f"The guest is started again once that is done, and the pods are Ready elsewhere; at the latest "
-        f"{age(limit_s)} after the power cut, and also after Ctrl-C.",
+        "The guest is started again once that is done and the pods are Ready elsewhere, or else "
+        f"{age(limit_s)} after the power cut; also after Ctrl-C.",
     )
     for text in texts:
         yield from paragraph(clean(text), indent=2)

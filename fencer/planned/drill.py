@@ -232,12 +232,15 @@ def waits(course: Course, now_s: float) -> str:
     if Milestone.FENCED in reached and look is not None:
         return f"fenced; {count(look.pods, 'pod')} and {count(look.volumes, 'volume')} left; {spent}"
     silent = "not Ready" if Milestone.NOT_READY in reached else "still Ready"
-    return f"its guest is off, and the node {silent}; waits for the agent; {spent}"
+    return f"guest off, node {silent}; waits for the agent; {spent}"
 
 
 def missing(course: Course) -> str:
     """Say what is missing until the node is back."""
     look = course.last
+    started_s = course.reached.get(Milestone.STARTED, float("inf"))
+    if look is not None and look.power_state is PowerState.STOPPED and look.now_s > started_s:
+        return "its guest is off again"
     if look is None or Milestone.READY not in course.reached:
         return "it is not Ready"
     if look.mark is not None:

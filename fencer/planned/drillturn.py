@@ -6,45 +6,24 @@ Nothing on the Node tells the agent that it is a drill: no cordon, and a claim i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
-from fencer.core.done import Done, GuestStopped
-from fencer.core.model import (
-    Evidence,
-    ForgetMark,
-    Intent,
-    Judged,
-    NodeView,
-    Observation,
-    PodView,
-    PowerState,
-    StartGuest,
-    StopGuest,
-    Verdict,
-    Word,
-)
+from fencer.core.done import GuestStopped
+from fencer.core.model import Intent, Judged, NodeView, PodView, Word
 from fencer.core.pods import clearable
 from fencer.core.policy import Policy
-from fencer.core.text import age
-from fencer.errors import ClusterError, FencerError
+from fencer.core.text import alike
+from fencer.errors import ClusterError
 from fencer.evicting.lots import Filters
 from fencer.planned.before_drill import No, others_in_trouble, refusal
 from fencer.planned.campaign import Replacements
 from fencer.planned.drain import DrainOptions, Tell
 from fencer.planned.drill import Course, Milestone, Next, failure, look_at, next_step, told, waits
+from fencer.planned.restart import Restart
 from fencer.runtime.counting import not_running
 from fencer.runtime.reconcile import Agent, incident_id
 from fencer.runtime.world import World
-from fencer.wording.reasons import says
 
-BY_RULES_S = 30.0
-"""So long the guest is started by the rules, which clear what is left first; then it is just started. It has
-no old memory then, and its fence is lifted only when nothing from before is left."""
-GIVE_UP_S = 120.0
-"""So long its start is tried."""
-MAY_COME_S = 30.0
-"""So long a power-off that was not answered may still come: twice its deadline (`stop_deadline_s`)."""
 ALL = DrainOptions(Filters(force=True, delete_emptydir_data=True))
 """A crash takes every pod."""
 
@@ -71,7 +50,7 @@ def rehearse(agent: Agent, policy: Policy, name: str) -> tuple[Judged, No | None
 
 
 class DrillTurn:
-    """The drill of one node. As long as it `owes` a start, `withdraw` is to be called, however it ends.
+    """The drill of one node. However it ends: `withdraw` has to be called, as long as it `owes` a start.
 
     Args:
         world: The ports.
@@ -96,8 +75,6 @@ class DrillTurn:
         self.node = node
         self.failed = ""
         self.over = False
-        self.owes = False
-        """The guest may be off because of the drill, and was not started again."""
         self.course = Course(node.boot_id, limit_s)
         self.workloads = Replacements(world, agent)
         self.pods: tuple[PodView, ...] = ()
@@ -107,16 +84,19 @@ class DrillTurn:
         self._judge = judge
         self._policy = policy
         self._tell = tell
-        self._seen: Observation | None = None
-        self._off: Evidence | None = None
-        self._owed_until_s = 0.0
-        self._starting_since_s: float | None = None
+        self._restart: Restart | None = None
         self._trouble = ""
+        self._withdrawn = False
 
     @property
     def returned(self) -> Sequence[PodView]:
         """See `Turn.returned`."""
         return ()
+
+    @property
+    def owes(self) -> bool:
+        """Whether its guest may be off because of the drill, and was not seen running since."""
+        return self._restart is not None and self._restart.owes
 
     @property
     def incident(self) -> str:
@@ -127,44 +107,31 @@ class DrillTurn:
         """Do nothing: an emergency is not prepared."""
 
     def withdraw(self) -> None:
-        """Start the guest, if that is owed; whoever presses Ctrl-C has to wait for that. Bounded.
-
-        What goes wrong is told, and `owes` then stays.
-        """
-        try:
-            while self.owes and not self._gave_up():
-                try:
-                    self._start()
-                    if self.owes:
-                        self._world.clock.wait(self._policy.poll_s)
-                except KeyboardInterrupt:
-                    self._tell(self.node.name, "to be started", f"first its guest: {age(GIVE_UP_S)} at most")
-        finally:
-            if self.owes:  # a bug must not leave it off, either
-                self._start_directly()
-        if not self.over:
-            self._tidy()
+        """Start the guest, if that is owed. Bounded; what goes wrong is told, and `owes` then stays."""
+        restart, done = self._restart, self._withdrawn or self.over
+        self._withdrawn = True
+        if restart is not None and (restart.owes or not done):
+            self._bring_back(restart)
 
     def advance(self) -> float:
         """See `Turn.advance`."""
-        match next_step(self.course, self._world.clock.now_s()):
-            case Next.STOP:
+        match next_step(self.course, self._world.clock.now_s()), self._restart:
+            case (Next.STOP, _) | (_, None):
                 self._stop()
-            case Next.WATCH | Next.AWAIT:
+            case Next.WATCH | Next.AWAIT, _:
                 self._look()
-            case Next.START:
-                self._start()
-                if self._gave_up():
-                    self._end(f"its guest could not be started: {self._trouble}")
-            case Next.DONE:
+            case Next.START, restart:
+                restart.try_once()
+                self._note_start(restart)
+                if restart.gave_up:
+                    self._end(f"its guest could not be started: {restart.trouble}")
+            case _:
                 self._end(failure(self.course))
         return self._policy.poll_s if Milestone.OFF in self.course.reached else 0.0
 
     def waits(self) -> str:
         """See `Turn.waits`."""
         return waits(self.course, self._world.clock.now_s())
-
-    # -- the power cut -------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
         """Judge it live once more, and cut its guest's power."""
@@ -173,30 +140,21 @@ class DrillTurn:
             self._end(f"{no.why}. What would change this: {no.change}. Nothing was done")
             return
         self.workloads.expect(self.node.name, ALL)
-        # No agent's incident: one that finds its own claimed would take the power cut for fencer's.
-        self._seen = replace(judged.observation, incident=f"drill-{incident_id(self.node)}")
-        self._off = judged.observation.evidence
-        assert self._off is not None  # noqa: S101 - it runs
         self.pods = clearable(judged.observation.pods or ())
-        self.owes, self._owed_until_s = True, self._world.clock.now_s() + MAY_COME_S
-        done = self._carry_out(StopGuest(self._off.guest, self._off.incarnation))
-        now_s = self._world.clock.now_s()
+        guest = judged.observation.evidence
+        assert guest is not None  # noqa: S101 - it runs
+        # No agent's incident: one that finds its own claimed would take the power cut for fencer's.
+        seen = replace(judged.observation, incident=f"drill-{incident_id(self.node)}")
+        self._restart = restart = Restart(self._world, self._agent, self._policy, seen, guest, self._tell)
+        done = restart.stop()
         if isinstance(done, GuestStopped) and done.ok:
-            self._owed_until_s = now_s
-            self.course = self.course.at(Milestone.OFF, now_s)
+            restart.answered()
+            self.course = self.course.at(Milestone.OFF, self._world.clock.now_s())
             return
-        self.owes = isinstance(done, GuestStopped) and done.sent
-        self._owed_until_s = now_s + MAY_COME_S
-        self.withdraw()
+        if not (isinstance(done, GuestStopped) and done.sent):
+            restart.settled()
+        self._bring_back(restart)
         self._end(f"its guest was not stopped: {done}")
-
-    def _carry_out(self, action: StopGuest | StartGuest) -> Done:
-        assert self._seen is not None  # noqa: S101 - it was judged
-        done = self._agent.executor.carry_out(self._seen, action)
-        self._world.reporter.acted(self.node, action, done)
-        return done
-
-    # -- what the agent does -------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Look once, and tell what was reached. What cannot be seen now is seen later."""
@@ -207,97 +165,31 @@ class DrillTurn:
             seen = observer.closer(scene, observer.observation(scene, self._agent.named(scene, name)))
             short = tuple(self.workloads.short()) if counts else None
         except ClusterError as error:
-            self._say_trouble(str(error))
+            if alike(str(error)) != alike(self._trouble):
+                self._tell(name, "trouble", str(error))
+            self._trouble = str(error)
             return
         self._trouble = ""
         self.course = self.course.saw(look_at(seen, {pod.uid for pod in self.pods}, short))
-        if self.course.by_others and Milestone.STARTED not in before:
+        if self.course.by_others and Milestone.STARTED not in before and self._restart is not None:
+            self._restart.settled()
             self._world.reporter.said(f"{name}: somebody else started its guest", warning=True)
-            self.owes = False
         for milestone in Milestone:
             if milestone in self.course.reached and milestone not in before:
                 step = told(self.course, milestone, len(self.pods), self.workloads.complete)
                 if step is not None:
                     self._tell(name, *step)
 
-    # -- the guest again -----------------------------------------------------------------------------------
+    def _bring_back(self, restart: Restart) -> None:
+        restart.see_through()
+        self._note_start(restart)
+        restart.tidy()
 
-    def _gave_up(self) -> bool:
-        since_s, now_s = self._starting_since_s, self._world.clock.now_s()
-        return self.owes and since_s is not None and now_s - since_s >= GIVE_UP_S
-
-    def _start(self) -> None:
-        """Start the guest by the rules, which clear what is left first; in time also without them."""
-        now_s = self._world.clock.now_s()
-        self._starting_since_s = now_s if self._starting_since_s is None else self._starting_since_s
-        if not self._start_by_rules() or now_s - self._starting_since_s >= BY_RULES_S:
-            self._start_directly()
-
-    def _start_by_rules(self) -> bool:
-        """Return whether that can still come to something."""
-        try:
-            judged = self._agent.step(self.node.name, Intent.START, Word())
-        except ClusterError as error:
-            self._say_trouble(str(error))
-            return True
-        evidence = judged.observation.evidence
-        ours = judged.observation.asked_s is not None
-        self._started(evidence.power_state if evidence else PowerState.UNKNOWN, ours=ours)
-        if self.owes and judged.decision.verdict is Verdict.REFUSE:
-            self._say_trouble(f"not started by the rules: {says(judged.decision)}")
-            return False
-        if self.owes and judged.failed:
-            self._say_trouble(judged.failed)
-        return True
-
-    def _start_directly(self) -> None:
-        """Start the guest if its hypervisor says that it is off, whatever the cluster says."""
-        if not self.owes or self._off is None:
-            return
-        guest = self._off.guest
-        port = self._world.hypervisors[guest.endpoint]
-        try:
-            now = self._world.asker.ask(
-                guest.endpoint, lambda: port.read(guest), self._policy.call_deadline_s
-            )
-        except FencerError as error:
-            self._say_trouble(str(error))
-            return
-        if now.power_state is PowerState.STOPPED:
-            done = self._carry_out(StartGuest(guest, now.incarnation))
-            if done.ok:
-                self._started(PowerState.RUNNING, ours=True)
-            else:
-                self._say_trouble(str(done))
-            return
-        self._started(now.power_state, ours=False)
-        if now.power_state is not PowerState.RUNNING:
-            self._say_trouble(f"{guest} is neither off nor running: {now.raw}")
-
-    def _started(self, power_state: PowerState, *, ours: bool) -> None:
-        """Take note that it runs: started by us, or still, once no power-off can come any more."""
-        now_s = self._world.clock.now_s()
-        if not ours and (power_state is not PowerState.RUNNING or now_s < self._owed_until_s):
-            return
-        self.owes, self._trouble = False, ""
-        if self.course.off:
-            self.course = self.course.at(Milestone.STARTED, now_s)
-
-    def _say_trouble(self, text: str) -> None:
-        """Say once what is in the way."""
-        if text != self._trouble:
-            self._trouble = text
-            self._tell(self.node.name, "trouble", text)
+    def _note_start(self, restart: Restart) -> None:
+        if self.course.off and not restart.owes:
+            self.course = self.course.at(Milestone.STARTED, self._world.clock.now_s())
 
     def _end(self, why: str) -> None:
         self.over, self.failed = True, why
-        self._tidy()
-
-    def _tidy(self) -> None:
-        """Take the drill's claim off; where the node was fenced, it goes with the fence."""
-        if self._seen is None:
-            return
-        with suppress(ClusterError):
-            node = self._agent.shared.api(lambda: self._world.cluster.fact(self.node.name)).node
-            if node.claim == self._seen.incident and node.mark is None:
-                self._agent.executor.carry_out(replace(self._seen, node=node), ForgetMark())
+        if self._restart is not None:
+            self._restart.tidy()

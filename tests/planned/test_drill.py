@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from fencer.core.decide import decide
 from fencer.core.model import (
     Candidate,
     Fleet,
+    GuestRef,
     Intent,
     Judged,
     PowerState,
@@ -32,6 +35,7 @@ from fencer.planned.drill import (
     waits,
 )
 from fencer.planned.drillturn import DrillTurn
+from fencer.ports import Deadline, Hypervisor
 from fencer.runtime.reconcile import Agent
 from tests.core.build import (
     ARMED,
@@ -164,8 +168,8 @@ def test_a_guest_that_somebody_else_starts_after_it_was_cleared_does_no_harm() -
     ("course", "now_s", "text"),
     [
         (BEGUN, 0.0, ""),
-        (after(OFF), 15.0, "its guest is off, and the node still Ready; waits for the agent; 10 s of 300 s"),
-        (after(SILENT), 65.0, "its guest is off, and the node not Ready; waits for the agent; 60 s of 300 s"),
+        (after(OFF), 15.0, "guest off, node still Ready; waits for the agent; 10 s of 300 s"),
+        (after(SILENT), 65.0, "guest off, node not Ready; waits for the agent; 60 s of 300 s"),
         (after(SILENT, FENCED), 65.0, "fenced; 2 pods and 1 volume left; 60 s of 300 s"),
         (after(SILENT, RELEASED), 70.0, "cleared; waits for its pods elsewhere; 65 s of 300 s"),
         (after(SILENT, BOOTED, started_s=100.0), 130.0, "its fence is not lifted yet; 30 s of 300 s"),
@@ -276,14 +280,17 @@ def test_another_emergency_is_one_too_many(facts, stopped, word) -> None:
 class Scene(Stagehand):
     """An armed agent that watches, and a drill with its own eyes."""
 
-    def __init__(self, limit_s: float = 300.0) -> None:
+    def __init__(self, limit_s: float = 300.0, through: Callable[[Any], Any] = lambda port: port) -> None:
         super().__init__()
         self.run(30)
         self.notes.decided_.clear()
         self.notes.acted_.clear()
         self.shown: list[tuple[str, ...]] = []
         self.own = Notebook()
-        world = replace(self.world, evictor=self.simulation.cluster, reporter=self.own)
+        self.ports = {name: through(port) for name, port in self.world.hypervisors.items()}
+        world = replace(
+            self.world, hypervisors=self.ports, evictor=self.simulation.cluster, reporter=self.own
+        )
         acts, judges = (Agent(world, self.policy, self.simulation.rules(), by="root@pve1") for _ in range(2))
         self.turn = DrillTurn(
             world, acts, judges, self.policy, self.node(), limit_s, lambda *words: self.shown.append(words)
@@ -418,3 +425,28 @@ def test_nothing_is_said_twice_while_it_goes_on() -> None:
     for _ in range(20):
         scene.step(watched=False)
     assert len([words for words in scene.shown if words[1] == "trouble"]) == 1
+
+
+class Forgetful:
+    """A hypervisor that takes the first order to start a guest, and does not carry it out."""
+
+    def __init__(self, port: Hypervisor) -> None:
+        self._port, self.orders = port, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._port, name)
+
+    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self.orders += 1
+        if self.orders > 1:
+            self._port.start(guest, incarnation, not_after)
+
+
+def test_a_start_that_was_taken_and_came_to_nothing_is_tried_again() -> None:
+    """Proxmox answers 200 for a task that fails."""
+    scene = Scene(limit_s=60.0, through=Forgetful)
+    scene.until(Milestone.OFF)
+    while scene.turn.owes:
+        scene.step(watched=False)
+    assert [port.orders for port in scene.ports.values()] == [2]
+    assert (scene.guest(), scene.turn.failed) == ("running", "")
