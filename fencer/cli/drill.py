@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -189,7 +190,7 @@ def _say_hit(name: str, hit: Sequence[Remark], findings: Sequence[Remark]) -> No
             say(line)
 
 
-def _refuse(why: str, change: str) -> None:
+def _refuse(why: str, change: str) -> NoReturn:
     """End with why there is no drill, and what would change that.
 
     Raises:

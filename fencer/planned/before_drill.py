@@ -14,6 +14,7 @@ from fencer.core.model import (
     NodeView,
     Observation,
     PowerState,
+    Reason,
     Run,
     Verdict,
 )
@@ -53,9 +54,11 @@ def refusal(judged: Judged, policy: Policy) -> No | None:
     if unsound is not None:
         return unsound
     dead = if_it_died(seen, policy)
-    return (
-        None if dead.verdict is Verdict.FENCE else No(f"it would not be fenced: {says(dead)}", change(dead))
-    )
+    if dead.verdict is Verdict.FENCE:
+        return None
+    nothing = dead.reason is Reason.NOTHING_TO_CLEAR
+    ways = "a pod on it that may go elsewhere, or a drill of another node" if nothing else change(dead)
+    return No(f"it would not be fenced: {says(dead)}", ways)
 
 
 def _unsound(seen: Observation, subject: Subject) -> Iterator[tuple[bool, No]]:

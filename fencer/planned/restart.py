@@ -64,6 +64,7 @@ class Restart:
         self._tell = tell
         self._owed_until_s = 0.0
         self._since_s: float | None = None
+        self._said: set[str] = set()
 
     def stop(self) -> Done:
         """Cut the guest's power. It owes a start from the moment at which the order may be carried out."""
@@ -127,9 +128,11 @@ class Restart:
             return True
         if judged.observation.asked_s is not None:
             self.answered()  # what may still come is meant for the run before
-        self._note(judged.observation.evidence)
+        evidence = judged.observation.evidence
+        self._note(evidence)
         if self.owes and judged.decision.verdict is Verdict.REFUSE:
-            self._say(f"not started by the rules: {says(judged.decision)}")
+            if evidence is not None and evidence.power_state is PowerState.STOPPED:
+                self._say(f"not started by the rules: {says(judged.decision)}")
             return False
         if self.owes and judged.failed:
             self._say(judged.failed)
@@ -174,7 +177,8 @@ class Restart:
 
     def _say(self, text: str) -> None:
         """Say once what is in the way; with other numbers it is the same."""
-        if alike(text) != alike(self.trouble):
+        if alike(text) not in self._said:
+            self._said.add(alike(text))
             self._show("trouble", text)
         self.trouble = text
 

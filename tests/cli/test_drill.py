@@ -236,7 +236,7 @@ def _no_room(lab: DrillLab) -> None:
         (_cordoned, "it is cordoned", "`kubectl uncordon k8s-2`"),
         (_off, "its guest is off already", "`fencer start k8s-2`"),
         (_silent, "it is not Ready, so this is no drill", "`fencer explain k8s-2`"),
-        (_empty, "it would not be fenced: there is nothing to clear", "nothing"),
+        (_empty, "it would not be fenced: there is nothing to clear", "another node"),
         (_no_power, "the configuration admits no power action", "`power:`"),
         (_control_plane, "etcd might lose its quorum", "more healthy control-plane nodes"),
         (_no_room, "no other node takes pods", "--even-without-room"),

@@ -234,7 +234,7 @@ def test_a_sound_node_may_be_drilled_because_it_would_be_fenced() -> None:
         ({"node": alive(taints=(TAINT,))}, "it is fenced", "`fencer explain k8s-2`"),
         ({"node": alive(doubts=(doubt(),))}, "was wrong before", "`fencer explain k8s-2`"),
         ({"claimed_by": ("k8s-9",)}, "k8s-9 may be alive", "the right UUID"),
-        ({"pods": (), "attachments": ()}, "would not be fenced: there is nothing to clear", "nothing"),
+        ({"pods": (), "attachments": ()}, "would not be fenced: there is nothing to clear", "another node"),
         ({"fleet": Fleet(7, young_fences=3)}, "would not be fenced: too many nodes", "max_fenced"),
         ({"fleet": Fleet(1)}, "would not be fenced: every node is silent", "one node that is heard"),
         (
@@ -371,6 +371,18 @@ def test_one_that_somebody_else_starts_is_noticed_and_not_started_twice() -> Non
     assert not scene.turn.owes
 
 
+def test_an_endpoint_that_does_not_answer_for_the_start_is_told_once() -> None:
+    scene = Scene(limit_s=60.0)
+    scene.until(Milestone.OFF)
+    scene.happen("unreachable", "lab")
+    scene.see_through(watched=False)
+    assert [words[1] for words in scene.shown].count("trouble") == 1
+    assert "connection refused" in scene.turn.failed
+    scene.happen("truthful", "lab")
+    scene.turn.withdraw()
+    assert scene.guest() == "running"
+
+
 @pytest.mark.parametrize("what", ["api_down", "pause"])
 def test_the_guest_is_started_without_the_rules_where_they_cannot_be_asked_or_refuse(what) -> None:
     """Whoever pauses fencing wants it to do nothing more; but it is the drill that has the guest off."""
@@ -411,6 +423,8 @@ def test_a_guest_that_cannot_be_started_is_owed_and_told_as_that() -> None:
     scene.happen("power_denied", "lab")
     scene.see_through(watched=False)
     assert scene.turn.owes
+    told_once = [words for words in scene.shown if words[1] == "trouble"]
+    assert len(told_once) == len(set(told_once)) <= 2, "there is no stream of equal lines"
     assert scene.turn.failed.startswith("its guest could not be started: ")
     assert "we may not start" in scene.turn.failed
     scene.happen("truthful", "lab")
