@@ -230,7 +230,10 @@ def _carry_out(tools: Tools, limit_s: float, report: Path | None) -> None:
             tools, campaign, lambda word: _standing(turn, word), "failed", lambda _: _told(turn)
         )
     finally:
+        owed = turn.owes
         turn.withdraw()  # whatever went wrong
+        if owed and not turn.owes:
+            tell(f"{clean(node.name)}: its guest was started after all.")
         _summarize(turn)
         write_report(turn, report)
     tell(f"passed in {took}: {clean(node.name)}.", bold=True)

@@ -223,7 +223,8 @@ def waits(course: Course, now_s: float) -> str:
     """Say what is waited for now, for how long already, and for how long at most; empty: nothing yet."""
     reached, look = course.reached, course.last
     if Milestone.STARTED in reached:
-        return f"{missing(course)} yet; {of_limit(now_s - reached[Milestone.STARTED], course.limit_s)}"
+        spent = of_limit(now_s - reached[Milestone.STARTED], course.limit_s)
+        return f"not back yet: {missing(course)}; {spent}"
     if Milestone.OFF not in reached:
         return ""
     spent = of_limit(now_s - reached[Milestone.OFF], course.limit_s)

@@ -172,7 +172,11 @@ def test_a_guest_that_somebody_else_starts_after_it_was_cleared_does_no_harm() -
         (after(SILENT), 65.0, "guest off, node not Ready; waits for the agent; 60 s of 300 s"),
         (after(SILENT, FENCED), 65.0, "fenced; 2 pods and 1 volume left; 60 s of 300 s"),
         (after(SILENT, RELEASED), 70.0, "cleared; waits for its pods elsewhere; 65 s of 300 s"),
-        (after(SILENT, BOOTED, started_s=100.0), 130.0, "its fence is not lifted yet; 30 s of 300 s"),
+        (
+            after(SILENT, BOOTED, started_s=100.0),
+            130.0,
+            "not back yet: its fence is not lifted; 30 s of 300 s",
+        ),
     ],
 )
 def test_what_it_waits_for(course, now_s, text) -> None:
