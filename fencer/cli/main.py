@@ -21,8 +21,10 @@ COMMANDS = {
     "watch": "fencer.cli.watch:watch",
     "status": "fencer.cli.status:status",
     "explain": "fencer.cli.explain:explain",
+    "history": "fencer.cli.history:history",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "topology": "fencer.cli.topology:topology",
     "plan": "fencer.cli.plan:plan",
     "drain": "fencer.cli.drain:drain",
     "shutdown": "fencer.cli.shutdown:shutdown",
@@ -30,6 +32,8 @@ COMMANDS = {
     "drill": "fencer.cli.drill:drill",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
+    "replay": "fencer.cli.replay:replay",
+    "journal": "fencer.cli.journal:journal",
     "version": "fencer.cli.version:version",
 }
 """In the order in which a newcomer meets them. Imported when asked for."""

@@ -156,8 +156,10 @@ class _Collector:
         return unit is not None and outdated(path, socket_of(unit))
 
     def _journal_writable(self) -> bool:
-        file = self.config.journal
-        return file is None or os.access(file if file.exists() else file.parent, os.W_OK)
+        if self.config.journal is None:
+            return True
+        file = self.config.journal.file
+        return os.access(file if file.exists() else file.parent, os.W_OK)
 
     def _cluster(self, port: Cluster) -> ClusterFacts:
         """Ask the API server who it is, and what we may do there.
