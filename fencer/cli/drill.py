@@ -107,6 +107,7 @@ def drill(  # noqa: PLR0913 - one for each option
             say("dry run: nothing was done.")
             return
         consent(lines, f"Cut the power of {tools.names[0]}'s guest now?", yes=yes)
+        tools.kept.asked(tools.names)
         _carry_out(tools, timeout_s, report)
 
 

@@ -58,7 +58,7 @@ class DrillLab(Lab):
 
     def clock(self) -> Clock:
         clock = self.simulation.clock
-        agent = Agent(self._world(), self.policy, self.rules, by="fencer@pve1")
+        agent = Agent(self._watched_world(), self.policy, self.rules, by="fencer@pve1")
         watched: Clock = Watched(clock, self._tick(agent)) if self._watches else clock
         if self.patience_count and self.press:
             return Impatient(watched, self.patience_count, self.press)
@@ -113,6 +113,17 @@ def test_the_report_is_of_the_incident_that_the_agent_fenced():
     [fenced] = [line for line in output.splitlines() if "  fenced " in line and "incident" in line][:1]
     incident = fenced.rpartition("incident ")[2]
     assert f"Its report: `fencer report {incident} --html 'my report.html'`" in output
+
+
+def test_the_history_has_it_as_one_incident_and_says_that_it_was_a_drill(tmp_path):
+    lab = DrillLab()
+    lab.journal = tmp_path / "journal.db"
+    said = lab.drill("--yes", "--report", "drill.html").output
+    incident = said.rpartition("fencer report ")[2].partition(" ")[0]
+    _, *told = lab.run("history").output.splitlines()
+    assert len(told) == 1
+    assert "k8s-2 drill by admin@desk: stopped → fenced in " in told[0]
+    assert "asked  admin@desk (by hand): fencer drill k8s-2" in lab.run("history", incident).output
 
 
 def test_a_dry_run_says_the_plan_and_changes_nothing():
