@@ -87,6 +87,7 @@ class DrillTurn:
         self._restart: Restart | None = None
         self._trouble = ""
         self._withdrawn = False
+        self._next_look_s = 0.0
 
     @property
     def returned(self) -> Sequence[PodView]:
@@ -159,9 +160,13 @@ class DrillTurn:
     def _look(self) -> None:
         """Look once, and tell what was reached. What cannot be seen now is seen later."""
         name, observer, before = self.node.name, self._agent.observer, self.course.reached
+        now_s = self._world.clock.now_s()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + self._policy.poll_s
         counts = Milestone.FENCED in before or Milestone.STARTED in before  # pods about to go look Ready
         try:
-            scene = observer.look()
+            scene = observer.look(sparing=True)
             seen = observer.closer(scene, observer.observation(scene, self._agent.named(scene, name)))
             short = tuple(self.workloads.short()) if counts else None
         except ClusterError as error:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from fencer.core.done import Done
 from fencer.core.model import (
     Evidence,
-    ForgetMark,
     GuestRef,
     Intent,
-    NodeView,
     Observation,
     PowerState,
     StartGuest,
@@ -108,12 +105,11 @@ class Restart:
 
     def tidy(self) -> None:
         """Take the drill's claim off the node. Where it is fenced, it goes with the fence."""
-        with suppress(ClusterError):
-            node: NodeView = self._agent.shared.api(
-                lambda: self._world.cluster.fact(self._seen.node.name)
-            ).node
+        api, cluster = self._agent.shared.api, self._world.cluster
+        with suppress(ClusterError):  # then it stays, and means nothing
+            node = api(lambda: cluster.fact(self._seen.node.name)).node
             if node.claim == self._seen.incident and node.mark is None:
-                self._agent.executor.carry_out(replace(self._seen, node=node), ForgetMark())
+                api(lambda: cluster.forget_mark(node))
 
     @property
     def _ref(self) -> GuestRef:
