@@ -1,0 +1,169 @@
+"""The lanes as they are drawn: places in percent, and which words have room at which width of the page. Pure.
+
+Nothing is scaled: bars follow the width of the page, and letters keep their size, on a phone, too. So a word
+is shown only where the page is wide enough for it; all of them are in the table below the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from fencer.core.text import age
+from fencer.report.axis import Axis
+from fencer.report.lanes import Lane, Lanes
+from fencer.report.phases import Phase
+from fencer.report.spans import Span
+
+WIDTHS_PX = (380, 560, 760, 960, 1112)
+"""Pages for which the style sheet has a class, ``from380`` and so on. Beyond the last the page grows no more."""
+BESIDE_PX = 44
+"""Of that, so much is margin."""
+LETTER_PX = 7.2
+"""A letter of the picture, by a wide font."""
+PADDING_PX = 14
+NEVER = "never"
+TOGETHER = 4.0
+"""Pins that are nearer than so many percent are one."""
+SIDE = 12.0
+"""A label so near to a side, in percent, begins or ends there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar.
+
+    Attributes:
+        x: Where it begins, in percent.
+        width: How long it is.
+        tone: How it is painted.
+        says: What was so.
+        told: The same with times, to be shown when it is pointed at.
+        room: The class of pages on which its words fit.
+    """
+
+    x: float
+    width: float
+    tone: str
+    says: str
+    told: str
+    room: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """Something that was done: where, what, and whether it failed."""
+
+    x: float
+    told: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A lane, drawn."""
+
+    name: str
+    about: str
+    bars: tuple[Bar, ...]
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Words at a place: a pin, a time, or how long a stretch is that was cut short.
+
+    Attributes:
+        x: Where, in percent.
+        text: The words.
+        room: The class of pages on which they fit.
+        anchor: Which end of them is there, as SVG has it.
+    """
+
+    x: float
+    text: str
+    room: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that is drawn.
+
+    Attributes:
+        rows: The lanes.
+        pins: The phases' numbers, where each begins.
+        times: Times of day there.
+        cuts: Where long stretches are drawn shorter than they were.
+    """
+
+    rows: tuple[Row, ...]
+    pins: tuple[Label, ...]
+    times: tuple[Label, ...]
+    cuts: tuple[Label, ...]
+
+
+def picture(lanes: Lanes, phases: Sequence[Phase], zone: tzinfo) -> Picture:
+    """Return what to draw.
+
+    Args:
+        lanes: The lanes.
+        phases: The phases, whose numbers become pins.
+        zone: In which times are told.
+    """
+    axis = Axis(lanes.knots)
+
+    def clock(at: datetime) -> str:
+        return f"{at.astimezone(zone):%H:%M:%S}"
+
+    def drawn(lane: Lane) -> Row:
+        bars = tuple(_bar(axis, span, f"{clock(span.begin)} to {clock(span.end)}") for span in lane.spans)
+        dots = tuple(
+            Dot(axis.place(mark.at), f"{clock(mark.at)} {mark.says}{'' if mark.ok else ': failed'}", mark.ok)
+            for mark in lane.marks
+        )
+        return Row(lane.name, lane.about, bars, dots)
+
+    begins = [(axis.place(one.begin), number, clock(one.begin)) for number, one in enumerate(phases, 1)]
+    return Picture(
+        tuple(map(drawn, lanes.lanes)),
+        tuple(_pins(begins)),
+        tuple(_times(begins, (100.0, clock(lanes.end)))),
+        tuple(Label(cut.place, f"{age(cut.seconds)}, drawn short", "from560", "middle") for cut in axis.cuts),
+    )
+
+
+def room(text: str, share: float) -> str:
+    """Return the class of pages on which a text has room in such a share of the width."""
+    need_px = LETTER_PX * len(text) + PADDING_PX
+    wide = (width for width in WIDTHS_PX if (width - BESIDE_PX) * share >= need_px)
+    return next((f"from{width}" for width in wide), NEVER)
+
+
+def _bar(axis: Axis, span: Span, when: str) -> Bar:
+    x, end = axis.place(span.begin), axis.place(span.end)
+    told = f"{when}: {span.says}"
+    return Bar(x, end - x, span.tone.value, span.says, told, room(span.says, (end - x) / 100))
+
+
+def _pins(begins: Sequence[tuple[float, int, str]]) -> Iterator[Label]:
+    group: list[tuple[float, int, str]] = []
+    for one in [*begins, (float("inf"), 0, "")]:
+        if group and one[0] - group[0][0] >= TOGETHER:
+            first, last = group[0][1], group[-1][1]
+            text = str(first) if first == last else f"{first}–{last}"  # noqa: RUF001 - from … to
+            yield Label(group[0][0], text, "", "middle")
+            group = []
+        group.append(one)
+
+
+def _times(begins: Sequence[tuple[float, int, str]], end: tuple[float, str]) -> Iterator[Label]:
+    """Give the times that have room beside each other: those of both ends first."""
+    taken: list[tuple[float, int]] = []
+    for x, text in (*((x, text) for x, _, text in begins[:1]), end, *((x, text) for x, _, text in begins[1:])):
+        near = min((abs(x - other) for other, _ in taken), default=100.0)
+        fits = room(text, near / 100)
+        if fits != NEVER:
+            yield Label(x, text, fits, "start" if x < SIDE else "end" if x > 100 - SIDE else "middle")
+            taken.append((x, 0))

@@ -1,0 +1,80 @@
+"""The rows of an incident, each with what was known then, and when that was by the clock on the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from fencer.core.model import Observation
+from fencer.errors import JournalError
+from fencer.journal.rows import Entry, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A row, read.
+
+    Attributes:
+        entry: The row.
+        seen: All that was known; None: the row has nothing of that, or it cannot be read.
+        unread: Why it cannot be read; empty: it can.
+    """
+
+    entry: Entry
+    seen: Observation | None
+    unread: str = ""
+
+    def when(self, at_s: float) -> datetime:
+        """Return the time of day of a moment by the clock of whoever wrote this row."""
+        return self.entry.at + timedelta(seconds=at_s - self.entry.at_s)
+
+    def ago(self, seconds: float) -> datetime:
+        """Return the time of day so long before this was seen."""
+        seen_s = self.entry.at_s if self.seen is None else self.seen.now_s
+        return self.when(seen_s - seconds)
+
+
+def sights(entries: Iterable[Entry]) -> tuple[Sight, ...]:
+    """Read what was known at each row. What cannot be read is told, and hides no other row."""
+    return tuple(_sight(entry) for entry in entries)
+
+
+def _sight(entry: Entry) -> Sight:
+    try:
+        return Sight(entry, entry.seen)
+    except JournalError as error:
+        return Sight(entry, None, str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """While this lasted, somebody looked at every node again and again."""
+
+    begin: datetime
+    end: datetime
+
+
+def watches(entries: Sequence[Entry], until: datetime) -> tuple[Watch, ...]:
+    """Return when somebody looked.
+
+    A command looks from its first row to its last. So does an agent that was started again later: when it
+    ended is not in the journal. The newest agent goes on, as far as is known.
+
+    Args:
+        entries: Rows of the whole journal, oldest first.
+        until: The end of what is told.
+    """
+    first, last, what = dict[str, Entry](), dict[str, Entry](), dict[str, str]()
+    for entry in entries:
+        first.setdefault(entry.session, entry)
+        last[entry.session] = entry
+        if entry.kind is Kind.SESSION:
+            what[entry.session] = str(entry.body.get("what", ""))
+    newest = {
+        entry.by: session for session, entry in first.items() if what.get(session, "watch") == "watch"
+    }.values()
+    return tuple(
+        Watch(entry.at, max(until, entry.at) if session in newest else last[session].at)
+        for session, entry in first.items()
+    )
