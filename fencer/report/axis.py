@@ -1,4 +1,4 @@
-"""Places on the axis of time, in percent: long stretches without any change are cut short, and marked. Pure."""
+"""Places on the axis of time, in percent: long stretches without a change are cut short, and marked. Pure."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from fencer.core.model import FenceMark, Observation, PodView, PowerState, Verdict
+from fencer.core.model import FenceMark, Observation, PodView, PowerState, Reason, Verdict
 from fencer.core.pods import clearable, older_than_fence, to_release
 from fencer.core.text import count
 from fencer.journal.incidents import NOTES
-from fencer.journal.rows import Kind
+from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, Watch
 from fencer.report.spans import Span, Tone, laid
 from fencer.wording.nodes import SPECIAL
@@ -21,9 +21,10 @@ RENEWED_S = 15.0
 
 Source: kubernetes pkg/kubelet/kubelet.go: a quarter of nodeLeaseDurationSeconds, which is 40.
 """
-LEAD = 0.08
-"""So much of the whole is shown of what was before."""
-SHORTEST_LEAD_S = 5.0
+ASIDE = 0.08
+"""So much of the whole is shown of what was before and after."""
+ASIDE_S = (5.0, 15.0)
+"""No less and no more than this."""
 
 POWER: dict[PowerState, tuple[Tone, str]] = {
     PowerState.RUNNING: (Tone.GOOD, "running"),
@@ -49,6 +50,10 @@ VERDICTS: dict[Verdict, tuple[Tone, str]] = {
     Verdict.UNFENCE: (Tone.ACTS, "lifts the fence"),
     Verdict.OFF: (Tone.OFF, "shut down"),
 }
+
+
+DEEDS: dict[str, tuple[str, str]] = {deed.__name__: words for deed, words in ACTIONS.items()}
+"""An action's name in the journal → what it is called, and the words of its text that this makes needless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,31 +110,36 @@ class Lanes:
         return tuple(sorted({self.begin, self.end, *edges, *marks}))
 
 
-def lanes(rows: Sequence[Sight], watched: Sequence[Watch], earlier: Sequence[Sight] = ()) -> Lanes:
+def lanes(
+    rows: Sequence[Sight], watched: Sequence[Watch], until: datetime, earlier: Sequence[Sight] = ()
+) -> Lanes:
     """Return the lanes of an incident.
 
     Args:
         rows: Its rows, oldest first; at least one.
         watched: When somebody looked.
+        until: When the report is written.
         earlier: The same node's rows before that: how it was at the beginning.
     """
-    first, end = min(began(rows), rows[0].entry.at), rows[-1].entry.at
-    begin = first - timedelta(seconds=max(SHORTEST_LEAD_S, LEAD * (end - first).total_seconds()))
+    first, last = min(began(rows), rows[0].entry.at), rows[-1].entry.at
+    aside = timedelta(seconds=min(max(ASIDE * (last - first).total_seconds(), ASIDE_S[0]), ASIDE_S[1]))
+    begin, end = first - aside, max(last, min(last + aside, until))
+    calm = next((max(begin, one.begin) for one in watched if one.begin < first <= one.end), None)
     looks = [one for one in (*earlier, *rows) if one.seen is not None]
-    calm = any(watch.begin <= begin <= watch.end for watch in watched)  # or there would be a row of it
 
     def lane(name: str, about: str, facts: Iterable[Span], calm: Sequence[Span] = ()) -> Lane:
         return Lane(name, about, laid((*calm, *facts), watched, begin, end))
 
-    def before(says: str) -> tuple[Span, ...]:
-        return (Span(begin, begin, Tone.GOOD, says),) if calm and not earlier else ()
+    def before(says: str) -> tuple[Span, ...]:  # or there would be a row of it
+        return (Span(calm, calm, Tone.GOOD, says),) if calm is not None and not earlier else ()
 
     verdicts = _each(_verdict, (*earlier, *rows))
     every = (
         lane("Kubelet", "is the node heard, and Ready", _each(_kubelet, looks), before("heard")),
-        lane("Guest", "its power state, as its hypervisor says", _guest(looks, calm=calm, begin=begin)),
+        lane("Guest", "its power state, as its hypervisor says", _guest(looks, calm)),
         replace(
-            lane("fencer", "what it concluded and did", verdicts, before("watches")), marks=tuple(_marks(rows))
+            lane("fencer", "what it concluded and did", verdicts, before("watches")),
+            marks=tuple(_marks(rows)),
         ),
         lane("Pods", "on the node, to be cleared by a fence", _each(_pods, looks)),
         lane("Volumes", "attached to the node", _each(_volumes, looks)),
@@ -138,10 +148,9 @@ def lanes(rows: Sequence[Sight], watched: Sequence[Watch], earlier: Sequence[Sig
 
 
 def began(rows: Sequence[Sight]) -> datetime:
-    """Return when the node was last heard before it was noticed, or when it was noticed where that is not known."""
-    first = next((one for one in rows if one.seen is not None), None)
-    heard_s = None if first is None or first.seen is None else first.seen.node.heard_s
-    return rows[0].entry.at if first is None or heard_s is None else first.ago(heard_s)
+    """Return when the node was last heard before it was noticed, or else when it was noticed."""
+    heard = next((one.heard() for one in rows if one.seen is not None), None)
+    return rows[0].entry.at if heard is None else heard
 
 
 def _each(read: Callable[[Sight], Iterator[Span]], looks: Iterable[Sight]) -> Iterator[Span]:
@@ -152,32 +161,34 @@ def _each(read: Callable[[Sight], Iterator[Span]], looks: Iterable[Sight]) -> It
 def _kubelet(look: Sight) -> Iterator[Span]:
     assert look.seen is not None  # noqa: S101 - only looks come here
     node, at = look.seen.node, look.ago(0)
-    not_ready = at if node.not_ready_s is None else look.ago(node.not_ready_s)
     ready = "" if node.ready else ", not Ready"
-    silent_s = node.lease_age_s
-    if silent_s is None:
+    heard = look.heard() if node.asked else at  # nothing depends on it where it is not asked for
+    if heard is None:
         yield Span(at, at, Tone.UNKNOWN, f"no lease seen{ready}")
-    elif not node.asked or silent_s < RENEWED_S:
-        yield Span(look.ago(silent_s), at, Tone.WAITS if ready else Tone.GOOD, f"heard{ready}")
+    elif (at - heard).total_seconds() < RENEWED_S:
+        yield Span(heard, at, Tone.WAITS if ready else Tone.GOOD, f"heard{ready}")
     else:
-        heard = look.ago(silent_s)
-        turned = max(heard, not_ready)
+        turned = max(heard, at if node.not_ready_s is None else look.ago(node.not_ready_s))
         if heard < turned:
             yield Span(heard, turned, Tone.WAITS, "silent")
         if turned < at or ready:
             yield Span(turned, at, Tone.BAD, "silent, not Ready")
 
 
-def _guest(looks: Sequence[Sight], *, calm: bool, begin: datetime) -> Iterator[Span]:
+def _guest(looks: Sequence[Sight], calm: datetime | None) -> Iterator[Span]:
     for place, look in enumerate(looks):
         assert look.seen is not None  # noqa: S101 - only looks come here
         run, evidence = look.seen.history.run, look.seen.evidence
         if run is not None:
             since = look.when(run.since_s)
-            if not place and calm and look.seen.history.running_seen:
-                yield Span(begin, min(since, look.ago(0)), *POWER[PowerState.RUNNING])
+            if not place and calm is not None and look.seen.history.running_seen:
+                yield Span(calm, max(calm, since), *POWER[PowerState.RUNNING])
             yield Span(since, look.when(run.last_s), *POWER[run.power_state])
-        if evidence is not None and evidence.read and (run is None or evidence.power_state != run.power_state):
+        if (
+            evidence is not None
+            and evidence.read
+            and (run is None or evidence.power_state != run.power_state)
+        ):
             at = look.when(evidence.observed_at_s)
             yield Span(at, at, *POWER[evidence.power_state])
         elif evidence is None:
@@ -189,7 +200,7 @@ def _verdict(row: Sight) -> Iterator[Span]:
         return
     body, at = row.entry.body, row.entry.at
     tone, says = _told_verdict(str(body.get("verdict")))
-    special = {reason.value: word for reason, word in SPECIAL.items()}
+    special = {reason.value: word for reason, word in (SPECIAL | {Reason.NOT_FENCED: "not fenced"}).items()}
     yield Span(at, at, tone, special.get(str(body.get("reason")), says))
 
 
@@ -206,11 +217,14 @@ def _told_verdict(verdict: str) -> tuple[Tone, str]:
 
 
 def _marks(rows: Iterable[Sight]) -> Iterator[Mark]:
-    words = {deed.__name__: word for deed, (word, _) in ACTIONS.items()}
     for row in rows:
-        action = str(row.entry.body.get("action"))
-        if row.entry.kind is Kind.ACTION and action not in NOTES:
-            yield Mark(row.entry.at, words.get(action, action), bool(row.entry.body.get("ok")))
+        if row.entry.kind is Kind.ACTION and row.entry.body.get("action") not in NOTES:
+            yield Mark(row.entry.at, deed_word(row.entry), bool(row.entry.body.get("ok")))
+
+
+def deed_word(entry: Entry) -> str:
+    """Return what an action, as its row has it, is called here."""
+    return DEEDS.get(str(entry.body.get("action")), (str(entry.body.get("action")), ""))[0]
 
 
 def _pods(look: Sight) -> Iterator[Span]:

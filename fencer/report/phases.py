@@ -10,6 +10,7 @@ from fencer.core.model import Outcome, Reason
 from fencer.journal.rows import Entry, Kind
 from fencer.report.lanes import began
 from fencer.report.sights import Sight
+from fencer.wording.events import NO_CASE
 from fencer.wording.reasons import TEXTS
 
 NAMES: dict[Reason, str] = {
@@ -59,12 +60,14 @@ class Phase:
         end: Until then.
         name: What it was.
         waited_for: What ended it, or had to.
+        goes_on: Its end is not in the journal yet.
     """
 
     begin: datetime
     end: datetime
     name: str
     waited_for: str
+    goes_on: bool = False
 
     @property
     def seconds(self) -> float:
@@ -72,31 +75,37 @@ class Phase:
         return max(0.0, (self.end - self.begin).total_seconds())
 
 
-def phases(rows: Sequence[Sight]) -> tuple[Phase, ...]:
+def phases(rows: Sequence[Sight], *, over: bool = True) -> tuple[Phase, ...]:
     """Return the phases of an incident, from the node's last sign of life to the last row.
 
     Args:
         rows: Its rows, oldest first; at least one.
+        over: It is over; otherwise its last phase goes on.
     """
     decisions = [one for one in rows if one.entry.kind is Kind.DECISION]
-    return tuple(_joined((*_until_noticed(rows), *_between(decisions, rows[-1].entry.at))))
+    every = _joined((*_until_noticed(rows), *_between(decisions, rows[-1].entry.at)))
+    if every and not over:
+        every[-1] = replace(every[-1], goes_on=True)
+    return tuple(every)
 
 
 def _until_noticed(rows: Sequence[Sight]) -> Iterator[Phase]:
     """Give the phase before the first row: what was noticed may have gone on for a while."""
     begin, noticed = began(rows), rows[0].entry.at
-    first = next((one for one in rows if one.entry.kind is Kind.DECISION), rows[0])
-    if first.entry.body.get("verdict") == "healthy":
+    first = next((one for one in rows if one.entry.kind is Kind.DECISION), None)
+    if first is None or first.entry.body.get("verdict") == "healthy":
         return
+    not_ready = first.seen is not None and not first.seen.node.ready
+    waited_for = "Ready to be Unknown or False" if not_ready else "a look at the node and its guest"
     if begin < noticed:
-        yield Phase(begin, noticed, "until it was noticed", "a look at the node and its guest")
+        yield Phase(begin, noticed, "until it was noticed", waited_for)
 
 
 def _between(decisions: Sequence[Sight], end: datetime) -> Iterator[Phase]:
     nexts = [*(one.entry.at for one in decisions[1:]), end]
     for one, until in zip(decisions, nexts, strict=False):
         entry = one.entry
-        if entry.body.get("verdict") == "healthy":
+        if entry.body.get("verdict") == "healthy" or entry.body.get("reason") in NO_CASE:
             continue
         try:
             reason = Reason(str(entry.body.get("reason")))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
 
 from fencer.core.text import age
 from fencer.report.axis import Axis
 from fencer.report.lanes import Lane, Lanes
 from fencer.report.phases import Phase
 from fencer.report.spans import Span
+from fencer.report.words import Clock
 
 WIDTHS_PX = (380, 560, 760, 960, 1112)
-"""Pages for which the style sheet has a class, ``from380`` and so on. Beyond the last the page grows no more."""
+"""Pages for which the style sheet has a class, ``from380`` and so on. None is wider than the last."""
 BESIDE_PX = 44
 """Of that, so much is margin."""
 LETTER_PX = 7.2
@@ -104,18 +104,15 @@ class Picture:
     cuts: tuple[Label, ...]
 
 
-def picture(lanes: Lanes, phases: Sequence[Phase], zone: tzinfo) -> Picture:
+def picture(lanes: Lanes, phases: Sequence[Phase], clock: Clock) -> Picture:
     """Return what to draw.
 
     Args:
         lanes: The lanes.
         phases: The phases, whose numbers become pins.
-        zone: In which times are told.
+        clock: Writes times.
     """
     axis = Axis(lanes.knots)
-
-    def clock(at: datetime) -> str:
-        return f"{at.astimezone(zone):%H:%M:%S}"
 
     def drawn(lane: Lane) -> Row:
         bars = tuple(_bar(axis, span, f"{clock(span.begin)} to {clock(span.end)}") for span in lane.spans)
@@ -125,18 +122,20 @@ def picture(lanes: Lanes, phases: Sequence[Phase], zone: tzinfo) -> Picture:
         )
         return Row(lane.name, lane.about, bars, dots)
 
-    begins = [(axis.place(one.begin), number, clock(one.begin)) for number, one in enumerate(phases, 1)]
+    places = [axis.place(one.begin) for one in phases]
+    groups = _groups(places)
+    told = [(places[group[0]], clock(phases[group[0]].begin)) for group in groups]
     return Picture(
         tuple(map(drawn, lanes.lanes)),
-        tuple(_pins(begins)),
-        tuple(_times(begins, (100.0, clock(lanes.end)))),
+        tuple(_pin(group, places[group[0]]) for group in groups),
+        tuple(_times((*told, (100.0, clock(lanes.end))))),
         tuple(Label(cut.place, f"{age(cut.seconds)}, drawn short", "from560", "middle") for cut in axis.cuts),
     )
 
 
-def room(text: str, share: float) -> str:
+def room(text: str, share: float, padding_px: float = PADDING_PX) -> str:
     """Return the class of pages on which a text has room in such a share of the width."""
-    need_px = LETTER_PX * len(text) + PADDING_PX
+    need_px = LETTER_PX * len(text) + padding_px
     wide = (width for width in WIDTHS_PX if (width - BESIDE_PX) * share >= need_px)
     return next((f"from{width}" for width in wide), NEVER)
 
@@ -147,23 +146,28 @@ def _bar(axis: Axis, span: Span, when: str) -> Bar:
     return Bar(x, end - x, span.tone.value, span.says, told, room(span.says, (end - x) / 100))
 
 
-def _pins(begins: Sequence[tuple[float, int, str]]) -> Iterator[Label]:
-    group: list[tuple[float, int, str]] = []
-    for one in [*begins, (float("inf"), 0, "")]:
-        if group and one[0] - group[0][0] >= TOGETHER:
-            first, last = group[0][1], group[-1][1]
-            text = str(first) if first == last else f"{first}–{last}"  # noqa: RUF001 - from … to
-            yield Label(group[0][0], text, "", "middle")
-            group = []
-        group.append(one)
+def _groups(places: Sequence[float]) -> list[list[int]]:
+    """Return which phases share a pin, by their numbers from 0."""
+    groups: list[list[int]] = []
+    for number, x in enumerate(places):
+        if groups and x - places[groups[-1][0]] < TOGETHER:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
 
 
-def _times(begins: Sequence[tuple[float, int, str]], end: tuple[float, str]) -> Iterator[Label]:
-    """Give the times that have room beside each other: those of both ends first."""
-    taken: list[tuple[float, int]] = []
-    for x, text in (*((x, text) for x, _, text in begins[:1]), end, *((x, text) for x, _, text in begins[1:])):
-        near = min((abs(x - other) for other, _ in taken), default=100.0)
-        fits = room(text, near / 100)
+def _pin(group: Sequence[int], x: float) -> Label:
+    first, last = group[0] + 1, group[-1] + 1
+    return Label(x, str(first) if first == last else f"{first}–{last}", "", "middle")  # noqa: RUF001 - from … to
+
+
+def _times(places: Sequence[tuple[float, str]]) -> Iterator[Label]:
+    """Give the times that have room beside those before them: both ends first."""
+    taken: list[float] = []
+    for x, text in (*places[:1], *places[-1:], *places[1:-1]):
+        near = min((abs(x - other) for other in taken), default=100.0)
+        fits = room(text, near / 100, padding_px=0)
         if fits != NEVER:
             yield Label(x, text, fits, "start" if x < SIDE else "end" if x > 100 - SIDE else "middle")
-            taken.append((x, 0))
+            taken.append(x)

@@ -9,11 +9,14 @@ from fencer.core.model import Proof
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import Entry
-from fencer.report.lanes import POWER, began
+from fencer.report.lanes import POWER, began, deed_word
 from fencer.report.sights import Sight
 from fencer.report.workloads import down
 
 Clock = Callable[[datetime], str]
+
+MOST_DEEDS = 4
+"""So many things that were done are told in the sentence; all are told step by step."""
 
 PROOFS: dict[str, str] = {
     Proof.POWER.value: "its hypervisor read it {state}{for_so_long}",
@@ -65,7 +68,9 @@ def _middle(incident: Incident, rows: Sequence[Sight], clock: Clock) -> str:
     tainted = incident.tainted
     if tainted is None:
         return _not_fenced(incident, rows)
-    cut = next((one for one in incident.deeds if _did(one, "StopGuest") and one.number < tainted.number), None)
+    cut = next(
+        (one for one in incident.deeds if _did(one, "StopGuest") and one.number < tainted.number), None
+    )
     first = f"cut the guest's power at {clock(cut.at)}, and " if cut is not None else ""
     done = tainted.body.get("done") or {}
     for_so_long = f" for {age(done['off_s'])}" if isinstance(done.get("off_s"), int | float) else ""
@@ -74,7 +79,9 @@ def _middle(incident: Incident, rows: Sequence[Sight], clock: Clock) -> str:
     what = f"{count(len(incident.pods), 'pod')} and {count(incident.volumes, 'volume')}"
     by = f"{_person(tainted)} (by hand)" if "by hand" in tainted.by else tainted.by
     after = age((tainted.at - began(rows)).total_seconds())
-    told = f"{by} {first}fenced the node at {clock(tainted.at)}, {after} after its last sign of life: {proof}."
+    told = (
+        f"{by} {first}fenced the node at {clock(tainted.at)}, {after} after its last sign of life: {proof}."
+    )
     if incident.cleared is None:
         return f"{told} Its pods and volumes were not all cleared by the last row of this report."
     took = age(seconds_between(tainted, incident.cleared))
@@ -87,9 +94,9 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
         why, _, change = text.partition("; what would change this: ")
         return f"It was not fenced: {why}." + (f" What would have changed that: {change}." if change else "")
     if incident.deeds:
-        done = ", ".join(dict.fromkeys(str(one.body.get("text", "")) for one in incident.deeds[:4]))
-        more = len(incident.deeds) - 4
-        return f"It was not fenced; what was done: {done}" + (f", and {more} more." if more > 0 else ".")
+        deeds = dict.fromkeys(f"{deed_word(one)}: {one.body.get('text', '')}" for one in incident.deeds)
+        more = count(len(deeds) - MOST_DEEDS, "more step")
+        return "; ".join((*tuple(deeds)[:MOST_DEEDS], *((more,) if len(deeds) > MOST_DEEDS else ()))) + "."
     return "Nothing had to be done." if incident.decisions and rows else ""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from fencer.core.model import Observation
+from fencer.core.times import parse_utc
 from fencer.errors import JournalError
 from fencer.journal.rows import Entry, Kind
 
@@ -34,6 +36,18 @@ class Sight:
         seen_s = self.entry.at_s if self.seen is None else self.seen.now_s
         return self.when(seen_s - seconds)
 
+    def heard(self) -> datetime | None:
+        """Return when the node's kubelet was last heard; None: nothing was seen, or it has no lease.
+
+        Whoever has seen no renewal yet only knows what the lease says, which is by the node's own clock.
+        """
+        if self.seen is None or self.seen.node.heard_s is None:
+            return None
+        node, at = self.seen.node, self.ago(0)
+        own = self.ago(node.heard_s or 0.0)
+        renewed = parse_utc(node.renewed_utc)
+        return own if node.lease_renewals or renewed == parse_utc("") else min(at, renewed)
+
 
 def sights(entries: Iterable[Entry]) -> tuple[Sight, ...]:
     """Read what was known at each row. What cannot be read is told, and hides no other row."""
@@ -45,6 +59,25 @@ def _sight(entry: Entry) -> Sight:
         return Sight(entry, entry.seen)
     except JournalError as error:
         return Sight(entry, None, str(error))
+
+
+def done_of(entry: Entry) -> Mapping[str, Any]:
+    """Return what came of an action, by fields; empty: the row tells of none."""
+    done = entry.body.get("done")
+    return done if isinstance(done, dict) else {}
+
+
+def names(of: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return a list of names; of anything else nothing."""
+    found = of.get(key)
+    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+
+
+def left_of(entry: Entry) -> dict[str, str]:
+    """Return the pods that a clearing left behind, each with why."""
+    done = done_of(entry)
+    every = [done.get("held"), done.get("failed")]
+    return {str(pod): str(why) for one in every if isinstance(one, dict) for pod, why in one.items()}
 
 
 @dataclass(frozen=True, slots=True)

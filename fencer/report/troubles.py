@@ -9,7 +9,11 @@ from datetime import datetime
 from fencer.core.text import count
 from fencer.journal.incidents import Incident
 from fencer.journal.rows import Entry, Kind
-from fencer.report.sights import Sight
+from fencer.report.sights import Sight, left_of
+from fencer.wording.events import NO_CASE
+
+WARNINGS = frozenset({"Alarm", "RecordDoubts"})
+"""What is done to warn people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +40,32 @@ def troubles(incident: Incident, rows: Sequence[Sight]) -> tuple[Trouble, ...]:
 
 
 def _trouble(row: Sight) -> Iterator[Trouble]:
-    entry, body = row.entry, row.entry.body
-    text = str(body.get("text", ""))
-    match entry.kind:
-        case Kind.ACTION if not body.get("ok"):
-            yield Trouble(entry.at, f"{body.get('action')} failed: {text}")
-        case Kind.ACTION if body.get("action") in {"Alarm", "RecordDoubts"}:
-            yield Trouble(entry.at, text)
-        case Kind.ACTION:
-            done = body.get("done") if isinstance(body.get("done"), dict) else {}
-            for why in ("held", "failed"):
-                for pod, told in dict(done.get(why) or {}).items():
-                    yield Trouble(entry.at, f"{pod}: {told}")
-        case Kind.DECISION if body.get("verdict") == "refuse":
-            yield Trouble(entry.at, f"not fenced: {text}")
-        case Kind.NOTICE if body.get("warning"):
-            yield Trouble(entry.at, text)
-        case Kind.ENDED if body.get("code"):
-            yield Trouble(entry.at, f"the command of {entry.by} ended with exit code {body.get('code')}")
-        case Kind.LOST:
-            lost = count(int(body.get("rows") or 0), "row")
-            yield Trouble(entry.at, f"{lost} could not be written: what they told is not in this report")
-        case _:
-            pass
+    entry = row.entry
+    yield from (Trouble(entry.at, text) for text in _told(entry, str(entry.body.get("text", ""))))
     if row.unread:
         yield Trouble(entry.at, f"what was known at row {entry.number} cannot be read: {row.unread}")
+
+
+def _told(entry: Entry, text: str) -> Iterator[str]:
+    body = entry.body
+    match entry.kind:
+        case Kind.ACTION if not body.get("ok"):
+            yield f"{body.get('action')} failed: {text}"
+        case Kind.ACTION if body.get("action") in WARNINGS:
+            yield text
+        case Kind.ACTION:
+            yield from (f"{pod}: {why}" for pod, why in left_of(entry).items())
+        case Kind.DECISION if body.get("verdict") == "refuse" and body.get("reason") not in NO_CASE:
+            yield f"not fenced: {text}"
+        case Kind.NOTICE if body.get("warning"):
+            yield text
+        case Kind.ENDED if body.get("code"):
+            yield f"the command of {entry.by} ended with exit code {body.get('code')}"
+        case Kind.LOST:
+            lost = count(int(body.get("rows") or 0), "row")
+            yield f"{lost} could not be written: what they told is not in this report"
+        case _:
+            pass
 
 
 def _unfinished(entries: Sequence[Entry]) -> Iterator[Entry]:

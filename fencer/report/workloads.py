@@ -10,9 +10,9 @@ from fencer.core.model import Observation, PowerState
 from fencer.core.times import parse_utc
 from fencer.journal.rows import Entry, Kind
 from fencer.report.lanes import to_clear
-from fencer.report.sights import Sight
+from fencer.report.sights import Sight, done_of, left_of, names
 
-CLEARS = frozenset({"ClearPods", "EvictPods"})
+CLEARS = "ClearPods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
     """
     controllers, cleared, held = _controllers(rows), dict[str, datetime](), dict[str, str]()
     for entry in (one.entry for one in rows):
-        for pod in _names(_done(entry), "gone"):
-            cleared.setdefault(pod, entry.at)
-        for why in ("held", "failed"):
-            held.update({str(pod): str(text) for pod, text in dict(_done(entry).get(why) or {}).items()})
+        if _action(entry) == CLEARS:
+            for pod in names(done_of(entry), "gone"):
+                cleared.setdefault(pod, entry.at)
+            held.update(left_of(entry))
     named = dict.fromkeys((*_asked(rows), *cleared, *held))
     seen_gone = {pod: at for pod in named if (at := _gone(pod, rows)) is not None}
     owned = {pod: controllers[pod] for pod in named if controllers.get(pod)}
@@ -98,7 +98,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
 
 
 def down(rows: Iterable[Sight]) -> datetime | None:
-    """Return since when the guest was read not to run, before its node was fenced or at all. None: it was not."""
+    """Return since when the guest was read not to run, before its node was fenced. None: it was not."""
     for one in rows:
         run = one.seen.history.run if one.seen is not None else None
         if run is not None and run.power_state in {PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPED}:
@@ -111,9 +111,13 @@ def down(rows: Iterable[Sight]) -> datetime | None:
 def _asked(rows: Iterable[Sight]) -> Iterator[str]:
     """Give the pods that were to be cleared or evicted."""
     for one in rows:
-        if _action(one.entry) in CLEARS:
-            yield from _names(one.entry.body.get("on") or {}, "pods")
-        if one.entry.kind is Kind.DECISION and one.entry.body.get("verdict") == "fence" and one.seen is not None:
+        if _action(one.entry) == CLEARS:
+            yield from names(one.entry.body.get("on") or {}, "pods")
+        if (
+            one.entry.kind is Kind.DECISION
+            and one.entry.body.get("verdict") == "fence"
+            and one.seen is not None
+        ):
             yield from map(str, to_clear(one.seen))
 
 
@@ -142,8 +146,10 @@ def _pods(seen: Observation | None) -> frozenset[str] | None:
 def _replacements(
     controllers: Mapping[str, str], since: datetime, now: Iterable[Replacement]
 ) -> dict[str, Replacement]:
-    """Return who took each pod's place: a pod of the same owner, made since, and of the same name if there is one."""
-    later = sorted((one for one in now if parse_utc(one.created_utc) > since), key=lambda one: one.created_utc)
+    """Return who took each pod's place: a pod of the same owner, made since; of the same name, if one is."""
+    later = sorted(
+        (one for one in now if parse_utc(one.created_utc) > since), key=lambda one: one.created_utc
+    )
     found = {one.pod: one for one in later if controllers.get(one.pod) == one.controller}
     free = [one for one in later if one.pod not in found]
     for pod, controller in controllers.items():
@@ -156,13 +162,3 @@ def _replacements(
 
 def _action(entry: Entry) -> str:
     return str(entry.body.get("action", "")) if entry.kind in {Kind.ACTION, Kind.INTENT} else ""
-
-
-def _done(entry: Entry) -> Mapping[str, object]:
-    done = entry.body.get("done") if _action(entry) in CLEARS else None
-    return done if isinstance(done, dict) else {}
-
-
-def _names(of: Mapping[str, object], key: str) -> tuple[str, ...]:
-    names = of.get(key)
-    return tuple(map(str, names)) if isinstance(names, list) else ()
