@@ -37,7 +37,7 @@ POWER: dict[PowerState, tuple[Tone, str]] = {
 }
 
 VERDICTS: dict[Verdict, tuple[Tone, str]] = {
-    Verdict.HEALTHY: (Tone.GOOD, "watches"),
+    Verdict.HEALTHY: (Tone.GOOD, "healthy"),
     Verdict.WAIT: (Tone.WAITS, "waits"),
     Verdict.REFUSE: (Tone.BAD, "does not fence"),
     Verdict.STOP_FIRST: (Tone.ACTS, "cuts its power"),
@@ -138,7 +138,7 @@ def lanes(
         lane("Kubelet", "is the node heard, and Ready", _each(_kubelet, looks), before("heard")),
         lane("Guest", "its power state, as its hypervisor says", _guest(looks, calm)),
         replace(
-            lane("fencer", "what it concluded and did", verdicts, before("watches")),
+            lane("fencer", "what it concluded and did", verdicts, before("healthy")),
             marks=tuple(_marks(rows)),
         ),
         lane("Pods", "on the node, to be cleared by a fence", _each(_pods, looks)),

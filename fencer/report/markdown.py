@@ -99,7 +99,8 @@ def _steps(told: Report) -> Iterator[str]:
     clock = Clock(told.begin, told.written.tzinfo)
     yield from ("", "## Step by step", "")
     for step in told.steps:
-        yield f"- {clock(step.at)} **{escaped(step.what)}** {_typed(step.text)}"
+        text = f" {_typed(step.text)}" if step.text != step.what else ""
+        yield f"- {clock(step.at)} **{escaped(step.what)}**{text}"
         yield from (f"  - {line}" for line in _proof(step))
 
 

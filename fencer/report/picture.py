@@ -96,12 +96,14 @@ class Picture:
         pins: The phases' numbers, where each begins.
         times: Times of day there.
         cuts: Where long stretches are drawn shorter than they were.
+        shares: Each phase's part of the longest one, as drawn, in percent.
     """
 
     rows: tuple[Row, ...]
     pins: tuple[Label, ...]
     times: tuple[Label, ...]
     cuts: tuple[Label, ...]
+    shares: tuple[float, ...]
 
 
 def picture(lanes: Lanes, phases: Sequence[Phase], clock: Clock) -> Picture:
@@ -125,11 +127,14 @@ def picture(lanes: Lanes, phases: Sequence[Phase], clock: Clock) -> Picture:
     places = [axis.place(one.begin) for one in phases]
     groups = _groups(places)
     told = [(places[group[0]], clock(phases[group[0]].begin)) for group in groups]
+    told += [(axis.place(one.end), clock(one.end)) for one in phases[-1:]]
+    longest = max((axis.place(one.end) - axis.place(one.begin) for one in phases), default=0.0) or 1.0
     return Picture(
         tuple(map(drawn, lanes.lanes)),
         tuple(_pin(group, places[group[0]]) for group in groups),
-        tuple(_times((*told, (100.0, clock(lanes.end))))),
+        tuple(_times(told)),
         tuple(Label(cut.place, f"{age(cut.seconds)}, drawn short", "from560", "middle") for cut in axis.cuts),
+        tuple(100 * (axis.place(one.end) - axis.place(one.begin)) / longest for one in phases),
     )
 
 

@@ -43,9 +43,7 @@ def sentences(incident: Incident, rows: Sequence[Sight], clock: Clock) -> tuple[
 def _beginning(incident: Incident, rows: Sequence[Sight], clock: Clock) -> str:
     asked = incident.commands[0] if incident.commands else None
     if asked is not None and asked is incident.entries[0]:
-        why = "; ".join(f"{option}: “{words}”" for option, words in dict(asked.body.get("why") or {}).items())
-        words = f"At {clock(asked.at)} {_person(asked)} typed `fencer {asked.body.get('words')}`"
-        return f"{words} ({why})." if why else f"{words}."
+        return f"At {clock(asked.at)} {_person(asked)} typed `fencer {asked.body.get('words')}`."
     heard, off = began(rows), down(rows)
     state = next((one for one in rows if one.seen is not None and one.seen.history.run is not None), None)
     was = f"{incident.node} was last heard at {clock(heard)}"
@@ -94,9 +92,10 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
         why, _, change = text.partition("; what would change this: ")
         return f"It was not fenced: {why}." + (f" What would have changed that: {change}." if change else "")
     if incident.deeds:
-        deeds = dict.fromkeys(f"{deed_word(one)}: {one.body.get('text', '')}" for one in incident.deeds)
-        more = count(len(deeds) - MOST_DEEDS, "more step")
-        return "; ".join((*tuple(deeds)[:MOST_DEEDS], *((more,) if len(deeds) > MOST_DEEDS else ()))) + "."
+        deeds = dict.fromkeys(map(_deed, incident.deeds))
+        more = len(deeds) - MOST_DEEDS
+        told = (*tuple(deeds)[:MOST_DEEDS], *((f"{more} more",) if more > 0 else ()))
+        return f"What was done: {'; '.join(told)}."
     return "Nothing had to be done." if incident.decisions and rows else ""
 
 
@@ -114,6 +113,13 @@ def _end(incident: Incident, clock: Clock) -> str:
         how = "was done" if incident.code == 0 else f"ended with exit code {incident.code}"
         return f"The command {how} at {clock(incident.last)}."
     return f"It went on at {clock(incident.last)}, when the last row was written."
+
+
+def _deed(entry: Entry) -> str:
+    text = str(entry.body.get("text", ""))
+    if not entry.body.get("ok"):
+        return f"{deed_word(entry)} failed: {text}"
+    return f"evicted {text}" if entry.body.get("action") == "EvictPods" else text
 
 
 def _did(entry: Entry, action: str) -> bool:
