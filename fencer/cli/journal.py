@@ -12,6 +12,7 @@ from fencer.cli.options import config_option
 from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.text import count
+from fencer.journal.codec import unpacked
 from fencer.journal.store import verify
 
 
@@ -62,8 +63,6 @@ def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
 @click.pass_obj
 def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
     """Write all rows to stdout as JSON, one a line, the oldest first."""
-    from fencer.journal.codec import text_of_packed  # noqa: PLC0415 - pydantic
-
     for one in rows(journal_of(wiring, path)):
         told = {
             "number": one.number,
@@ -78,5 +77,5 @@ def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
             "digest": one.digest,
         }
         if observations and one.packed is not None:
-            told["seen"] = json.loads(text_of_packed(one.packed))["seen"]
+            told["seen"] = json.loads(unpacked(one.packed))["value"]
         click.echo(json.dumps(told))

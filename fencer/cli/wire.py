@@ -223,7 +223,7 @@ class Wiring:
             by: Who writes.
         """
         from fencer.journal.store import Store  # noqa: PLC0415 - SQLite and pydantic
-        from fencer.journal.writer import JournalWriter  # noqa: PLC0415
+        from fencer.journal.writer import JournalWriter  # noqa: PLC0415 - as above
 
         opens, bounds = partial(Store, settings.file, secrets.token_hex(4), by), settings.bounds
         return JournalWriter(settings.file, opens, bounds.days, bounds.bytes, self.wall, time.monotonic)

@@ -76,7 +76,8 @@ def check(document: Document) -> Loaded:
         ) from None
     if problems := (*document.problems, *contradictions(document, frozenset())):
         raise refusal(document.name, problems)
-    return Loaded(_config(file, Path(document.name)), document, file)
+    file = _with_journal(file, Path(document.name))
+    return Loaded(_config(file), document, file)
 
 
 def _content(path: Path) -> bytes:
@@ -89,7 +90,7 @@ def _content(path: Path) -> bytes:
         raise ConfigError(f"{printable(str(path))}: cannot be read: {error}") from error
 
 
-def _config(file: File, path: Path) -> Config:
+def _config(file: File) -> Config:
     nodes = {name: _split(guest) for name, guest in (file.nodes or {}).items()}
     return Config(
         policy=(file.policy or PolicySection()).policy(file.mode),
@@ -97,14 +98,20 @@ def _config(file: File, path: Path) -> Config:
         endpoints=tuple(section.endpoint() for section in file.hypervisors),
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
-        journal=_journal(file.journal or JournalSection(), path),
+        journal=_journal(file.journal or JournalSection()),
     )
 
 
-def _journal(written: JournalSection, path: Path) -> JournalSettings | None:
-    file = Path(written.file) if written.file else usual_journal(path)
+def _with_journal(file: File, path: Path) -> File:
+    """Say where the journal is, if the file does not: that depends on where the file is."""
+    written = file.journal or JournalSection()
+    where = {"file": written.file or str(usual_journal(path))}
+    return file.model_copy(update={"journal": written.model_copy(update=where)})
+
+
+def _journal(written: JournalSection) -> JournalSettings | None:
     bounds = Bounds(written.keep_days, int(written.max_mb * MB))
-    return JournalSettings(file, bounds) if written.enabled else None
+    return JournalSettings(Path(written.file or ""), bounds) if written.enabled else None
 
 
 def _split(guest: str) -> tuple[str, str]:

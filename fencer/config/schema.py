@@ -311,12 +311,16 @@ class JournalSection(Section):
         ),
     ] = None
     keep_days: Annotated[
-        float, Field(gt=0, le=36500), key("How old its rows may become, in days.", example=90)
+        float, Field(gt=0, le=36500), key("How old its rows may become, in days.", example=90, unit="days")
     ] = DEFAULT_BOUNDS.days
     max_mb: Annotated[
         float,
         Field(ge=1, le=1_000_000),
-        key("How large the file may become, in MB, by and large: the oldest rows go first.", example=500),
+        key(
+            "How large the file may become, in MB, by and large: the oldest rows go first.",
+            example=500,
+            unit="MB",
+        ),
     ] = DEFAULT_BOUNDS.bytes / MB
 
 

@@ -5,33 +5,65 @@ A field that came later has its default when an older journal is read; one that 
 
 from __future__ import annotations
 
+import json
 import zlib
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from collections.abc import Hashable
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from fencer.core.model import Observation
 from fencer.core.policy import Policy
 from fencer.errors import JournalError
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 LARGEST_BYTES = 64 * 2**20
 """Of one observation, unpacked: 500 pods are 0.3 MB."""
 
 
-class _Seen(BaseModel):
-    """Carries the settings to all that is in an observation: silence may be infinite."""
+@cache
+def _carrier(kind: Any) -> type[BaseModel]:
+    """Return a model of one field, ``value``. Its settings hold for all below: silence may be infinite."""
+    from pydantic import ConfigDict, create_model  # noqa: PLC0415 - not every command needs it
 
-    model_config = ConfigDict(ser_json_inf_nan="constants")
-    seen: Observation
+    config = ConfigDict(ser_json_inf_nan="constants")
+    return create_model("Carrier", __config__=config, value=(kind, ...))
 
 
-class _Careful(BaseModel):
-    model_config = ConfigDict(ser_json_inf_nan="constants")
-    policy: Policy
+def _text(value: Observation | Policy) -> str:
+    from pydantic_core import PydanticSerializationError  # noqa: PLC0415 - as below
+
+    kind: Any = type(value)
+    carrier = _carrier(kind)(value=value)
+    try:
+        return carrier.model_dump_json()
+    except PydanticSerializationError:  # a name with half a character, which JSON can only have escaped
+        return json.dumps(carrier.model_dump(mode="json"))
+
+
+def _read(kind: Hashable, text: str | bytes, what: str) -> Any:
+    """Read a value.
+
+    Raises:
+        JournalError: it is none of this fencer's.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - as below
+
+    try:
+        return getattr(_carrier(kind).model_validate(json.loads(text)), "value")  # noqa: B009 - a made field
+    except ValueError as error:
+        if not isinstance(error, ValidationError):  # no JSON
+            raise JournalError(f"{what} cannot be read: {error}") from error
+        first, *more = error.errors(include_url=False, include_input=False)
+        where = ".".join(map(str, first["loc"]))
+        others = f", and {len(more)} more" if more else ""
+        raise JournalError(f"{what} cannot be read: {where}: {first['msg']}{others}") from error
 
 
 def pack(seen: Observation) -> bytes:
     """Return an observation as compressed JSON."""
-    return zlib.compress(_Seen(seen=seen).model_dump_json().encode(), 1)
+    return zlib.compress(_text(seen).encode(), 1)
 
 
 def unpack(packed: bytes) -> Observation:
@@ -40,14 +72,13 @@ def unpack(packed: bytes) -> Observation:
     Raises:
         JournalError: it is damaged, or of a fencer whose observations are different ones.
     """
-    try:
-        return _Seen.model_validate_json(text_of_packed(packed)).seen
-    except ValidationError as error:
-        raise JournalError(f"an observation cannot be read: {_first(error)}") from error
+    found = _read(Observation, unpacked(packed), "an observation")
+    assert isinstance(found, Observation)  # noqa: S101 - as the model says
+    return found
 
 
-def text_of_packed(packed: bytes) -> bytes:
-    """Return an observation as JSON.
+def unpacked(packed: bytes) -> bytes:
+    """Return an observation as JSON, below ``value``.
 
     Raises:
         JournalError: it is damaged.
@@ -60,7 +91,7 @@ def text_of_packed(packed: bytes) -> bytes:
 
 def policy_text(policy: Policy) -> str:
     """Return a policy as JSON."""
-    return _Careful(policy=policy).model_dump_json()
+    return _text(policy)
 
 
 def policy_from(text: str) -> Policy:
@@ -69,13 +100,6 @@ def policy_from(text: str) -> Policy:
     Raises:
         JournalError: it is of a fencer whose policies are different ones.
     """
-    try:
-        return _Careful.model_validate_json(text).policy
-    except ValidationError as error:
-        raise JournalError(f"a policy cannot be read: {_first(error)}") from error
-
-
-def _first(error: ValidationError) -> str:
-    first, *more = error.errors(include_url=False, include_input=False)
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}" + (f", and {len(more)} more" if more else "")
+    found = _read(Policy, text, "a policy")
+    assert isinstance(found, Policy)  # noqa: S101 - as the model says
+    return found

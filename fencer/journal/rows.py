@@ -9,6 +9,7 @@ from enum import StrEnum, auto
 from typing import Any, Protocol
 
 from fencer.core.model import Observation
+from fencer.journal.codec import unpack
 
 
 class Kind(StrEnum):
@@ -96,8 +97,6 @@ class Entry:
         Raises:
             JournalError: it is damaged, or of another fencer.
         """
-        from fencer.journal.codec import unpack  # noqa: PLC0415 - pydantic
-
         return None if self.packed is None else unpack(self.packed)
 
 

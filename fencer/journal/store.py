@@ -94,8 +94,8 @@ class Store:
         with _told(self.path), self._transaction():
             last, digest = _last(self._database)
             for number, (row, body, seen) in enumerate(texts, last + 1):
-                told = (row.at_utc, row.at_s, self._session, self._by, row.kind.value)
-                values = (number, *told, row.node, row.uid, row.incident, body, seen)
+                told = (row.at_utc, row.at_s, self._session, _text(self._by), row.kind.value)
+                values = (number, *told, *map(_text, (row.node, row.uid, row.incident)), body, seen)
                 digest = _digest(digest, values)
                 self._database.execute(_INSERT, (*values, digest))
 
@@ -290,6 +290,11 @@ def _entry(path: Path, values: Sequence[Any]) -> Entry:
         )
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         raise JournalError(f"{path}: row {number} cannot be read: {error}") from error
+
+
+def _text(text: str) -> str:
+    """Return a text as SQLite can keep it: half a character is escaped."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _make(path: Path) -> None:

@@ -139,16 +139,18 @@ class JournalWriter:
             trouble = self._write()
             with self._changed:
                 self._conclude(trouble)
+                if trouble and self._closed:
+                    break
         if self._store is not None:
             self._store.close()
 
     def _take(self) -> bool:
-        """Wait for rows, and take them; False: it is closed, and none is left, or they cannot be written."""
+        """Wait for rows, and take them; False: it is closed, and none is left."""
         with self._changed:
             if self._trouble:
                 self._changed.wait_for(lambda: self._closed, RETRY_S)
             self._changed.wait_for(lambda: self._closed or self._waiting)
-            if self._closed and (self._trouble or not self._waiting):
+            if not self._waiting:
                 return False
             self._writing = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
             self._began_s, self._lost_told = self._now_s(), self._lost

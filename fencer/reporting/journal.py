@@ -26,6 +26,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
+from fencer.journal.codec import policy_text
 from fencer.journal.rows import Journal, Kind, Row, text_of
 from fencer.ports import Asker
 from fencer.reporting.repeats import Repeats
@@ -80,8 +81,6 @@ class JournalReporter:
             policy: How careful it is; by this its decisions can be made again.
             endpoints: Names of the hypervisors.
         """
-        from fencer.journal.codec import policy_text  # noqa: PLC0415 - pydantic
-
         told = {"what": what, "fencer": version, "endpoints": list(endpoints), "mode": policy.mode.value}
         self._put(Kind.SESSION, lambda: {**told, "policy": policy_text(policy)})
 

@@ -4,7 +4,8 @@ A line that begins with ``>`` lets something happen; one that begins with ``$`` 
 follows up to ``[code]`` is its output. Everything else is for the reader. Lines to let happen::
 
     > world armed [TRAIT…]                         a new world; `observe` instead of `armed`
-                                                 nodes=4, no-power, person, careless
+                                                 nodes=4, hosts=pve1,pve2, control-plane=3 (so many),
+                                                 no-power, person, careless
     > mode observe                                 the mode is changed in its configuration
     > watched 30                                   30 s pass while an agent watches
     > pass 70                                      70 s pass
@@ -33,6 +34,7 @@ from dataclasses import replace
 
 from fencer.cluster import hooks
 from fencer.core.policy import Mode, Policy
+from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
@@ -128,11 +130,15 @@ class Replay:
 
 
 def _world(mode: str, *traits: str) -> Lab:
-    nodes = next((int(trait.removeprefix("nodes=")) for trait in traits if trait.startswith("nodes=")), 3)
-    return Lab(
+    given = dict(trait.split("=") for trait in traits if "=" in trait)
+    names = tuple(f"k8s-{number + 1}" for number in range(int(given.get("nodes", "3"))))
+    lab = Lab(
         Policy(mode=Mode(mode)),
         power="no-power" not in traits,
         person_there="person" in traits,
-        nodes=nodes,
         strict="careless" not in traits,
+        shape=Shape(nodes=names, hosts=tuple(given.get("hosts", "lab1").split(","))),
     )
+    for name in names[: int(given.get("control-plane", "0"))]:
+        lab.simulation.api.nodes[name].roles = ("control-plane",)
+    return lab

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from fencer.journal.rows import Row
-from fencer.journal.store import Store
+from fencer.journal.rows import Kind, Row
+from fencer.journal.store import Store, entries
 from fencer.ports import Asker
 from fencer.reporting.journal import JournalReporter
 
@@ -31,3 +31,8 @@ def direct_reporter(
 ) -> JournalReporter:
     """Return what keeps everything in a file, at once."""
     return JournalReporter(Direct(Store(path, "5e55105a", by)), asker, now_s, utc)
+
+
+def deeds(path: Path) -> list[str]:
+    """Return what a journal says was done, or failed."""
+    return [one.body["action"] for one in entries(path) if one.kind is Kind.ACTION]
