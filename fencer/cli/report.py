@@ -93,13 +93,13 @@ def write_whole(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")
             return
-        path = path.resolve()  # what a link leads to is written, and not the link
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+        whole = path.resolve()  # what a link leads to is written, and not the link
+        descriptor, draft = tempfile.mkstemp(dir=whole.parent, prefix=f".{whole.name[:40]}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
                 os.fchmod(file.fileno(), MODE)
-            os.replace(draft, path)  # noqa: PTH105 - both are names, and one of them is mkstemp's
+            os.replace(draft, whole)  # noqa: PTH105 - both are names, and one of them is mkstemp's
         except OSError:
             os.unlink(draft)  # noqa: PTH108 - the same
             raise
