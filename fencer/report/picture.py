@@ -138,9 +138,9 @@ def picture(lanes: Lanes, phases: Sequence[Phase], clock: Clock) -> Picture:
     )
 
 
-def room(text: str, share: float, padding_px: float = PADDING_PX) -> str:
+def room(text: str, share: float) -> str:
     """Return the class of pages on which a text has room in such a share of the width."""
-    need_px = LETTER_PX * len(text) + padding_px
+    need_px = LETTER_PX * len(text) + PADDING_PX
     wide = (width for width in WIDTHS_PX if (width - BESIDE_PX) * share >= need_px)
     return next((f"from{width}" for width in wide), NEVER)
 
@@ -169,10 +169,30 @@ def _pin(group: Sequence[int], x: float) -> Label:
 
 def _times(places: Sequence[tuple[float, str]]) -> Iterator[Label]:
     """Give the times that have room beside those before them: both ends first."""
-    taken: list[float] = []
+    taken: list[tuple[float, str, int]] = []
     for x, text in (*places[:1], *places[-1:], *places[1:-1]):
-        near = min((abs(x - other) for other in taken), default=100.0)
-        fits = room(text, near / 100, padding_px=0)
-        if fits != NEVER:
-            yield Label(x, text, fits, "start" if x < SIDE else "end" if x > 100 - SIDE else "middle")
-            taken.append(x)
+        wide = (
+            width
+            for width in WIDTHS_PX
+            if not any(_touch((x, text), (other, words), max(width, of)) for other, words, of in taken)
+        )
+        fits = next(wide, None)
+        if fits is not None:
+            yield Label(x, text, f"from{fits}", _anchor(x))
+            taken.append((x, text, fits))
+
+
+def _anchor(x: float) -> str:
+    return "start" if x < SIDE else "end" if x > 100 - SIDE else "middle"
+
+
+def _touch(one: tuple[float, str], other: tuple[float, str], width_px: int) -> bool:
+    """Whether two labels touch each other on a page of this width."""
+    (begin, end), (other_begin, other_end) = (_extent(*label, width_px) for label in (one, other))
+    return begin < other_end and other_begin < end
+
+
+def _extent(x: float, text: str, width_px: int) -> tuple[float, float]:
+    at_px, long_px = x / 100 * (width_px - BESIDE_PX), LETTER_PX * len(text)
+    begin_px = at_px - {"start": 0.0, "middle": 0.5, "end": 1.0}[_anchor(x)] * long_px
+    return begin_px, begin_px + long_px
