@@ -9,6 +9,7 @@ import pytest
 
 from fencer.report.html import page
 from tests.report.build import HOSTILE, LONG, by_hand, crashed, spoiled, told
+from tests.report.picture import taken
 from tests.support.chromium import chromium
 
 WIDTHS_PX = (380, 760, 1200)
@@ -132,3 +133,10 @@ def test_on_paper_everything_is_unfolded_but_raw_rows_and_no_lane_is_cut_off(ope
     )
     browser.shows()
     assert browser.value(FOLDED) > 0  # or this would show nothing
+
+
+def test_the_picture_for_the_documentation_is_of_the_pages_top(opened):
+    browser, _ = opened
+    image = taken(browser, "webp")
+    assert (image[:4], image[8:12]) == (b"RIFF", b"WEBP")
+    assert len(image) < len(browser.picture(form="webp"))

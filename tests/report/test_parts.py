@@ -11,7 +11,7 @@ from fencer.report.lanes import lanes
 from fencer.report.phases import phases
 from fencer.report.sights import Sight, Watch, sights
 from fencer.report.steps import LONGEST, step_of
-from fencer.report.story import around
+from fencer.report.story import around, report
 from fencer.report.troubles import troubles
 from fencer.report.workloads import Replacement, workloads
 from tests.core.build import NOW_S, POD, observation, run
@@ -131,10 +131,10 @@ def test_what_went_wrong_is_told(told_of, expected):
 
 def test_a_row_that_cannot_be_read_is_told_and_hides_no_other():
     journal = [replace(one, packed=b"damaged") if one.packed else one for one in crashed()]
-    report = told(journal)
-    assert any("cannot be read" in trouble.text for trouble in report.troubles)
-    assert report.phases[0].name == "silence counted"
-    assert len(report.steps) == len(told(crashed()).steps)
+    unread = told(journal)
+    assert any("cannot be read" in trouble.text for trouble in unread.troubles)
+    assert unread.phases[0].name == "silence counted"
+    assert len(unread.steps) == len(told(crashed()).steps)
 
 
 def test_where_no_agent_looked_lanes_have_a_gap():
@@ -177,8 +177,6 @@ def test_of_other_nodes_only_the_rows_are_kept_and_not_what_was_known():
 
 def test_an_incident_of_a_single_row_is_told():
     one = Incident("c0ffee00", "k8s-2", tuple(Told().asked(0, "start k8s-2").entries), over=False)
-    from fencer.report.story import report  # noqa: PLC0415
-
     told_of = report(one, at(60))
     assert told_of.sentences[0] == "At 02:14:00 root@pve1 typed `fencer start k8s-2`."
     assert (told_of.phases, told_of.workloads) == ((), ())

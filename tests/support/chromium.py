@@ -85,11 +85,11 @@ class Chromium:
             raise ChromiumError(said["exceptionDetails"]["exception"]["description"])
         return said["result"].get("value")
 
-    def picture(self, *, height_px: int | None = None) -> bytes:
-        """Return the page as PNG: all of it, or so much of its top."""
+    def picture(self, *, height_px: int | None = None, form: str = "png") -> bytes:
+        """Return a picture of the page: all of it, or so much of its top."""
         size = self._ask("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": height_px or size["height"], "scale": 1}
-        shot = self._ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        shot = self._ask("Page.captureScreenshot", format=form, clip=clip, captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
