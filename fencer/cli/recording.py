@@ -110,7 +110,8 @@ def typed() -> str:
         if isinstance(param, click.Argument):
             words += list(value) if isinstance(value, tuple) else [str(value)]
         else:
-            words += [param.opts[-1]] if value is True else [param.opts[-1], str(value)]
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            words += [param.opts[-1]] if value is True else [param.opts[-1], shown]
     return shlex.join(words)
 
 
