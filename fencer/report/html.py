@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fencer.core.text import count, printable
-from fencer.report.picture import WIDTHS_PX, picture
+from fencer.report.picture import PINS_FROM_PX, WIDTHS_PX, picture
 from fencer.report.spans import Tone
 from fencer.report.story import Report
 from fencer.report.words import Clock, took
@@ -30,6 +30,7 @@ def page(told: Report) -> str:
             clock=clock,
             tones=[tone.value for tone in Tone],
             widths=WIDTHS_PX,
+            pins_from=PINS_FROM_PX,
         )
     )
 

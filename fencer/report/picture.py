@@ -24,8 +24,9 @@ LETTER_PX = 7.2
 """A letter of the picture, by a wide font."""
 PADDING_PX = 14
 NEVER = "never"
-TOGETHER = 4.0
-"""Pins that are nearer than so many percent are one."""
+PINS_FROM_PX = 760
+TOGETHER = {f"from{PINS_FROM_PX}": 4.0, "fewer": 10.0}
+"""Pins that are nearer than so many percent are one; on narrower pages there are fewer."""
 SIDE = 12.0
 """A label so near to a side, in percent, begins or ends there."""
 
@@ -125,13 +126,18 @@ def picture(lanes: Lanes, phases: Sequence[Phase], clock: Clock) -> Picture:
         return Row(lane.name, lane.about, bars, dots)
 
     places = [axis.place(one.begin) for one in phases]
-    groups = _groups(places)
+    pins = [
+        _pin(group, places[group[0]], pages)
+        for pages, together in TOGETHER.items()
+        for group in _groups(places, together)
+    ]
+    groups = _groups(places, min(TOGETHER.values()))
     told = [(places[group[0]], clock(phases[group[0]].begin)) for group in groups]
     told += [(axis.place(one.end), clock(one.end)) for one in phases[-1:]]
     longest = max((axis.place(one.end) - axis.place(one.begin) for one in phases), default=0.0) or 1.0
     return Picture(
         tuple(map(drawn, lanes.lanes)),
-        tuple(_pin(group, places[group[0]]) for group in groups),
+        tuple(pins),
         tuple(_times(told)),
         tuple(Label(cut.place, f"{age(cut.seconds)}, drawn short", "from560", "middle") for cut in axis.cuts),
         tuple(100 * (axis.place(one.end) - axis.place(one.begin)) / longest for one in phases),
@@ -151,20 +157,21 @@ def _bar(axis: Axis, span: Span, when: str) -> Bar:
     return Bar(x, end - x, span.tone.value, span.says, told, room(span.says, (end - x) / 100))
 
 
-def _groups(places: Sequence[float]) -> list[list[int]]:
+def _groups(places: Sequence[float], together: float) -> list[list[int]]:
     """Return which phases share a pin, by their numbers from 0."""
     groups: list[list[int]] = []
     for number, x in enumerate(places):
-        if groups and x - places[groups[-1][0]] < TOGETHER:
+        if groups and x - places[groups[-1][0]] < together:
             groups[-1].append(number)
         else:
             groups.append([number])
     return groups
 
 
-def _pin(group: Sequence[int], x: float) -> Label:
+def _pin(group: Sequence[int], x: float, pages: str) -> Label:
     first, last = group[0] + 1, group[-1] + 1
-    return Label(x, str(first) if first == last else f"{first}–{last}", "", "middle")  # noqa: RUF001 - from … to
+    text = str(first) if first == last else f"{first}–{last}"  # noqa: RUF001 - from … to
+    return Label(x, text, pages, "middle")
 
 
 def _times(places: Sequence[tuple[float, str]]) -> Iterator[Label]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -88,26 +88,23 @@ class Watch:
     end: datetime
 
 
-def watches(entries: Sequence[Entry], until: datetime) -> tuple[Watch, ...]:
-    """Return when somebody looked.
+def watches(entries: Iterable[Entry], last: Entry, until: datetime) -> tuple[Watch, ...]:
+    """Return when somebody looked: each agent and each command from its first row to its last.
 
-    A command looks from its first row to its last. So does an agent that was started again later: when it
-    ended is not in the journal. The newest agent goes on, as far as is known.
+    An agent that wrote the last row of what is told goes on, as far as is known: no news is no row. When any
+    other one ended is not in the journal.
 
     Args:
         entries: Rows of the whole journal, oldest first.
-        until: The end of what is told.
+        last: The last row of what is told.
+        until: When the report is written.
     """
-    first, last, what = dict[str, Entry](), dict[str, Entry](), dict[str, str]()
+    begins, ends, what = dict[str, datetime](), dict[str, datetime](), dict[str, str]()
     for entry in entries:
-        first.setdefault(entry.session, entry)
-        last[entry.session] = entry
+        begins.setdefault(entry.session, entry.at)
+        ends[entry.session] = entry.at
         if entry.kind is Kind.SESSION:
             what[entry.session] = str(entry.body.get("what", ""))
-    newest = {
-        entry.by: session for session, entry in first.items() if what.get(session, "watch") == "watch"
-    }.values()
-    return tuple(
-        Watch(entry.at, max(until, entry.at) if session in newest else last[session].at)
-        for session, entry in first.items()
-    )
+    if what.get(last.session, "watch") == "watch":
+        ends[last.session] = max(until, last.at)
+    return tuple(Watch(begin, ends[session]) for session, begin in begins.items())

@@ -119,7 +119,7 @@ def report(
     sessions = {entry.session for entry in entries}
     began = [one for one in journal if one.kind is Kind.SESSION and one.session in sessions]
     before = [one for one in journal if one.packed is not None and one.number < entries[0].number]
-    looked, taken = watches(journal or entries, written), workloads(rows, now)
+    looked, taken = watches(journal or entries, entries[-1], written), workloads(rows, now)
     return Report(
         id=incident.id,
         node=incident.node,

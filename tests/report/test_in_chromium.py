@@ -37,6 +37,14 @@ OVERLAPPING = """(() => {
 })()"""
 """Times on the axis that touch each other."""
 
+PINS_OVER_PINS = """(() => {
+    const shown = [...document.querySelectorAll("svg.pin")]
+        .filter(one => getComputedStyle(one).display !== "none")
+        .map(one => one.querySelector("rect").getBoundingClientRect())
+    return [shown.length, shown.slice(1).filter((one, place) => one.left < shown[place].right).length]
+})()"""
+"""How many pins there are, and how many of them touch another one."""
+
 SHADES = """[...new Set([...document.querySelectorAll("svg g rect")]
     .map(one => getComputedStyle(one).fill))].sort()"""
 
@@ -103,6 +111,8 @@ def test_words_of_the_picture_have_room(opened, width_px):
     browser.shows(width_px=width_px)
     assert browser.value(WORDS_OUT) == []
     assert browser.value(OVERLAPPING) == 0
+    pins, over = browser.value(PINS_OVER_PINS)
+    assert (pins > 1, over) == (True, 0)
     assert browser.value(
         "[...document.querySelectorAll('svg g text')].some(one => getComputedStyle(one).display !== 'none')"
     )

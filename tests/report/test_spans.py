@@ -69,26 +69,19 @@ def test_bars_last_as_long_as_somebody_looks_and_says_nothing_else(facts, watche
 
 
 def test_an_agent_that_was_started_again_looked_until_its_last_row_and_the_newest_goes_on():
-    told = (
-        Told()
-        .tell(Kind.SESSION, 0, session="a", what="watch")
-        .seen(20, "wait", "node_ready", session="a")
-        .tell(Kind.SESSION, 60, session="b", what="watch")
-    )
-    assert watches(told.entries, at(100)) == (Watch(at(0), at(20)), Watch(at(60), at(100)))
+    told = Told().tell(Kind.SESSION, 0, session="a", what="watch").seen(20, "wait", "x", session="a")
+    told.tell(Kind.SESSION, 60, session="b", what="watch").seen(70, "wait", "y", session="b")
+    looked = watches(told.entries, told.entries[-1], at(100))
+    assert looked == (Watch(at(0), at(20)), Watch(at(60), at(100)))
 
 
-def test_a_command_looks_from_its_first_row_to_its_last():
-    told = (
-        Told()
-        .tell(Kind.SESSION, 5, session="c", by="root", what="fence")
-        .asked(6, "fence k8s-2", session="c", by="root")
-    )
-    told.ended(30, session="c", by="root")
-    assert watches(told.entries, at(100)) == (Watch(at(5), at(30)),)
+def test_an_agent_that_said_nothing_while_a_person_acted_may_have_ended():
+    told = Told().tell(Kind.SESSION, 0, session="a", what="watch").seen(20, "wait", "x", session="a")
+    told.tell(Kind.SESSION, 50, session="c", what="fence").seen(60, "fence", "y", session="c")
+    looked = watches(told.entries, told.entries[-1], at(100))
+    assert looked == (Watch(at(0), at(20)), Watch(at(50), at(60)))
 
 
-def test_agents_on_two_hosts_both_go_on():
-    told = Told().tell(Kind.SESSION, 0, session="a", by="fencer@pve1", what="watch")
-    told.tell(Kind.SESSION, 10, session="b", by="fencer@pve2", what="watch")
-    assert [watch.end for watch in watches(told.entries, at(100))] == [at(100), at(100)]
+def test_of_an_agent_whose_first_rows_are_dropped_it_is_known_what_it_is():
+    told = Told().seen(20, "wait", "x", session="a")
+    assert watches(told.entries, told.entries[-1], at(100)) == (Watch(at(20), at(100)),)
