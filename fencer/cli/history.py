@@ -60,7 +60,7 @@ def history(
     """
     file, zone = journal_of(wiring, path), wiring.wall()
     if incident is not None:
-        _show_one(incident_of(file, incident), zone, form)
+        show_one(incident_of(file, incident), zone, form)
         return
     oldest = None if since is None else zone - since
     known = [one for one in incidents(rows(file)) if _is_wanted(one, oldest, node, everything=everything)]
@@ -78,7 +78,7 @@ def history(
         return
     if len(known) > len(shown):
         say(f"{count(len(known) - len(shown), 'older incident')}; --all shows them")
-    _list(shown, zone)
+    show_list(shown, zone)
 
 
 def _is_wanted(one: Incident, oldest: datetime | None, node: str | None, *, everything: bool) -> bool:
@@ -87,8 +87,13 @@ def _is_wanted(one: Incident, oldest: datetime | None, node: str | None, *, ever
     return young and about and (everything or one.worth_telling)
 
 
-def _list(shown: Sequence[Incident], zone: datetime) -> None:
-    """Write a line for each incident, below a line for each day."""
+def show_list(shown: Sequence[Incident], zone: datetime) -> None:
+    """Write a line for each incident, below a line for each day.
+
+    Args:
+        shown: The incidents.
+        zone: Has the time zone of people.
+    """
     day, clock = "", _clock(zone)
     for one in shown:
         today = _day(one.began.astimezone(zone.tzinfo))
@@ -101,7 +106,14 @@ def _list(shown: Sequence[Incident], zone: datetime) -> None:
             say(line)
 
 
-def _show_one(incident: Incident, zone: datetime, form: str) -> None:
+def show_one(incident: Incident, zone: datetime, form: str) -> None:
+    """Write one incident, step by step.
+
+    Args:
+        incident: The incident.
+        zone: Has the time zone of people.
+        form: ``table``, ``json`` or ``yaml``.
+    """
     clock = _clock(zone)
     told = headline(incident, clock)
     if form != "table":

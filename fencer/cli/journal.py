@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.text import count
 from fencer.journal.codec import unpacked
+from fencer.journal.rows import Entry
 from fencer.journal.store import verify
 
 
@@ -64,18 +66,23 @@ def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
 def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
     """Write all rows to stdout as JSON, one a line, the oldest first."""
     for one in rows(journal_of(wiring, path)):
-        told = {
-            "number": one.number,
-            "at": utc(one.at),
-            "by": one.by,
-            "session": one.session,
-            "kind": one.kind.value,
-            "node": one.node,
-            "uid": one.uid,
-            "incident": one.incident,
-            "body": one.body,
-            "digest": one.digest,
-        }
+        told = as_data(one)
         if observations and one.packed is not None:
             told["seen"] = json.loads(unpacked(one.packed))["value"]
         click.echo(json.dumps(told))
+
+
+def as_data(one: Entry) -> dict[str, Any]:
+    """Return a row for programs, without all that was known."""
+    return {
+        "number": one.number,
+        "at": utc(one.at),
+        "by": one.by,
+        "session": one.session,
+        "kind": one.kind.value,
+        "node": one.node,
+        "uid": one.uid,
+        "incident": one.incident,
+        "body": one.body,
+        "digest": one.digest,
+    }

@@ -35,6 +35,7 @@ COMMANDS = {
     "replay": "fencer.cli.replay:replay",
     "journal": "fencer.cli.journal:journal",
     "version": "fencer.cli.version:version",
+    "support-bundle": "fencer.cli.support_bundle:support_bundle",
 }
 """In the order in which a newcomer meets them. Imported when asked for."""
 

@@ -40,7 +40,7 @@ from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
-from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError
+from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import (
     Account,
@@ -54,6 +54,7 @@ from fencer.ports import (
     Reporter,
     Surveyor,
 )
+from fencer.preflight.facts import JournalFacts
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
@@ -214,6 +215,28 @@ class Wiring:
         from fencer.hosts.fence_agents import FenceAgentWitness  # noqa: PLC0415 - not everybody has one
 
         return FenceAgentWitness(written)
+
+    def inspect_journal(self, file: Path) -> JournalFacts:
+        """Return what there is of the journal."""
+        from fencer.cli.journal_facts import inspect_journal  # noqa: PLC0415 - SQLite and pydantic
+
+        return inspect_journal(file)
+
+    def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
+        """Run a program of this machine that only tells something; return what it printed, or its beginning.
+
+        Raises:
+            HypervisorError: it is not there, does not end, or fails.
+        """
+        from fencer.hypervisors.virtualbox.run import ANY, Runner  # noqa: PLC0415 - seldom wanted
+
+        done = Runner(words[0], words[:1], ANY).run(
+            *words[1:], deadline_s=deadline_s, enough_bytes=most_bytes
+        )
+        if done.code and not done.is_cut:
+            why = (done.stderr or done.stdout).strip() or f"exit code {done.code}"
+            raise HypervisorProtocol(f"{shlex.join(words)}: {why}")
+        return done.stdout[:most_bytes]
 
     def journal_writer(self, settings: JournalSettings, by: str) -> JournalWriter:
         """Build what writes the journal; the file is opened with the first row.

@@ -55,7 +55,7 @@ def load_document(path: Path) -> Loaded:
     Raises:
         ConfigError: as `load`.
     """
-    return check(parse(_content(path), str(path)))
+    return check(parse(content(path), str(path)))
 
 
 def check(document: Document) -> Loaded:
@@ -80,7 +80,12 @@ def check(document: Document) -> Loaded:
     return Loaded(_config(file), document, file)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """Return what is in the file; of one that is too large, enough to see that.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)

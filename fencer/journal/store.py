@@ -211,6 +211,16 @@ def entries(path: Path, where: str = "1", values: Sequence[str] = ()) -> Iterato
             yield _entry(path, values_read)
 
 
+def oldest(path: Path) -> datetime | None:
+    """Return when the oldest row was written; None: there is none.
+
+    Raises:
+        JournalError: it is not there, or cannot be read.
+    """
+    first = next(entries(path, "number = (SELECT min(number) FROM rows)"), None)
+    return None if first is None else first.at
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """That all rows of a journal are as they were written, one after the other.

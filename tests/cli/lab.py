@@ -18,7 +18,7 @@ from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, HookSettings, JournalSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterError, ConfigError
+from fencer.errors import ClusterError, ConfigError, HypervisorUnreachable
 from fencer.ports import (
     Account,
     Asker,
@@ -124,6 +124,8 @@ class Lab(Wiring):
         """File with credentials → what is wrong with it."""
         self.agent: bool | None = True
         """Whether one answers at its socket on this machine; None: it cannot be asked."""
+        self.tools: dict[str, str] = {}
+        """Program of this machine → what it prints."""
         self.own = OwnAccount()
         self.hook = HookSettings()
         self.rested_s = 0.0
@@ -227,6 +229,12 @@ class Lab(Wiring):
 
     def wall(self) -> datetime:
         return EPOCH + timedelta(seconds=self.simulation.clock.now_s())
+
+    def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
+        assert deadline_s < 60
+        if words[0] not in self.tools:
+            raise HypervisorUnreachable(f"{words[0]}: there is no such program")
+        return self.tools[words[0]][:most_bytes]
 
     def rest(self, seconds: float) -> None:
         self.rested_s += seconds

@@ -395,6 +395,8 @@ EVERY = (
     ["setup", "kubernetes"],
     ["shutdown", "k8s-1", "--yes"],
     ["start", "k8s-1", "--yes"],
+    ["support-bundle", "-o", "/nowhere/it.tar.gz"],
+    ["topology"],
     ["unfence", "k8s-1", "--yes"],
     ["version"],
 )

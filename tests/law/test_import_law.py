@@ -40,6 +40,7 @@ PLANTED = (
     ("planned/ordering.py", "time", "evicting and the rules of planned stops are pure"),
     ("preflight/judge.py", "fencer.cli.render", ROOMS),
     ("setup/files.py", "fencer.preflight.finding", ROOMS),
+    ("setup/files.py", "fencer.support.sieve", ROOMS),
     ("preflight/report.py", "click", "click only in cli/"),
     ("preflight/files.py", "os", "preflight judges plain facts"),
     ("preflight/endpoints.py", "fencer.hypervisors.libvirt.client", "preflight judges plain facts"),
