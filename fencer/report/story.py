@@ -17,6 +17,7 @@ from fencer.report.sentences import sentences
 from fencer.report.sights import Sight, sights, watches
 from fencer.report.steps import Step, as_json, step_of
 from fencer.report.troubles import Trouble, troubles
+from fencer.report.words import Clock
 from fencer.report.workloads import Replacement, Workload, workloads
 
 
@@ -131,7 +132,7 @@ def report(
         end=incident.last,
         by=tuple(dict.fromkeys(entry.by for entry in entries)),
         fencer=tuple(dict.fromkeys(map(_version, began))),
-        sentences=sentences(incident, rows, lambda at: f"{at.astimezone(zone):%H:%M:%S}"),
+        sentences=sentences(incident, rows, Clock(incident.began, zone)),
         figures=tuple(_figures(incident, rows, taken)),
         lanes=lanes(rows, looked, written, sights(_last_told(before, sessions))),
         phases=phases(rows, over=incident.over),

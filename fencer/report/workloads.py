@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fencer.core.model import Observation, PowerState
+from fencer.core.model import PowerState
 from fencer.core.times import parse_utc
 from fencer.journal.rows import Entry, Kind
 from fencer.report.lanes import to_clear
@@ -81,7 +81,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
                 cleared.setdefault(pod, entry.at)
             held.update(left_of(entry))
     named = dict.fromkeys((*_asked(rows), *cleared, *held))
-    seen_gone = {pod: at for pod in named if (at := _gone(pod, rows)) is not None}
+    gone = _gone(rows)
     owned = {pod: controllers[pod] for pod in named if controllers.get(pod)}
     replaced = _replacements(owned, rows[0].entry.at, now)
     return tuple(
@@ -89,7 +89,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
             pod,
             controllers.get(pod, ""),
             down(rows),
-            cleared.get(pod, seen_gone.get(pod)),
+            cleared.get(pod, gone.get(pod)),
             "" if pod in cleared else held.get(pod, ""),
             replaced.get(pod),
         )
@@ -126,21 +126,17 @@ def _controllers(rows: Iterable[Sight]) -> dict[str, str]:
     return {str(pod): pod.controller for pod in pods}
 
 
-def _gone(pod: str, rows: Sequence[Sight]) -> datetime | None:
-    """Return when a pod was first seen not to be on the node any more."""
-    there = False
+def _gone(rows: Iterable[Sight]) -> dict[str, datetime]:
+    """Return the pods that were on the node, and when each was first seen not to be there any more."""
+    there, gone = set[str](), dict[str, datetime]()
     for one in rows:
-        names = _pods(one.seen)
-        if names is None:
+        if one.seen is None or one.seen.pods is None:
             continue
-        if there and pod not in names:
-            return one.ago(0)
-        there = there or pod in names
-    return None
-
-
-def _pods(seen: Observation | None) -> frozenset[str] | None:
-    return None if seen is None or seen.pods is None else frozenset(map(str, seen.pods))
+        found = set(map(str, one.seen.pods))
+        for pod in there - found:
+            gone.setdefault(pod, one.ago(0))
+        there |= found
+    return gone
 
 
 def _replacements(

@@ -6,9 +6,13 @@ from importlib.resources import files
 
 import pytest
 
+from fencer.journal.incidents import incidents
 from fencer.report.html import page
+from fencer.report.markdown import markdown
 from fencer.report.spans import Tone
-from tests.report.build import HOSTILE, LONG, by_hand, crashed, cut_off, spoiled, told
+from fencer.report.story import report
+from fencer.report.workloads import Replacement
+from tests.report.build import HOSTILE, LONG, by_hand, crashed, cut_off, journal_of, later, spoiled, told
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 VOID = {"meta", "br", "img"}
@@ -103,6 +107,37 @@ def test_a_name_is_shown_as_it_is_and_what_cannot_be_seen_is_shown_escaped(hosti
 def test_what_one_types_is_set_apart(plain):
     asked = Outline(page(told(by_hand())))
     assert asked.tags.count("code") > plain.tags.count("code")
+
+
+def test_who_took_a_pods_place_is_told_where_the_cluster_was_asked(plain):
+    now = [Replacement("demo/db-1", "StatefulSet/db", "k8s-3", "2026-01-01T00:02:07Z", ready=True)]
+    asked = Outline(page(told(crashed(), now=now))).text
+    assert "Replaced by" not in plain.text
+    assert "demo/db-1 on k8s-3, made at 01:02:07 , Ready when this was written" in asked
+    assert asked.count("nobody yet") == 3
+
+
+def test_pods_that_were_asked_to_leave_are_named():
+    text = Outline(page(told(journal_of(lambda lab: lab.run("drain", "k8s-2", "-y"))))).text
+    assert "Asked to leave, as far as budgets allow: demo/db-1, demo/db-4, demo/db-7, demo/web-3." in text
+
+
+@pytest.mark.parametrize("journal", [crashed, cut_off, by_hand], ids=lambda one: one.__name__)
+def test_a_journal_that_ends_anywhere_can_be_told(journal):
+    rows = journal()
+    for number in range(1, len(rows) + 1):
+        for one in incidents(rows[:number]):
+            so_far = report(one, later(one), rows[:number])
+            assert Outline(page(so_far)).tags.count("h2") == 8
+            assert markdown(so_far).startswith("# ")
+
+
+@pytest.mark.parametrize("journal", [crashed, by_hand], ids=lambda one: one.__name__)
+def test_a_journal_whose_beginning_is_dropped_can_be_told(journal):
+    rows = journal()
+    for number in range(len(rows)):
+        for one in incidents(rows[number:]):
+            assert "</html>" in page(report(one, later(one), rows[number:]))
 
 
 def style():

@@ -149,4 +149,4 @@ def test_the_picture_for_the_documentation_is_of_the_pages_top(opened):
     browser, _ = opened
     image = taken(browser, "webp")
     assert (image[:4], image[8:12]) == (b"RIFF", b"WEBP")
-    assert len(image) < len(browser.picture(form="webp"))
+    assert len(image) > 10_000  # of an empty page it would be less

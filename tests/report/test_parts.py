@@ -7,6 +7,7 @@ import pytest
 from fencer.core.model import GuestHistory, PowerState
 from fencer.journal.incidents import Incident, incidents
 from fencer.journal.rows import Kind
+from fencer.report.html import page
 from fencer.report.lanes import lanes
 from fencer.report.phases import phases
 from fencer.report.sights import Sight, Watch, sights
@@ -180,6 +181,7 @@ def test_an_incident_of_a_single_row_is_told():
     told_of = report(one, at(60))
     assert told_of.sentences[0] == "At 02:14:00 root@pve1 typed `fencer start k8s-2`."
     assert (told_of.phases, told_of.workloads) == ((), ())
+    assert "Nothing was decided in it." in page(told_of)
 
 
 def test_an_observation_is_told_by_the_clock_of_who_made_it():

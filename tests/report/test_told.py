@@ -1,5 +1,8 @@
 """What a report tells of real runs in the lab: sentences, lanes, phases, workloads, troubles."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from fencer.report.story import Figure
@@ -139,3 +142,11 @@ def test_a_refusal_is_a_trouble_and_a_plain_run_has_none():
     assert told(crashed()).troubles == ()
     [trouble] = told(cut_off()).troubles
     assert trouble.text.startswith("not fenced: its guest runs")
+
+
+def test_an_incident_that_lasts_until_another_day_is_told_with_the_day():
+    journal = [replace(one, at=one.at + timedelta(hours=22, minutes=57), packed=None) for one in crashed()]
+    assert told(journal).sentences[-1] == (
+        "The fence was lifted at 2026-01-02 00:00:59, after 1m53s, and the node was healthy at "
+        "2026-01-02 00:01:29."
+    )
