@@ -30,6 +30,7 @@ COMMANDS = {
     "drain": "fencer.cli.drain:drain",
     "shutdown": "fencer.cli.shutdown:shutdown",
     "start": "fencer.cli.start:start",
+    "drill": "fencer.cli.drill:drill",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
     "replay": "fencer.cli.replay:replay",

@@ -27,10 +27,17 @@ def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
 def _fenced(incident: Incident) -> str:
     tainted, cleared = incident.tainted, incident.cleared
     assert tainted is not None  # noqa: S101 - the caller has looked
-    by = "" if not incident.commands else f" by {incident.commands[0].by.removesuffix(' (by hand)')}"
     took_s = incident.seconds(cleared or tainted)
     done = "fenced" if cleared is not None else "tainted, not cleared yet"
-    return f"{incident.cause} → {done}{by} in {age(took_s)}"
+    by = drill = ""
+    if incident.commands:
+        asked = incident.commands[0]
+        who = asked.by.removesuffix(" (by hand)")
+        if str(asked.body.get("words", "")).startswith("drill "):
+            drill = f"drill by {who}: "
+        else:
+            by = f" by {who}"
+    return f"{drill}{incident.cause} → {done}{by} in {age(took_s)}"
 
 
 def _what_moved(incident: Incident) -> tuple[str, ...]:

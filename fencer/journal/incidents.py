@@ -248,7 +248,7 @@ class _Fold:
         if entry.kind is Kind.ACTION and entry.body.get("ok"):
             action = entry.body.get("action")
             one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
-        if healthy and not (one.by_command and entry.session in self._commands):
+        if healthy and not (one.by_command and one.entries[0].session in self._commands):
             self._over.append((self._open.pop(entry.uid), True))
 
     def _end(self, entry: Entry) -> None:
@@ -276,7 +276,7 @@ class _Fold:
 
 
 def _id(entries: Sequence[Entry]) -> str:
-    found = (one.incident.removesuffix("-shutdown") for one in entries if one.incident)
+    found = (one.incident.removesuffix("-shutdown").removeprefix("drill-") for one in entries if one.incident)
     return next(found, entries[0].session)
 
 

@@ -6,6 +6,7 @@ is done, so that the disk has what was about to be done when an agent ends in th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
@@ -35,6 +36,10 @@ from fencer.wording.reports import action_word, decision_text
 PATIENCE_S = 0.1
 """So long, at most, an action waits until it is on the disk that it is meant."""
 
+DAY_S, MOST_ROWS = 86_400.0, 500
+"""So many rows of one node in a day. Of more, those that take nothing from anybody are kept more and more
+seldom: a kubelet that lies must not push older nights out of the journal."""
+
 NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
 """Notes on the Node: nothing is taken from anybody by them, and nothing waits for their rows."""
 
@@ -62,6 +67,8 @@ class JournalReporter:
         self._kept: Observation | None = None
         self._again = Repeats(now_s)
         self._failing: set[tuple[str, type[Deed]]] = set()
+        self._rows: dict[str, deque[float]] = {}
+        """By the UID of the node: when its newest rows were written."""
 
     def beside(self, asker: Asker, now_s: Callable[[], float]) -> JournalReporter:
         """Return another one with the same journal, for work that goes on beside.
@@ -100,12 +107,17 @@ class JournalReporter:
 
     def judged(self, seen: Observation, decision: Decision) -> None:
         """See `fencer.ports.Recorder.judged`."""
-        self._put(Kind.DECISION, lambda: of_decision(seen, decision), seen)
+        told = f"{decision.verdict}/{decision.reason}"
+        harmless = all(isinstance(action, NOTES) for action in decision.actions)
+        if not (harmless and self._is_too_much(seen.node.uid, told)):
+            self._put(Kind.DECISION, lambda: of_decision(seen, decision), seen)
 
     def intends(self, seen: Observation, action: Deed) -> None:
         """See `fencer.ports.Recorder.intends`."""
         word = action_word(action, ok=True)
         if (seen.node.uid, type(action)) in self._failing and self._again.told(seen.node.uid, word) is None:
+            return
+        if isinstance(action, NOTES) and self._is_too_much(seen.node.uid, f"meant {word}"):
             return
         row = self._put(Kind.INTENT, lambda: {"action": word, "on": plain(action)}, seen)
         if not isinstance(action, NOTES):
@@ -126,6 +138,10 @@ class JournalReporter:
             text = told
         else:
             self._failing.add(failing)
+        if isinstance(action, NOTES) and self._is_too_much(
+            node.uid, f"did {action_word(action, ok=done.ok)}"
+        ):
+            return
         body = {"action": action_word(action, ok=True), "ok": done.ok, "text": text}
         self._put(Kind.ACTION, lambda: {**body, "on": plain(action), "done": plain(done)}, node=node)
 
@@ -150,8 +166,16 @@ class JournalReporter:
             seen, self._kept = None if seen is self._kept else seen, seen  # once is enough
         name, uid = (node.name, node.uid) if node is not None else ("", "")
         incident = self._incidents.get(uid, "")
+        if uid:
+            self._rows.setdefault(uid, deque(maxlen=MOST_ROWS)).append(self._now_s())
         row = Row(text_of(self._utc()), self._now_s(), kind, body, name, uid, incident, seen)
         return self._journal.put(row)
+
+    def _is_too_much(self, uid: str, told: str) -> bool:
+        """Whether there are many rows of this node already, and one that tells the same was kept lately."""
+        times = self._rows.get(uid)
+        many = times is not None and len(times) == MOST_ROWS and self._now_s() - times[0] < DAY_S
+        return many and self._again.told(uid, told) is None
 
     def _wait(self, ticket: int) -> None:
         with suppress(FencerError):  # then it does not take calls, either

@@ -387,6 +387,7 @@ EVERY = (
     ["config", "show"],
     ["demo", "nic-off", "--instant"],
     ["drain", "k8s-1", "--yes"],
+    ["drill", "k8s-1", "--yes"],
     ["history"],
     ["journal", "verify"],
     ["plan", "k8s-1"],

@@ -199,13 +199,18 @@ class Operator:
             "policy": {**self._policy, **policy},
             "journal": {"file": str(self.journal_file)},
         }
-        path = self._folder / "config.yaml"
+        path = self.config_file
         path.write_text(yaml.safe_dump(content))
         return path
 
     def endpoint(self) -> dict[str, Any]:
         """Return what the configuration says of the hypervisor, except `power`."""
         return {"name": "lab", "type": "libvirt", "uri": self.lab.host.uri}
+
+    @property
+    def config_file(self) -> Path:
+        """Where its newest configuration is."""
+        return self._folder / "config.yaml"
 
     @property
     def journal_file(self) -> Path:

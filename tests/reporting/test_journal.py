@@ -6,7 +6,17 @@ from datetime import UTC, datetime
 import pytest
 
 from fencer.core.done import GuestStopped, Happened, PodsCleared, Tainted
-from fencer.core.model import Alarm, Binding, BindNode, PowerState, Proof, RecordDoubts, StopGuest
+from fencer.core.model import (
+    Alarm,
+    Binding,
+    BindNode,
+    PowerState,
+    Proof,
+    Reason,
+    RecordDoubts,
+    StopGuest,
+    Verdict,
+)
 from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorUnreachable
 from fencer.journal.codec import policy_from
@@ -225,3 +235,19 @@ def test_work_beside_keeps_the_same_journal(journal, kept, calls, time):
     journal.beside(calls, time).said("drained", warning=False)
     journal.said("lab: lost", warning=True)
     assert len(kept.rows) == 2
+
+
+def test_a_node_that_changes_all_the_time_does_not_push_other_nights_out(journal, kept, time):
+    healthy = replace(REFUSED, verdict=Verdict.HEALTHY, reason=Reason.NODE_HEALTHY, checks=())
+    for _ in range(2000):
+        journal.judged(SEEN, REFUSED)
+        journal.judged(SEEN, healthy)
+        journal.intends(SEEN, BindNode(Binding(GUEST, ("boot-1",))))
+        journal.acted(NODE, BindNode(Binding(GUEST, ("boot-1",))), Happened("bound"))
+        time.now += 2.0
+    assert len(kept.rows) < 600
+    kept.rows.clear()
+    journal.judged(SEEN, replace(REFUSED, verdict=Verdict.FENCE, actions=(TAINT,)))
+    journal.intends(SEEN, TAINT)
+    journal.acted(NODE, TAINT, Happened("tainted"))
+    assert [row.kind for row in kept.rows] == [Kind.DECISION, Kind.INTENT, Kind.ACTION]
