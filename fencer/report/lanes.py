@@ -251,5 +251,7 @@ def _volumes(look: Sight) -> Iterator[Span]:
 
 def _left(look: Sight, left: int) -> Tone:
     """Return how it is painted that so many are left: pods on a node that is well are no trouble."""
-    well = look.entry.body.get("verdict", "healthy") == "healthy"
+    body, fenced = look.entry.body, look.seen is not None and look.seen.node.fenced
+    noted = look.entry.kind is Kind.INTENT and body.get("action") in NOTES
+    well = noted or (body.get("verdict") in {"healthy", "recovering"} and not fenced)
     return Tone.GOOD if well or not left else Tone.WAITS

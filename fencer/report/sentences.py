@@ -66,24 +66,28 @@ def _middle(incident: Incident, rows: Sequence[Sight], clock: Clock) -> str:
     tainted = incident.tainted
     if tainted is None:
         return _not_fenced(incident, rows)
-    cut = next(
-        (one for one in incident.deeds if _did(one, "StopGuest") and one.number < tainted.number), None
-    )
-    first = f"cut the guest's power at {clock(cut.at)}, and " if cut is not None else ""
     done = tainted.body.get("done") or {}
     for_so_long = f" for {age(done['off_s'])}" if isinstance(done.get("off_s"), int | float) else ""
     why = PROOFS.get(str(done.get("proof")), "it was proven off")
     proof = why.format(state=done.get("power_state", "off"), for_so_long=for_so_long)
     what = f"{count(len(incident.pods), 'pod')} and {count(incident.volumes, 'volume')}"
-    by = f"{_person(tainted)} (by hand)" if "by hand" in tainted.by else tainted.by
     after = age((tainted.at - began(rows)).total_seconds())
-    told = (
-        f"{by} {first}fenced the node at {clock(tainted.at)}, {after} after its last sign of life: {proof}."
-    )
+    by = _who(incident, tainted, clock)
+    told = f"{by} fenced the node at {clock(tainted.at)}, {after} after its last sign of life: {proof}."
     if incident.cleared is None:
         return f"{told} Its pods and volumes were not all cleared by the last row of this report."
     took = age(seconds_between(tainted, incident.cleared))
     return f"{told} {took} later {what} were free for other nodes."
+
+
+def _who(incident: Incident, tainted: Entry, clock: Clock) -> str:
+    """Return who fenced it, and who cut its guest's power before that, where anybody did."""
+    before = (one for one in incident.deeds if _did(one, "StopGuest") and one.number < tainted.number)
+    cut = next(before, None)
+    if cut is None:
+        return tainted.by
+    power = f"{cut.by} cut the guest's power at {clock(cut.at)}"
+    return f"{power}, and" if cut.by == tainted.by else f"{power}. {tainted.by}"
 
 
 def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:

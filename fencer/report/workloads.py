@@ -48,6 +48,7 @@ class Workload:
         controller: Who recreates it, like ``ReplicaSet/web-6f``; empty: nobody, or not known.
         down: When it could not run any more for certain: its guest was read not to run. None: not known.
         cleared: When it was seen to be gone, or was reported to be. None: it was not, as far as is known.
+        there: When it was last there for certain: it was cleared then, or the last look still found it.
         held: What held it, or why it could not be cleared; empty: nothing.
         replacement: Who took its place, where the cluster was asked.
     """
@@ -56,15 +57,16 @@ class Workload:
     controller: str
     down: datetime | None
     cleared: datetime | None
+    there: datetime | None
     held: str = ""
     replacement: Replacement | None = None
 
     @property
     def downtime_s(self) -> float | None:
         """How long it was down at least: a replacement could start no earlier. None: not known."""
-        if self.down is None or self.cleared is None:
+        if self.down is None or self.cleared is None or self.there is None:
             return None
-        return max(0.0, (self.cleared - self.down).total_seconds())
+        return max(0.0, (self.there - self.down).total_seconds())
 
 
 def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[Workload, ...]:
@@ -81,7 +83,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
                 cleared.setdefault(pod, entry.at)
             held.update(left_of(entry))
     named = dict.fromkeys((*_asked(rows), *cleared, *held))
-    gone = _gone(rows)
+    gone, there = _seen(rows)
     owned = {pod: controllers[pod] for pod in named if controllers.get(pod)}
     replaced = _replacements(owned, rows[0].entry.at, now)
     return tuple(
@@ -90,6 +92,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
             controllers.get(pod, ""),
             down(rows),
             cleared.get(pod, gone.get(pod)),
+            cleared.get(pod, there.get(pod)),
             "" if pod in cleared else held.get(pod, ""),
             replaced.get(pod),
         )
@@ -126,17 +129,17 @@ def _controllers(rows: Iterable[Sight]) -> dict[str, str]:
     return {str(pod): pod.controller for pod in pods}
 
 
-def _gone(rows: Iterable[Sight]) -> dict[str, datetime]:
-    """Return the pods that were on the node, and when each was first seen not to be there any more."""
-    there, gone = set[str](), dict[str, datetime]()
+def _seen(rows: Iterable[Sight]) -> tuple[dict[str, datetime], dict[str, datetime]]:
+    """Return when each pod was first seen not to be on the node any more, and when it was last seen there."""
+    gone, there = dict[str, datetime](), dict[str, datetime]()
     for one in rows:
         if one.seen is None or one.seen.pods is None:
             continue
         found = set(map(str, one.seen.pods))
-        for pod in there - found:
+        for pod in there.keys() - found:
             gone.setdefault(pod, one.ago(0))
-        there |= found
-    return gone
+        there |= dict.fromkeys(found, one.ago(0))
+    return gone, there
 
 
 def _replacements(

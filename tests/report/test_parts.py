@@ -11,11 +11,12 @@ from fencer.report.html import page
 from fencer.report.lanes import lanes
 from fencer.report.phases import phases
 from fencer.report.sights import Sight, Watch, sights
+from fencer.report.spans import Tone
 from fencer.report.steps import LONGEST, step_of
 from fencer.report.story import around, report
 from fencer.report.troubles import troubles
 from fencer.report.workloads import Replacement, workloads
-from tests.core.build import NOW_S, POD, observation, run
+from tests.core.build import MARK, NOW_S, POD, TAINT, node, observation, run
 from tests.journal.build import Told
 from tests.report.build import at, crashed, look, newest, told
 
@@ -41,8 +42,9 @@ def test_a_pod_that_is_held_is_told_with_what_holds_it_and_its_downtime_is_not_k
 
 
 def test_a_pod_that_somebody_else_cleared_is_gone_from_the_look_on_that_does_not_find_it():
-    [pod] = workloads((look(0, body=FENCE), look(7, pods=())))
-    assert pod.cleared == at(7)
+    [pod] = workloads((look(0, body=FENCE), look(5), look(70, pods=())))
+    assert (pod.there, pod.cleared) == (at(5), at(70))
+    assert pod.downtime_s == 95.0  # it may have been gone right after the look that still found it
 
 
 def test_a_guest_that_was_never_read_off_says_nothing_about_a_pods_downtime():
@@ -83,6 +85,36 @@ def test_two_pods_of_one_owner_have_two_replacements():
         "demo/c",
         "demo/d",
     }
+
+
+@pytest.mark.parametrize(
+    ("cut_by", "sentence"),
+    [
+        ("fencer@pve1", "fencer@pve1 cut the guest's power at 02:14:03, and fenced the node at 02:14:09"),
+        (
+            "root@pve1 (by hand)",
+            "root@pve1 (by hand) cut the guest's power at 02:14:03. fencer@pve1 fenced",
+        ),
+    ],
+)
+def test_who_cut_the_power_is_told_apart_from_who_fenced(cut_by, sentence):
+    told_of = Told().seen(0, "stop_first", "guest_paused").did(3, "StopGuest", by=cut_by).did(9, "TaintNode")
+    one = incident(told_of)
+    assert sentence in report(one, at(60)).sentences[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "seen", "tone"),
+    [
+        ({"verdict": "wait"}, {}, Tone.WAITS),
+        ({"verdict": "healthy"}, {}, Tone.GOOD),
+        ({"verdict": "recovering"}, {}, Tone.GOOD),
+        ({"verdict": "recovering"}, {"node": node(taints=(TAINT,), mark=MARK)}, Tone.WAITS),
+        ({"verdict": "wait"}, {"pods": ()}, Tone.GOOD),
+    ],
+)
+def test_pods_are_a_trouble_only_on_a_node_that_is_in_trouble(body, seen, tone):
+    assert lanes((look(0, body=body, **seen),), [], at(0)).lanes[3].spans[0].tone is tone
 
 
 def incident(told_of):
