@@ -154,9 +154,9 @@ def _figures(incident: Incident, rows: Sequence[Sight], taken: Sequence[Workload
     if tainted is not None and cleared is not None:
         what = f"until {count(len(incident.pods), 'pod')} and {count(incident.volumes, 'volume')} were free"
         yield Figure(age(seconds_between(tainted, cleared)), what)
-    longest = max((one.downtime_s for one in taken if one.downtime_s is not None), default=None)
-    if longest is not None:
-        yield Figure(age(longest), "its pods were down at least")
+    shortest = min((one.downtime_s for one in taken if one.downtime_s is not None), default=None)
+    if shortest is not None:
+        yield Figure(age(shortest), "its pods were down at least")
     if tainted is None and incident.healthy is not None:
         yield Figure(age((incident.last - began_at(rows)).total_seconds()), "until all was well again")
     if tainted is not None and incident.lifted is not None:

@@ -7,7 +7,7 @@ with .png or .webp. JOURNAL is of a real run; the documentation says of which.
 from __future__ import annotations
 
 import sys
-from datetime import UTC
+from datetime import UTC, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +17,8 @@ from fencer.report.story import around, report
 from tests.support.chromium import Chromium, chromium
 
 WIDTH_PX = 1200
+A_WHILE = timedelta(minutes=1)
+"""So long after the incident the report is written: that all is well again is to be seen."""
 LARGEST_BYTES = 200_000
 BELOW = "Workloads"
 """The picture ends above this heading."""
@@ -33,7 +35,7 @@ def picture(journal: Path, wanted: str, form: str) -> bytes:
         form: ``png`` or ``webp``.
     """
     incident = incident_of(journal, wanted)
-    text = page(report(incident, incident.last.astimezone(UTC), around(incident, rows(journal))))
+    text = page(report(incident, incident.last.astimezone(UTC) + A_WHILE, around(incident, rows(journal))))
     with TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder) / "incident.html"
         path.write_text(text)
