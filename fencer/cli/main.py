@@ -22,6 +22,7 @@ COMMANDS = {
     "status": "fencer.cli.status:status",
     "explain": "fencer.cli.explain:explain",
     "history": "fencer.cli.history:history",
+    "report": "fencer.cli.report:report",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
     "topology": "fencer.cli.topology:topology",

@@ -392,6 +392,7 @@ EVERY = (
     ["journal", "verify"],
     ["plan", "k8s-1"],
     ["replay", "last"],
+    ["report", "--last", "--md"],
     ["setup", "kubernetes"],
     ["shutdown", "k8s-1", "--yes"],
     ["start", "k8s-1", "--yes"],

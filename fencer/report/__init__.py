@@ -1,0 +1,1 @@
+"""One incident, explained to people: a page that needs no network, and the same for a ticket."""
