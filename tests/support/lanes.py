@@ -68,6 +68,9 @@ _ON_THE_BARE_API = frozenset(
 )
 """Of the rest, what goes to one worker, which begins with it: so that one such server runs, and not six."""
 
+_LONGEST = frozenset({"tests/scenarios/test_incidents_by_seed.py", "tests/setup/test_setup_hook.py"})
+"""Of the rest, what one worker alone would still be busy with after all others, if its turn came late."""
+
 _LANE_OF = {f"tests/e2e/{name}.py": index for index, lane in enumerate(LANES) for name in lane}
 
 
@@ -156,6 +159,7 @@ def _file(item: pytest.Item) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Return when a test is dealt out: with its lane, then what is on the bare API, then all others."""
+    """Return when a test is dealt out: with its lane; then what is on the bare API, the longest, the others."""
     file = _file(item)
-    return _LANE_OF.get(file, len(LANES) + (file not in _ON_THE_BARE_API))
+    rest = 0 if file in _ON_THE_BARE_API else 1 if file in _LONGEST else 2
+    return _LANE_OF.get(file, len(LANES) + rest)
