@@ -159,7 +159,7 @@ def _file(item: pytest.Item) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Return when a test is dealt out: with its lane; then what is on the bare API, the longest, the others."""
+    """Return when a test is dealt out: with its lane; then what is on the bare API, the longest, the rest."""
     file = _file(item)
     rest = 0 if file in _ON_THE_BARE_API else 1 if file in _LONGEST else 2
     return _LANE_OF.get(file, len(LANES) + rest)
