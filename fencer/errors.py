@@ -36,6 +36,12 @@ class ConfigError(FencerError):
     exit_code = 2
 
 
+class JournalError(FencerError):
+    """The journal cannot be written or read, or a row of it is damaged. Says nothing about any node."""
+
+    exit_code = 1
+
+
 class HypervisorError(FencerError):
     """A hypervisor's endpoint did not answer as needed."""
 

@@ -13,14 +13,14 @@ import click
 from fencer.cli import living
 from fencer.cli.guests import node_of_guest
 from fencer.cli.progress import Progress, Waiting
+from fencer.cli.recording import Recording, recording
 from fencer.cli.render import clean, complain, say, tell
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core import foreseen
 from fencer.core.model import Intent, Judged, Reason, Verdict, Word
 from fencer.errors import ConfigError
-from fencer.ports import Reporter
+from fencer.ports import Recorder, Reporter
 from fencer.reporting.events import EventReporter
-from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.wording.nodes import guest_of, state_of
@@ -39,6 +39,7 @@ class Task:
         word: What else the person said.
         by: Who they are, for mark and journal.
         progress: Shows the way.
+        kept: Keeps what is done.
     """
 
     parts: Parts
@@ -47,6 +48,7 @@ class Task:
     word: Word
     by: str
     progress: Progress
+    kept: Recording
 
     def look(self) -> Judged:
         """Judge the node without doing anything; unless that is a no, read its pods and volumes as well.
@@ -87,7 +89,9 @@ class Task:
             ClusterError: the cluster could not be read.
         """
         began_s = self.parts.clock.now_s()
-        agent = self._agent(SeveralReporters(*self._reporters(act=act)))
+        if act:
+            self.kept.asked((self.node,))
+        agent = self._agent(SeveralReporters(*self._reporters(act=act)), self.kept.journal if act else None)
         try:
             with living.line() as show:
                 waits = Waiting(show, self.parts.clock.now_s, timeout_s)
@@ -122,13 +126,13 @@ class Task:
             tell(sentence)
         raise click.exceptions.Exit(1)
 
-    def _agent(self, reporter: Reporter) -> Agent:
-        return Agent(self.parts.world(reporter), self.parts.policy, self.parts.rules, self.by)
+    def _agent(self, reporter: Reporter, recorder: Recorder | None = None) -> Agent:
+        return Agent(self.parts.world(reporter, recorder), self.parts.policy, self.parts.rules, self.by)
 
     def _reporters(self, *, act: bool) -> Iterator[Reporter]:
         yield self.progress
-        if act and self.parts.config.journal is not None:
-            yield JournalReporter(self.parts.config.journal)
+        if act and self.kept.journal is not None:
+            yield self.kept.journal
         if act:
             yield EventReporter(self.parts.cluster, self.parts.asker)
 
@@ -156,7 +160,9 @@ def task_for(
         if by_guest:
             name, guest = node_of_guest(parts, node)
             word = replace(word, guest=f"{guest.endpoint}/{guest.id}")
-        yield Task(parts, name, intent, word, f"{wiring.person()} (by hand)", Progress(wiring.wall))
+        by = f"{wiring.person()} (by hand)"
+        with recording(wiring, parts, by) as kept:
+            yield Task(parts, name, intent, word, by, Progress(wiring.wall), kept)
 
 
 def refuse_without_person(wiring: Wiring, node: str, *, yes: bool, dry_run: bool) -> None:

@@ -41,19 +41,25 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
         why = "see below" if form == "table" and len(wrong) > 1 else "; ".join(wrong)
         why = why.removeprefix(f"{path}: ")
         refused = refuse_config(path, why, missing=is_missing(path))
-        _show(Report(path, None, (refused,)), form)
+        show(Report(path, None, (refused,)), form)
         complain(str(error))
         raise click.exceptions.Exit(error.exit_code) from error
     log_plainly()
     with asking((API, *(endpoint.name for endpoint in config.endpoints)), wiring.clock().now_s):
         facts = collect(path, config, wiring, Quiet())
     report = Report(path, config.policy.mode, tuple(judge(facts)))
-    _show(report, form)
+    show(report, form)
     if report.failed:
         raise click.exceptions.Exit(1)
 
 
-def _show(report: Report, form: str) -> None:
+def show(report: Report, form: str) -> None:
+    """Write the result of a check.
+
+    Args:
+        report: It.
+        form: ``table``, ``json`` or ``yaml``.
+    """
     if form != "table":
         emit(report.data(), form)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import click
@@ -14,8 +14,11 @@ from fencer.cli.render import Cell, clean, paragraph, say, table, tell
 from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
 from fencer.core.text import near
+from fencer.reporting.journal import JournalReporter
+from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
+from fencer.simulation.clock import EPOCH
 from fencer.simulation.scenarios import SCENARIOS, Scenario
 from fencer.simulation.stage import Stage, StagePorts
 
@@ -96,6 +99,11 @@ def demo(  # noqa: PLR0913 - one for each option
 
 
 def _agent(ports: StagePorts) -> Agent:
+    return Agent(world_of(ports), ports.policy, ports.rules, by="fencer@demo")
+
+
+def world_of(ports: StagePorts) -> World:
+    """Return what an agent on the stage works through; where it has a disk, it keeps a journal."""
     world = World(
         ports.cluster,
         ports.hypervisors,
@@ -104,7 +112,10 @@ def _agent(ports: StagePorts) -> Agent:
         ports.reporter,
         witnesses=ports.witnesses,
     )
-    return Agent(world, ports.policy, ports.rules, by="fencer@demo")
+    if ports.journal is None:
+        return world
+    keeps = JournalReporter(ports.journal, ports.asker, ports.clock.now_s, lambda: EPOCH)
+    return replace(world, reporter=SeveralReporters(ports.reporter, keeps), recorder=keeps)
 
 
 def _list() -> None:

@@ -103,6 +103,7 @@ def drain(  # noqa: PLR0913 - one for each option
             say("dry run: nothing was done.")
             return
         consent(plan, f"Drain {listing(tools.names)}?", yes=yes)
+        tools.kept.asked(tools.names)
         _carry_out(tools, options, parallel)
 
 

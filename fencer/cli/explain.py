@@ -74,14 +74,21 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":
-            for line in _story(parts, locally(judged, wiring.wall().tzinfo), errors):
+            for line in story(parts, locally(judged, wiring.wall().tzinfo), errors):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
             emit({**as_data(judged), "checks": checks, "unanswered": errors}, form)
 
 
-def _story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
+def story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines about one node.
+
+    Args:
+        parts: How fencer is set.
+        judged: The node; its times as people are to read them.
+        errors: Endpoint → why it does not answer.
+    """
     decision, node = judged.decision, judged.observation.node
     in_the_way = unfit(judged)
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow

@@ -21,15 +21,21 @@ COMMANDS = {
     "watch": "fencer.cli.watch:watch",
     "status": "fencer.cli.status:status",
     "explain": "fencer.cli.explain:explain",
+    "history": "fencer.cli.history:history",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "topology": "fencer.cli.topology:topology",
     "plan": "fencer.cli.plan:plan",
     "drain": "fencer.cli.drain:drain",
     "shutdown": "fencer.cli.shutdown:shutdown",
     "start": "fencer.cli.start:start",
+    "drill": "fencer.cli.drill:drill",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
+    "replay": "fencer.cli.replay:replay",
+    "journal": "fencer.cli.journal:journal",
     "version": "fencer.cli.version:version",
+    "support-bundle": "fencer.cli.support_bundle:support_bundle",
 }
 """In the order in which a newcomer meets them. Imported when asked for."""
 

@@ -58,7 +58,7 @@ def foresee(tools: Tools, options: DrainOptions, *, shutdown_s: float | None = N
     never = never_ends(tools, options.filters, seen.budgets)
     known = {(one.what, one.about) for one in never}
     findings = (*never, *(one for one in findings if (one.what, one.about) not in known))
-    _say_verdict(*_verdict(findings, unseen))
+    say_verdict(*_verdict(findings, unseen))
     _say_findings(tools.names, findings, seen)
     return never
 
@@ -74,7 +74,8 @@ def _verdict(findings: Sequence[Remark], unseen: str) -> tuple[Outlook, str]:
     return verdict, SAYS[verdict]
 
 
-def _say_verdict(verdict: Outlook, says: str) -> None:
+def say_verdict(verdict: Outlook, says: str) -> None:
+    """Say a verdict in its colour, and what it means."""
     word = click.style(verdict.value, fg=VERDICT_COLOURS[verdict], bold=True)
     first, *rest = paragraph(f"{verdict.value}: {clean(says)}.", indent=2)
     for line in (first.replace(verdict.value, word, 1), *rest):

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from fencer.cli.options import Decorator
+from fencer.cli.recording import Recording, recording
 from fencer.cli.render import clean, tell
 from fencer.cli.steps import Steps
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
@@ -21,7 +22,6 @@ from fencer.errors import ConfigError
 from fencer.ports import Reporter
 from fencer.ports.inventory import Budget, Inventory, Listing
 from fencer.reporting.events import EventReporter
-from fencer.reporting.journal import JournalReporter
 from fencer.reporting.planned import PlannedEvents
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.memory import Scene
@@ -102,6 +102,7 @@ class Tools:
         agent: Acts.
         steps: Shows the steps.
         events: Tells Events of them.
+        kept: Keeps what is done.
         survey: Looks at all that a plan looks at.
         budgets: Lists only the budgets of the cluster.
     """
@@ -114,6 +115,7 @@ class Tools:
     agent: Agent
     steps: Steps
     events: PlannedEvents
+    kept: Recording
     survey: Callable[[], Inventory]
     budgets: Callable[[], Listing[Budget]]
 
@@ -182,7 +184,10 @@ def planned(
         ConfigError: the configuration is not right, or there is no such node.
         ClusterError: the cluster could not be read.
     """
-    with connected(wiring, path) as parts:
+    with (
+        connected(wiring, path) as parts,
+        recording(wiring, parts, f"{wiring.person()} (by hand)", act=act) as kept,
+    ):
         looker = _agent(parts, wiring, parts.world(Quiet()))
         scene = looker.observer.look()
         names = tuple(dict.fromkeys(nodes)) if host is None else _on_host(looker, scene, host)
@@ -191,8 +196,8 @@ def planned(
                 looker.named(scene, name)
         steps = Steps(wiring, several=len(names) > 1)
         events = PlannedEvents(EventReporter(parts.cluster, parts.asker), milestones, wiring.person())
-        reporter = SeveralReporters(*_reporters(parts, steps, events, act=act))
-        world = replace(parts.world(reporter), evictor=wiring.evictor(parts.config))
+        reporter = SeveralReporters(*_reporters(steps, events, kept, act=act))
+        world = replace(parts.world(reporter, kept.journal), evictor=wiring.evictor(parts.config))
         agent = _agent(parts, wiring, world)
 
         def survey() -> Inventory:
@@ -201,7 +206,7 @@ def planned(
         def budgets() -> Listing[Budget]:
             return parts.asker.ask(API, wiring.surveyor(parts.config).budgets, BUDGETS_S)
 
-        yield Tools(parts, names, scene, looker, world, agent, steps, events, survey, budgets)
+        yield Tools(parts, names, scene, looker, world, agent, steps, events, kept, survey, budgets)
 
 
 def introduce(tools: Tools) -> None:
@@ -224,10 +229,10 @@ def _agent(parts: Parts, wiring: Wiring, world: World) -> Agent:
     return Agent(world, parts.policy, parts.rules, f"{wiring.person()} (by hand)")
 
 
-def _reporters(parts: Parts, steps: Steps, events: PlannedEvents, *, act: bool) -> Iterator[Reporter]:
+def _reporters(steps: Steps, events: PlannedEvents, kept: Recording, *, act: bool) -> Iterator[Reporter]:
     yield steps
-    if act and parts.config.journal is not None:
-        yield JournalReporter(parts.config.journal)
+    if kept.journal is not None:
+        yield kept.journal
     if act:
         yield events
 

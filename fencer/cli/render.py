@@ -26,7 +26,7 @@ GOOD, BAD, DOUBTFUL, FAINT = "green", "red", "yellow", "bright_black"
 
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_ASKED: "·"}
 PLAIN_SIGNS = {Outcome.PASSED: "ok", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-"}
-PLAIN = str.maketrans({"✓": "ok", "✗": "NO", "·": "-", "\N{EN DASH}": "-", "…": "...", "─": "-"})
+PLAIN = str.maketrans({"✓": "ok", "✗": "NO", "·": "-", "\N{EN DASH}": "-", "…": "...", "─": "-", "→": "->"})
 """For terminals that cannot show the left side."""
 
 PAGE = 100

@@ -124,6 +124,7 @@ def shutdown(  # noqa: PLR0913 - one for each option
             say("dry run: nothing was done.")
             return
         consent(plan, f"Shut {listing(tools.names)} down?", yes=yes)
+        tools.kept.asked(tools.names)
         _carry_out(tools, options, parallel)
 
 

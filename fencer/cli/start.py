@@ -66,6 +66,7 @@ def start(
             say("dry run: nothing was done.")
             return
         consent(plan, f"Start {listing(tools.names)}?", yes=yes)
+        tools.kept.asked(tools.names)
         _carry_out(tools, timeout_s or float("inf"))
 
 

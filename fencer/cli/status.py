@@ -138,12 +138,16 @@ class View:
             ConfigError: what was asked for is not there.
             ClusterError: the cluster could not be read.
         """
-        with self._parts.asking():
-            seen = self._onlooker.look(self._asked.node)
+        seen = self.look()
         judged = self._selected(seen)
-        self._write(seen, problems_first(judged))
+        self.write(seen, problems_first(judged))
         silent = {name for item in judged for name in silent_endpoints(item.observation)}
         return not (silent if self._asked.selects else seen.scene.errors)
+
+    def look(self) -> Pass:
+        """Look at the nodes; errors as `show`."""
+        with self._parts.asking():
+            return self._onlooker.look(self._asked.node)
 
     def show_again(self) -> None:
         """Show what changed meanwhile, and keep looking even if the cluster does not answer now."""
@@ -171,10 +175,16 @@ class View:
         except ClusterProtocol as error:
             raise ConfigError(f"--selector {selector}: {error}") from error
 
-    def _write(self, seen: Pass, judged: Sequence[Judged]) -> None:
+    def write(self, seen: Pass, judged: Sequence[Judged]) -> None:
+        """Write what was seen, in the form that was asked for.
+
+        Args:
+            seen: By one look.
+            judged: The nodes to show, in this order.
+        """
         parts, asked = self._parts, self._asked
         if asked.form in {"json", "yaml"}:
-            emit(_data(parts, seen, judged), asked.form)
+            emit(data(parts, seen, judged), asked.form)
             return
         if asked.clock:
             say()  # where nothing can be cleared
@@ -295,7 +305,8 @@ def _wide(item: Judged) -> list[Cell]:
     return [Cell(lease), bound, Cell(clean(",".join(node.roles)) or NOBODY), Cell(clean(node.system_uuid))]
 
 
-def _data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
+def data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
+    """Return what was seen for programs; arguments as `headline` and `View.write`."""
     scene = seen.scene
     return {
         "mode": parts.policy.mode.value,

@@ -27,6 +27,16 @@ def version(path: Path, form: str) -> None:
 
     It asks no cluster and no hypervisor. `fencer --version` shows fencer's alone.
     """
+    show(path, form)
+
+
+def show(path: Path, form: str) -> None:
+    """Write the versions.
+
+    Args:
+        path: Where the configuration should be.
+        form: ``table``, ``json`` or ``yaml``.
+    """
     parts = (
         ("fencer", "fencer", _installed("fencer")),
         ("python", "Python", platform.python_version()),

@@ -17,6 +17,7 @@ from types import FrameType
 import click
 
 from fencer.cli.options import config_option
+from fencer.cli.recording import Recording, recording
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
 from fencer.core.model import Reason
@@ -29,7 +30,6 @@ from fencer.preflight.collect import look_at_secrets
 from fencer.preflight.rights import granting
 from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
-from fencer.reporting.journal import JournalReporter
 from fencer.reporting.log import set_up
 from fencer.reporting.planned import PlannedEvents
 from fencer.reporting.several import SeveralReporters
@@ -99,16 +99,21 @@ def watch(
     level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
     set_up(sys.stderr, as_json=log_format == "json", level=level)
     hooks = hooks or default_hooks()
-    with connected(wiring, path, patience_s=SLOW_S) as parts:
+    by = f"fencer@{wiring.host()}"
+    with (
+        connected(wiring, path, patience_s=SLOW_S) as parts,
+        recording(wiring, parts, by, act=not dry_run) as kept,
+    ):
         policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy
         _name_what_is_open(wiring, parts.config)
-        world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, dry_run=dry_run)))
-        agent = Agent(world, policy, parts.rules, by=f"fencer@{wiring.host()}")
+        kept.begins(policy)
+        world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, kept.journal)), kept.journal)
+        agent = Agent(world, policy, parts.rules, by)
         outages = Outages(world, policy.poll_s)
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
-            drains_offered(hooks, wiring, parts, policy),
+            drains_offered(hooks, wiring, parts, policy, kept),
         ):
             notify("READY=1")
             if not _ready(parts, agent, policy.mode, stop, outages, once=once):
@@ -176,7 +181,9 @@ def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
 
 
 @contextmanager
-def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Policy) -> Iterator[None]:
+def drains_offered(
+    path: Path | None, wiring: Wiring, parts: Parts, policy: Policy, kept: Recording
+) -> Iterator[None]:
     """Drain nodes for waiting hookscripts, in parallel to the passes, if the configuration says so.
 
     Raises:
@@ -192,8 +199,9 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
         own = replace(parts, clock=clock, asker=wiring.asker(clock, SLOW_S))
         by = f"fencer@{wiring.host()}"
         events = PlannedEvents(EventReporter(own.cluster, own.asker), HOOK_DRAIN, by)
-        reporter = SeveralReporters(*_records(own, dry_run=False), events)
-        world = replace(own.world(reporter), evictor=wiring.evictor(parts.config))
+        journal = kept.beside(own)
+        reporter = SeveralReporters(*_records(own, journal), events)
+        world = replace(own.world(reporter, journal), evictor=wiring.evictor(parts.config))
         agent = Agent(world, policy, parts.rules, by)
         return drain_for(world, agent, request, hook.budget_s, events.drained)
 
@@ -204,17 +212,17 @@ def drains_offered(path: Path | None, wiring: Wiring, parts: Parts, policy: Poli
         server.close()
 
 
-def _reporters(parts: Parts, mode: Mode, *, dry_run: bool) -> Iterator[Reporter]:
-    yield from _records(parts, dry_run=dry_run)
+def _reporters(parts: Parts, mode: Mode, journal: Reporter | None) -> Iterator[Reporter]:
+    yield from _records(parts, journal)
     if mode is Mode.ARMED:
         yield EventReporter(parts.cluster, parts.asker)
 
 
-def _records(parts: Parts, *, dry_run: bool) -> Iterator[Reporter]:
+def _records(parts: Parts, journal: Reporter | None) -> Iterator[Reporter]:
     """Give what keeps everything."""
     yield LogReporter(logging.getLogger("fencer.agent"), parts.clock.now_s)
-    if parts.config.journal is not None and not dry_run:
-        yield JournalReporter(parts.config.journal)
+    if journal is not None:
+        yield journal
 
 
 def _name_what_is_open(wiring: Wiring, config: Config) -> None:

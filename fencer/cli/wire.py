@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import secrets
 import shlex
 import socket
 import sys
@@ -15,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from fencer.cli import living
 from fencer.cli.asking import asking
@@ -28,6 +30,7 @@ from fencer.config.settings import (
     AdapterEndpoint,
     Config,
     Endpoint,
+    JournalSettings,
     LibvirtEndpoint,
     ProxmoxEndpoint,
     VirtualBoxEndpoint,
@@ -37,15 +40,30 @@ from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Policy
 from fencer.core.text import printable
-from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError
+from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
-from fencer.ports import Account, Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter, Surveyor
+from fencer.ports import (
+    Account,
+    Asker,
+    Clock,
+    Cluster,
+    Evictor,
+    HostPower,
+    Hypervisor,
+    Recorder,
+    Reporter,
+    Surveyor,
+)
+from fencer.preflight.facts import JournalFacts
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.leases import LOOKS
 from fencer.runtime.workers import ThreadAsker
-from fencer.runtime.world import API, World
+from fencer.runtime.world import API, NoRecord, World
+
+if TYPE_CHECKING:
+    from fencer.journal.writer import JournalWriter
 
 API_CALLS = 8
 """So many calls of the cluster at a time, for nodes that are pursued side by side: below API priority and
@@ -198,6 +216,41 @@ class Wiring:
 
         return FenceAgentWitness(written)
 
+    def inspect_journal(self, file: Path) -> JournalFacts:
+        """Return what there is of the journal."""
+        from fencer.cli.journal_facts import inspect_journal  # noqa: PLC0415 - SQLite and pydantic
+
+        return inspect_journal(file)
+
+    def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
+        """Run a program of this machine that only tells something; return what it printed, or its beginning.
+
+        Raises:
+            HypervisorError: it is not there, does not end, or fails.
+        """
+        from fencer.hypervisors.virtualbox.run import ANY, Runner  # noqa: PLC0415 - seldom wanted
+
+        done = Runner(words[0], words[:1], ANY).run(
+            *words[1:], deadline_s=deadline_s, enough_bytes=most_bytes
+        )
+        if done.code and not done.is_cut:
+            why = (done.stderr or done.stdout).strip() or f"exit code {done.code}"
+            raise HypervisorProtocol(f"{shlex.join(words)}: {why}")
+        return done.stdout[:most_bytes]
+
+    def journal_writer(self, settings: JournalSettings, by: str) -> JournalWriter:
+        """Build what writes the journal; the file is opened with the first row.
+
+        Args:
+            settings: Where it is.
+            by: Who writes.
+        """
+        from fencer.journal.store import Store  # noqa: PLC0415 - SQLite and pydantic
+        from fencer.journal.writer import JournalWriter  # noqa: PLC0415 - as above
+
+        opens, bounds = partial(Store, settings.file, secrets.token_hex(4), by), settings.bounds
+        return JournalWriter(settings.file, opens, bounds.days, bounds.bytes, self.wall, time.monotonic)
+
     def wall(self) -> datetime:
         """Return the local time, for people."""
         return datetime.now().astimezone()
@@ -267,8 +320,13 @@ class Parts:
         """Tell people who is asked, while this is entered and takes long."""
         return asking((API, *self.hypervisors), self.clock.now_s)
 
-    def world(self, reporter: Reporter) -> World:
-        """Return the ports as the runtime takes them."""
+    def world(self, reporter: Reporter, recorder: Recorder | None = None) -> World:
+        """Return the ports as the runtime takes them.
+
+        Args:
+            reporter: Tells people.
+            recorder: Keeps what was known and meant; None: nobody does.
+        """
         one_host = frozenset(endpoint.name for endpoint in self.config.endpoints if endpoint.one_host)
         return World(
             self.cluster,
@@ -276,6 +334,7 @@ class Parts:
             self.asker,
             self.clock,
             reporter,
+            recorder or NoRecord(),
             witnesses=self.witnesses,
             one_host=one_host,
         )

@@ -91,8 +91,8 @@ PLAN_RIGHTS = (
     Right("list", "persistentvolumeclaims"),
     Right("list", "persistentvolumes"),
 )
-"""What `fencer plan` reads beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to those it is bound
-to."""
+"""What `fencer plan` and `fencer topology` read beyond `RIGHTS`; the ClusterRole ``fencer-plan`` grants it to
+those it is bound to."""
 
 DRAIN_RIGHTS = (Right("create", "pods/eviction"),)
 """What `fencer drain` and `fencer shutdown` need beyond `RIGHTS`; ``drain.yaml`` grants it. The agent works

@@ -20,7 +20,7 @@ NO_KEY = b""
 
 
 def node(data: Any) -> Machine:
-    """Read a Node with its labels and what its kubelet offers to pods; what it does not report is no room."""
+    """Read a Node with labels, addresses, and what it offers to pods; what it does not report is no room."""
     room = mapping(data, "status", "allocatable")
     return Machine(
         node=parse.node(data).opened(NO_KEY),
@@ -28,6 +28,9 @@ def node(data: Any) -> Machine:
         cpu_m=_amount(room, "cpu", 1000),
         memory_b=_amount(room, "memory", 1),
         pod_slots=_amount(room, "pods", 1),
+        addresses=tuple(
+            filter(None, (text(one, "address") for one in sequence(data, "status", "addresses")))
+        ),
     )
 
 

@@ -25,8 +25,13 @@ def _setting_name(text: str) -> str:
     return text
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether what has this name is a secret, by its end: ``db_pass``, ``API_TOKEN``."""
+    return _SECRET.search(name) is not None
+
+
 def _open_setting_name(text: str) -> str:
-    if _SECRET.search(_setting_name(text)):
+    if is_secret_name(_setting_name(text)):
         raise ValueError(f"{text} must not be written here: {_ELSEWHERE}")
     return text
 
@@ -46,7 +51,7 @@ def _setting(value: Any) -> Any:
 
 
 def _secret_in_query(text: str) -> str | None:
-    return next((name for name in _QUERY.findall(text) if _SECRET.search(name)), None)
+    return next((name for name in _QUERY.findall(text) if is_secret_name(name)), None)
 
 
 SettingName: TypeAlias = Annotated[str, AfterValidator(_setting_name)]

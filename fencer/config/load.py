@@ -10,8 +10,8 @@ from fencer.config.complaints import complaints
 from fencer.config.contradictions import contradictions
 from fencer.config.document import MAX_BYTES, Document, Problem, parse, refusal
 from fencer.config.policy_section import PolicySection
-from fencer.config.schema import File
-from fencer.config.settings import Config, HookSettings
+from fencer.config.schema import File, JournalSection
+from fencer.config.settings import MB, Bounds, Config, HookSettings, JournalSettings, usual_journal
 from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
 
@@ -55,7 +55,7 @@ def load_document(path: Path) -> Loaded:
     Raises:
         ConfigError: as `load`.
     """
-    return check(parse(_content(path), str(path)))
+    return check(parse(content(path), str(path)))
 
 
 def check(document: Document) -> Loaded:
@@ -76,10 +76,16 @@ def check(document: Document) -> Loaded:
         ) from None
     if problems := (*document.problems, *contradictions(document, frozenset())):
         raise refusal(document.name, problems)
+    file = _with_journal(file, Path(document.name))
     return Loaded(_config(file), document, file)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """Return what is in the file; of one that is too large, enough to see that.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -97,8 +103,20 @@ def _config(file: File) -> Config:
         endpoints=tuple(section.endpoint() for section in file.hypervisors),
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
-        journal=Path(file.journal) if file.journal else None,
+        journal=_journal(file.journal or JournalSection()),
     )
+
+
+def _with_journal(file: File, path: Path) -> File:
+    """Say where the journal is, if the file does not: that depends on where the file is."""
+    written = file.journal or JournalSection()
+    where = {"file": written.file or str(usual_journal(path))}
+    return file.model_copy(update={"journal": written.model_copy(update=where)})
+
+
+def _journal(written: JournalSection) -> JournalSettings | None:
+    bounds = Bounds(written.keep_days, int(written.max_mb * MB))
+    return JournalSettings(Path(written.file or ""), bounds) if written.enabled else None
 
 
 def _split(guest: str) -> tuple[str, str]:

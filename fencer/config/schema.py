@@ -20,7 +20,15 @@ from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, choice, key, seconds, sections_in
 from fencer.config.policy_section import PolicySection
 from fencer.config.power_section import PowerSection, ProxmoxPowerSection
-from fencer.config.settings import HookSettings, LibvirtEndpoint, PreStop, ProxmoxEndpoint, VirtualBoxEndpoint
+from fencer.config.settings import (
+    DEFAULT_BOUNDS,
+    MB,
+    HookSettings,
+    LibvirtEndpoint,
+    PreStop,
+    ProxmoxEndpoint,
+    VirtualBoxEndpoint,
+)
 from fencer.config.texts import (
     AbsolutePath,
     EndpointName,
@@ -290,6 +298,32 @@ class HookSection(Section):
     ] = NO_DRAIN.budget_s
 
 
+class JournalSection(Section):
+    """What fencer keeps of what it saw and did, for `fencer history` and `fencer report`."""
+
+    enabled: Annotated[bool, key("Whether a journal is kept at all.", example=False)] = True
+    file: Annotated[
+        AbsolutePath | None,
+        key(
+            "Its file, on a local disk. Absent: below /var/lib/fencer for a configuration in /etc/fencer, "
+            "and beside any other.",
+            example="/srv/fencer/journal.db",
+        ),
+    ] = None
+    keep_days: Annotated[
+        float, Field(gt=0, le=36500), key("How old its rows may become, in days.", example=90, unit="days")
+    ] = DEFAULT_BOUNDS.days
+    max_mb: Annotated[
+        float,
+        Field(ge=1, le=1_000_000),
+        key(
+            "How large the file may become, in MB, by and large: the oldest rows go first.",
+            example=500,
+            unit="MB",
+        ),
+    ] = DEFAULT_BOUNDS.bytes / MB
+
+
 class File(Section):
     """fencer's configuration."""
 
@@ -330,11 +364,8 @@ class File(Section):
         key("What hookscripts on this host may ask for.", example={"pre_stop": "drain"}),
     ] = None
     journal: Annotated[
-        AbsolutePath | None,
-        key(
-            "File to which every decision and action is appended, one JSON object per line. Absent: none.",
-            example="/var/lib/fencer/journal.jsonl",
-        ),
+        JournalSection | None,
+        key("What is kept of what fencer saw and did.", example={"keep_days": 90}),
     ] = None
 
 

@@ -184,6 +184,54 @@ class HookSettings:
     budget_s: float = 60.0
 
 
+MB = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of the journal is kept.
+
+    Attributes:
+        days: So old a row may become.
+        bytes: So large the file may become, by and large.
+    """
+
+    days: float = 400.0
+    bytes: int = 100 * MB
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """Where the journal is.
+
+    Attributes:
+        file: Its file.
+        bounds: How much of it is kept.
+    """
+
+    file: Path
+    bounds: Bounds = DEFAULT_BOUNDS
+
+
+OURS = (Path("/etc/fencer"), Path("/var/lib/fencer"))
+
+
+def usual_journal(configuration: Path) -> Path:
+    """Return where the journal is kept, if the configuration does not say: as the units have it.
+
+    Args:
+        configuration: Where that is.
+    """
+    ours, state = OURS
+    if configuration.absolute().parent != ours:
+        return configuration.absolute().with_suffix(".journal.db")
+    own = state if configuration.stem == "config" else state / configuration.stem
+    return own / "journal.db"
+
+
 _ANYBODY = "the server need not be verified by the kubeconfig"
 
 
@@ -198,7 +246,7 @@ class Config:
         nodes: For nodes whose guest the file names: (endpoint, the guest's UUID, name or id there). The
             endpoint exists; a UUID is in lower case.
         hook: What hookscripts may ask for.
-        journal: File for the journal; None: no journal.
+        journal: Where the journal is; None: none is kept.
     """
 
     policy: Policy
@@ -206,7 +254,7 @@ class Config:
     endpoints: tuple[Endpoint, ...]
     nodes: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     hook: HookSettings = field(default_factory=HookSettings)
-    journal: Path | None = None
+    journal: JournalSettings | None = None
 
     @property
     def secrets(self) -> tuple[Path, ...]:

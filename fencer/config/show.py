@@ -10,6 +10,7 @@ import yaml
 from fencer.config.document import Document, Place, scalar
 from fencer.config.keys import Section, sections_in
 from fencer.config.load import Loaded, load_document
+from fencer.config.redact import LEFT_OUT, redact
 from fencer.core.text import printable
 
 _PLAIN = re.compile(r"[A-Za-z/](?:[\w./@+-]|:(?=[\w/]))*", re.ASCII)
@@ -31,10 +32,20 @@ def show(path: Path) -> str:
     return render(load_document(path))
 
 
+def show_redacted(path: Path) -> str:
+    """Return the same without all that is not known to be harmless; arguments and errors as `show`."""
+    loaded = load_document(path)
+    return _render(redact(_filled(loaded.file)).root, loaded.document)
+
+
 def render(loaded: Loaded) -> str:
     """Return a loaded configuration as YAML; a comment after each value says where it came from."""
-    lines = _mapping(_filled(loaded.file), (), loaded.document)
-    return "\n".join([f"# {printable(loaded.document.name)}", *lines, ""])
+    return _render(_filled(loaded.file), loaded.document)
+
+
+def _render(values: dict[str, Any], document: Document) -> str:
+    lines = _mapping(values, (), document)
+    return "\n".join([f"# {printable(document.name)}", *lines, ""])
 
 
 def _filled(section: Section) -> dict[str, Any]:
@@ -71,7 +82,7 @@ def _mapping(values: dict[str, Any], place: Place, document: Document) -> Iterat
             yield f"{pad}{_word(name)}:"
             yield from _items(value, here, document)
         else:
-            yield f"{pad}{_word(name)}: {_word(value)}  # {_origin(here, document)}"
+            yield f"{pad}{_word(name)}: {_word(value)}  # {_origin(here, value, document)}"
 
 
 def _items(values: list[Any], place: Place, document: Document) -> Iterator[str]:
@@ -83,11 +94,12 @@ def _items(values: list[Any], place: Place, document: Document) -> Iterator[str]
             yield f"{pad}- {first.lstrip()}"
             yield from rest
         else:
-            yield f"{pad}- {_word(value)}  # {_origin(here, document)}"
+            yield f"{pad}- {_word(value)}  # {_origin(here, value, document)}"
 
 
-def _origin(place: Place, document: Document) -> str:
-    return "default" if document.at(place) is None else f"line {document.lines[place]}"
+def _origin(place: Place, value: Any, document: Document) -> str:
+    written = document.at(place) is not None or value == LEFT_OUT  # which may stand for several keys
+    return f"line {document.line(place)}" if written else "default"
 
 
 def _word(value: Any) -> str:

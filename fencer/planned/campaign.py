@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fencer.core.model import PodView
-from fencer.core.text import age
+from fencer.core.text import age, count
 from fencer.errors import ClusterDenied, ClusterError
 from fencer.evicting.lots import Lot, of_lot
 from fencer.planned.drain import DrainOptions, Tell
@@ -42,9 +42,9 @@ class Replacements:
         pods = self._agent.shared.api(lambda: self._world.cluster.pods(node))
         going = of_lot(pods, options.filters, {Lot.EVICT})
         keys = {key for pod in going if (key := _controller(pod)) is not None}
-        for key, count in self._ready({namespace for namespace, _ in keys}).items():
+        for key, number in self._ready({namespace for namespace, _ in keys}).items():
             if key in keys:
-                self._before[key] = max(self._before[key], count)
+                self._before[key] = max(self._before[key], number)
 
     def excuse(self, returned: Iterable[PodView]) -> None:
         """Stop expecting controllers whose pods came back to a node that goes down: they wait for it."""
@@ -59,10 +59,16 @@ class Replacements:
         """
         now = self._ready({namespace for namespace, _ in self._before})
         return [
-            f"{namespace}/{name.partition('/')[2]} has {now[namespace, name]} of {count} pods Ready"
-            for (namespace, name), count in sorted(self._before.items())
-            if now[namespace, name] < count
+            f"{namespace}/{name.partition('/')[2]} has {now[namespace, name]} of {number} pods Ready"
+            for (namespace, name), number in sorted(self._before.items())
+            if now[namespace, name] < number
         ]
+
+    @property
+    def complete(self) -> str:
+        """Say what is Ready when none is short."""
+        pods = count(sum(self._before.values()), "pod")
+        return f"{pods} of {count(len(self._before), 'controller')} Ready, as before"
 
     def _ready(self, namespaces: Iterable[str]) -> Counter[tuple[str, str]]:
         evictor = self._world.evictor

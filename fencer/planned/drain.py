@@ -346,6 +346,8 @@ class NodeDrain:
 
     def _evict(self, pods: Sequence[PodView]) -> None:
         action = EvictPods(tuple(pods), self._options.grace_s)
+        if self._seen is not None:
+            self._world.recorder.intends(self._seen, action)
         accepted, news = [], defaultdict(list)
         for pod, answer in self._agent.executor.evict(action):
             reply = unanswered(str(answer)) if isinstance(answer, FencerError) else understand(answer)

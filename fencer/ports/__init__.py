@@ -19,7 +19,7 @@ from fencer.ports.cluster import (
 )
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.planned import Evictor, Surveyor
-from fencer.ports.runtime import Asker, Clock, Reporter
+from fencer.ports.runtime import Asker, Clock, Recorder, Reporter
 
 __all__ = (
     "Account",
@@ -40,6 +40,7 @@ __all__ = (
     "Lease",
     "Nodes",
     "Pause",
+    "Recorder",
     "Reporter",
     "StopSettings",
     "Surveyor",

@@ -1,4 +1,4 @@
-"""What a plan looks at: nodes with their room, all pods, budgets, services, volumes. Frozen values.
+"""What a plan, or a topology, looks at: nodes, all pods, budgets, services, volumes. Frozen values.
 
 A kind of object that could not be read completely says so: nothing is concluded from its absence.
 """
@@ -58,6 +58,7 @@ class Machine:
         cpu_m: CPU for pods, in thousandths of a core.
         memory_b: Memory for pods, in bytes.
         pod_slots: How many pods its kubelet takes.
+        addresses: Its addresses and host names.
     """
 
     node: NodeView
@@ -65,6 +66,7 @@ class Machine:
     cpu_m: int = 0
     memory_b: int = 0
     pod_slots: int = 0
+    addresses: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -229,7 +231,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All that a plan knows."""
+    """All that a plan, or a topology, knows of the cluster."""
 
     nodes: Listing[Machine] = field(default_factory=Listing)
     pods: Listing[Tenant] = field(default_factory=Listing)

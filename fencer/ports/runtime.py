@@ -11,6 +11,7 @@ from fencer.core.model import (
     Decision,
     Deed,
     NodeView,
+    Observation,
 )
 from fencer.errors import FencerError
 
@@ -30,6 +31,21 @@ class Reporter(Protocol):
 
     def said(self, text: str, *, warning: bool) -> None:
         """Something that concerns no single node: an endpoint lost, the API found again."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what decisions were made on, and what was about to be done, for people who look back.
+
+    No decision asks it. It never raises, and never waits long: a fence goes on without it.
+    """
+
+    def judged(self, seen: Observation, decision: Decision) -> None:
+        """A node's decision changed; this is all that was known."""
+        ...
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        """An action is about to be carried out: comes back once that is kept, or cannot be kept soon."""
         ...
 
 

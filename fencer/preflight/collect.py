@@ -5,7 +5,6 @@ The only module here that does I/O.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -34,7 +33,7 @@ from fencer.ports import (
 )
 from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
-from fencer.preflight.facts import Answer, ClusterFacts, Facts, NodeFacts
+from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.world import API, World
@@ -54,6 +53,10 @@ class Builder(Protocol):
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         """Return what is wrong with a file that holds credentials."""
+        ...
+
+    def inspect_journal(self, file: Path) -> JournalFacts:
+        """Return what there is of the journal."""
         ...
 
     def agent_answers(self, socket: Path) -> bool | None:
@@ -135,14 +138,15 @@ class _Collector:
 
     def collect(self, path: Path) -> Facts:
         config, builder = self.config, self.builder
-        secrets, writable = look_at_secrets(builder, config), self._journal_writable()
+        secrets = look_at_secrets(builder, config)
+        journal = None if config.journal is None else builder.inspect_journal(config.journal.file)
         port = _or_why(partial(builder.cluster, config))
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
         endpoints, nodes = self._describe(), None
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
         agent = self._agent_answers(path), self._agent_older(path)
-        return Facts(path, config, secrets, writable, *agent, cluster, endpoints, nodes)
+        return Facts(path, config, secrets, journal, *agent, cluster, endpoints, nodes)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
@@ -154,10 +158,6 @@ class _Collector:
     def _agent_older(self, path: Path) -> bool:
         unit = unit_of(path)
         return unit is not None and outdated(path, socket_of(unit))
-
-    def _journal_writable(self) -> bool:
-        file = self.config.journal
-        return file is None or os.access(file if file.exists() else file.parent, os.W_OK)
 
     def _cluster(self, port: Cluster) -> ClusterFacts:
         """Ask the API server who it is, and what we may do there.

@@ -22,6 +22,21 @@ Answer: TypeAlias = bool | FencerError | None
 
 
 @dataclass(frozen=True, slots=True)
+class JournalFacts:
+    """What there is of the journal.
+
+    Attributes:
+        size_bytes: Of its files; None: there is none yet.
+        since: When its oldest row was written; None: it has none, or cannot be read.
+        trouble: Why it cannot be written, or not be read; None: it can.
+    """
+
+    size_bytes: int | None = None
+    since: datetime | None = None
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What the API server says about itself and about our account.
 
@@ -90,7 +105,7 @@ class Facts:
         path: Of the configuration.
         config: The configuration.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
-        journal_writable: The journal can be written; also where none is wanted.
+        journal: What there is of the journal; None: none is wanted.
         agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
         agent_older: It began before the configuration was written.
         cluster: What the API server told.
@@ -101,7 +116,7 @@ class Facts:
     path: Path
     config: Config
     secrets: Mapping[Path, Sequence[Trouble]]
-    journal_writable: bool
+    journal: JournalFacts | None
     agent_answers: bool | None
     agent_older: bool
     cluster: ClusterFacts | FencerError

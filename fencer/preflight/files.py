@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fencer.config.secret_files import Trouble
-from fencer.config.settings import Config, ProxmoxEndpoint
+from fencer.config.settings import MB, Config, JournalSettings, ProxmoxEndpoint
 from fencer.core.text import count
+from fencer.preflight.facts import JournalFacts
 from fencer.preflight.finding import Finding, Level
 
 
@@ -33,13 +34,25 @@ def judge_secrets(config: Config, secrets: Mapping[Path, Sequence[Trouble]]) -> 
         yield Finding("secrets", count(len(secrets), "file"), Level.OK, "for fencer's eyes only")
 
 
-def judge_journal(file: Path | None, *, writable: bool) -> Iterator[Finding]:
-    """Say whether the journal can be written, if one is wanted."""
-    if file is not None and writable:
-        yield Finding("journal", str(file))
-    elif file is not None:
-        tries = (f"install -d -m 0750 {shlex.quote(str(file.parent))}   (owned by fencer's user)",)
-        yield Finding("journal", str(file), Level.FAIL, "cannot be written", tries)
+def judge_journal(settings: JournalSettings | None, facts: JournalFacts) -> Finding:
+    """Say where the journal is, and whether it is kept. Nothing depends on it but looking back.
+
+    Args:
+        settings: Where it should be; None: none is wanted.
+        facts: What there is of it.
+    """
+    if settings is None:
+        return Finding("journal", "", Level.NOTE, "none is kept, by `journal.enabled: false`")
+    if facts.trouble is not None:
+        text = f"{facts.trouble}; fencing goes on without it, and `fencer history` lacks what happens"
+        folder = shlex.quote(str(settings.file.parent))
+        tries = (f"install -d -m 0750 {folder}   (owned by fencer's user)", f"df -h {folder}")
+        return Finding("journal", str(settings.file), Level.WARN, text, tries)
+    if facts.size_bytes is None:
+        return Finding("journal", str(settings.file), Level.OK, "none yet: the first that acts begins it")
+    since = "empty" if facts.since is None else f"since {facts.since:%Y-%m-%d %H:%M %Z}"
+    size = f"{facts.size_bytes / MB:.1f} MB of {settings.bounds.bytes / MB:g}"
+    return Finding("journal", str(settings.file), Level.OK, f"{since}, {size}")
 
 
 def _makes(config: Config, path: Path) -> str | None:

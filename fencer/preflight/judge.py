@@ -21,7 +21,7 @@ from fencer.preflight import (
     power,
     transport,
 )
-from fencer.preflight.facts import ClusterFacts, Facts, NodeFacts
+from fencer.preflight.facts import ClusterFacts, Facts, JournalFacts, NodeFacts
 from fencer.preflight.finding import Finding
 
 
@@ -31,7 +31,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield Finding("config", str(facts.path), note=f"mode {config.policy.mode.value}")
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
-    yield from files.judge_journal(config.journal, writable=facts.journal_writable)
+    yield files.judge_journal(config.journal, facts.journal or JournalFacts())
     yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)

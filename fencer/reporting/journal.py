@@ -1,107 +1,214 @@
-"""The journal: every changed decision and every action as one JSON object per line, for people to look back.
+"""What goes into the journal: what was known at each change, what was meant, done and asked for.
 
-No decision reads it. The file is opened again for each line, so that it may be moved away at any time.
+It is a `Reporter` and a `Recorder` in one: what reporters are told, it keeps; and it is told before anything
+is done, so that the disk has what was about to be done when an agent ends in the middle of it.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-import os
-from collections.abc import Callable
-from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields, is_dataclass
+from datetime import datetime
 from typing import Any
 
-from fencer.core.done import Done, Happened
-from fencer.core.model import Decision, Deed, NodeView
+from fencer.core.done import Done
+from fencer.core.model import (
+    Action,
+    Alarm,
+    BindNode,
+    Decision,
+    Deed,
+    ForgetMark,
+    NodeView,
+    Observation,
+    RecordDoubts,
+)
+from fencer.core.policy import Policy
+from fencer.errors import FencerError
+from fencer.journal.codec import policy_text
+from fencer.journal.rows import Journal, Kind, Row, text_of
+from fencer.ports import Asker
+from fencer.reporting.repeats import Repeats
 from fencer.wording.reports import action_word, decision_text
 
-log = logging.getLogger(__name__)
+PATIENCE_S = 0.1
+"""So long, at most, an action waits until it is on the disk that it is meant."""
 
-SCHEMA = 1
-_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-"""So as not to wait for a reader, in case the path is a pipe."""
+DAY_S, MOST_ROWS = 86_400.0, 500
+"""So many rows of one node in a day. Of more, those that take nothing from anybody are kept more and more
+seldom: a kubelet that lies must not push older nights out of the journal."""
 
-
-def utc_now() -> str:
-    """Return the time of day, RFC 3339 in UTC with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+NOTES = (Alarm, BindNode, RecordDoubts, ForgetMark)
+"""Notes on the Node: nothing is taken from anybody by them, and nothing waits for their rows."""
 
 
 class JournalReporter:
-    """`Reporter` that appends to a file. What cannot be written is lost; the first loss in a row is logged.
+    """`Reporter` and `Recorder` that keeps everything.
+
+    What fails is tried again and again: that is kept like the log tells it, more and more seldom.
 
     Args:
-        path: The file; it is made if missing, its directory is not.
-        utc: Tells the time of day as text.
+        journal: Where rows go.
+        asker: Waits for rows, so that other nodes' fences go on meanwhile.
+        now_s: The monotonic clock of whoever acts.
+        utc: Tells the time of day.
     """
 
-    def __init__(self, path: Path, utc: Callable[[], str] = utc_now) -> None:
-        self._path = path
-        self._utc = utc
-        self._lost_count = 0
-        self._torn = False
+    WORKER = "journal"
+
+    def __init__(
+        self, journal: Journal, asker: Asker, now_s: Callable[[], float], utc: Callable[[], datetime]
+    ) -> None:
+        self._journal, self._asker, self._now_s, self._utc = journal, asker, now_s, utc
+        self._incidents: dict[str, str] = {}
+        """By the UID of the node: the incident that it was last told about."""
+        self._kept: Observation | None = None
+        self._again = Repeats(now_s)
+        self._failing: set[tuple[str, type[Deed]]] = set()
+        self._rows: dict[str, deque[float]] = {}
+        """By the UID of the node: when its newest rows were written."""
+
+    def beside(self, asker: Asker, now_s: Callable[[], float]) -> JournalReporter:
+        """Return another one with the same journal, for work that goes on beside.
+
+        Args:
+            asker: That work's own.
+            now_s: Its clock.
+        """
+        return JournalReporter(self._journal, asker, now_s, self._utc)
+
+    def began(self, what: str, version: str, policy: Policy, endpoints: Sequence[str]) -> None:
+        """Keep who begins.
+
+        Args:
+            what: The command, like ``watch``.
+            version: Of fencer.
+            policy: How careful it is; by this its decisions can be made again.
+            endpoints: Names of the hypervisors.
+        """
+        told = {"what": what, "fencer": version, "endpoints": list(endpoints), "mode": policy.mode.value}
+        self._put(Kind.SESSION, lambda: {**told, "policy": policy_text(policy)})
+
+    def asked(self, words: str, nodes: tuple[str, ...], why: Mapping[str, str]) -> None:
+        """Keep what a person asks for; comes back once that is on the disk, or cannot be soon.
+
+        Args:
+            words: The command, as it was typed.
+            nodes: Which nodes it is about, as far as that is known.
+            why: Their words for what is recorded, by option.
+        """
+        self._wait(self._put(Kind.COMMAND, lambda: {"words": words, "nodes": list(nodes), "why": dict(why)}))
+
+    def ended(self, code: int) -> None:
+        """Keep how a command has ended: with this exit code."""
+        self._put(Kind.ENDED, lambda: {"code": code})
+
+    def judged(self, seen: Observation, decision: Decision) -> None:
+        """See `fencer.ports.Recorder.judged`."""
+        told = f"{decision.verdict}/{decision.reason}"
+        harmless = all(isinstance(action, NOTES) for action in decision.actions)
+        if not (harmless and self._is_too_much(seen.node.uid, told)):
+            self._put(Kind.DECISION, lambda: of_decision(seen, decision), seen)
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        """See `fencer.ports.Recorder.intends`."""
+        word = action_word(action, ok=True)
+        if (seen.node.uid, type(action)) in self._failing and self._again.told(seen.node.uid, word) is None:
+            return
+        if isinstance(action, NOTES) and self._is_too_much(seen.node.uid, f"meant {word}"):
+            return
+        row = self._put(Kind.INTENT, lambda: {"action": word, "on": plain(action)}, seen)
+        if not isinstance(action, NOTES):
+            self._wait(row)
 
     def decided(self, node: NodeView, decision: Decision) -> None:
-        """See `fencer.ports.Reporter.decided`."""
-        self._append(
-            "decision",
-            node=node.name,
-            node_uid=node.uid,
-            verdict=decision.verdict,
-            reason=decision.reason,
-            text=decision_text(decision),
-            guest=asdict(decision.guest) if decision.guest else None,
-            checks=[asdict(check) for check in decision.checks],
-            actions=[action_word(action, ok=True) for action in decision.actions],
-        )
+        """See `fencer.ports.Reporter.decided`. It is kept already, with all that was known."""
 
     def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """See `fencer.ports.Reporter.acted`."""
-        more = {} if isinstance(done, Happened) else {"done": asdict(done)}
-        self._append(
-            "action",
-            node=node.name,
-            node_uid=node.uid,
-            action=action_word(action, ok=True),
-            ok=done.ok,
-            text=str(done),
-            on=asdict(action),
-            **more,
-        )
+        failing, text = (node.uid, type(action)), str(done)
+        if done.ok:
+            self._failing.discard(failing)
+        elif failing in self._failing:
+            told = self._again.told(node.uid, text)
+            if told is None:
+                return
+            text = told
+        else:
+            self._failing.add(failing)
+        if isinstance(action, NOTES) and self._is_too_much(
+            node.uid, f"did {action_word(action, ok=done.ok)}"
+        ):
+            return
+        body = {"action": action_word(action, ok=True), "ok": done.ok, "text": text}
+        self._put(Kind.ACTION, lambda: {**body, "on": plain(action), "done": plain(done)}, node=node)
 
     def said(self, text: str, *, warning: bool) -> None:
         """See `fencer.ports.Reporter.said`."""
-        self._append("notice", text=text, warning=warning)
-
-    def _append(self, kind: str, **facts: Any) -> None:
-        record = {"schema": SCHEMA, "at": self._utc(), "kind": kind, **facts}
-        line = json.dumps(record, separators=(",", ":")) + "\n"
-        try:
-            self._write(line.encode())
-        except OSError as error:
-            if not self._lost_count:
-                log.error("the journal %s cannot be written: %s", self._path, error.strerror)  # noqa: TRY400 - no bug
-            self._lost_count += 1
+        if not warning:
+            self._again.forget()
+        elif self._again.told(text.partition(": ")[0], text) is None:
             return
-        if self._lost_count:
-            log.info("the journal %s is written again; %d lines were lost", self._path, self._lost_count)
-            self._lost_count = 0
+        self._put(Kind.NOTICE, lambda: {"text": text, "warning": warning})
 
-    def _write(self, line: bytes) -> None:
-        """Append one line, in one write, so that several agents may share a file.
+    def _put(
+        self,
+        kind: Kind,
+        body: Callable[[], Mapping[str, Any]],
+        seen: Observation | None = None,
+        node: NodeView | None = None,
+    ) -> int:
+        if seen is not None:
+            node = seen.node
+            self._incidents[node.uid] = seen.incident
+            seen, self._kept = None if seen is self._kept else seen, seen  # once is enough
+        name, uid = (node.name, node.uid) if node is not None else ("", "")
+        incident = self._incidents.get(uid, "")
+        if uid:
+            self._rows.setdefault(uid, deque(maxlen=MOST_ROWS)).append(self._now_s())
+        row = Row(text_of(self._utc()), self._now_s(), kind, body, name, uid, incident, seen)
+        return self._journal.put(row)
 
-        Raises:
-            OSError: it was not written, or not completely.
-        """
-        descriptor = os.open(self._path, _OPEN, 0o640)
-        try:
-            rest = b"\n" + line if self._torn else line
-            while rest:
-                written = os.write(descriptor, rest)
-                rest = rest[written:]
-                self._torn = bool(rest)
-        finally:
-            os.close(descriptor)
+    def _is_too_much(self, uid: str, told: str) -> bool:
+        """Whether there are many rows of this node already, and one that tells the same was kept lately."""
+        times = self._rows.get(uid)
+        many = times is not None and len(times) == MOST_ROWS and self._now_s() - times[0] < DAY_S
+        return many and self._again.told(uid, told) is None
+
+    def _wait(self, ticket: int) -> None:
+        with suppress(FencerError):  # then it does not take calls, either
+            self._asker.ask(self.WORKER, lambda: self._journal.written(ticket, PATIENCE_S), 2 * PATIENCE_S)
+
+
+def of_decision(seen: Observation, decision: Decision) -> dict[str, Any]:
+    """Return a decision as its row has it, and as it is compared when it is made again."""
+    return {
+        "intent": seen.intent.value,
+        "verdict": decision.verdict.value,
+        "reason": decision.reason.value,
+        "text": decision_text(decision),
+        "guest": str(decision.guest) if decision.guest else None,
+        "checks": [asdict(check) for check in decision.checks],
+        "actions": [action_word(action, ok=True) for action in decision.actions],
+    }
+
+
+def plain(value: Action | Deed | Done) -> dict[str, Any]:
+    """Return an action, or what came of it, by its fields; pods and volumes by their names."""
+    return {"type": type(value).__name__, **_plain(value)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | frozenset | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if hasattr(value, "namespace"):  # a pod
+        return str(value)
+    if hasattr(value, "volume"):  # an attachment
+        return value.volume
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return value

@@ -32,6 +32,17 @@ class PlannedEvents:
         self._milestones = milestones
         self._by = by
 
+    def begins(self, node: NodeView, action: type[Deed]) -> None:
+        """Tell that it begins, before its first action is done: for one whose end nobody may be left to tell.
+
+        Args:
+            node: The node.
+            action: The first.
+        """
+        if self._milestones.begun is not None:
+            self._done[node.uid] = []
+            self._events.tell(node, self._milestones.begun, self._milestones.beginning(action, self._by))
+
     def decided(self, node: NodeView, decision: Decision) -> None:
         """See `fencer.ports.Reporter.decided`."""
         self._events.remember(node, decision)
@@ -42,7 +53,9 @@ class PlannedEvents:
             self._events.acted(node, action, done)
             return
         if node.uid not in self._done and self._milestones.begun is not None:
-            self._events.tell(node, self._milestones.begun, self._milestones.beginning(action, self._by))
+            self._events.tell(
+                node, self._milestones.begun, self._milestones.beginning(type(action), self._by)
+            )
         self._done.setdefault(node.uid, []).append(type(action))
 
     def said(self, text: str, *, warning: bool) -> None:

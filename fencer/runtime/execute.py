@@ -101,6 +101,8 @@ class Executor:
             action: What to do.
             counts: Called at once, so that it counts for whoever is about to act next while it goes on.
         """
+        if not isinstance(action, Alarm):
+            self._world.recorder.intends(observation, action)
         try:
             return self._do(observation, action, counts)
         except ClusterConflict as error:

@@ -341,7 +341,7 @@ class Agent:
         """Tell what became of a node, and remember it, and when it has to be looked at again."""
         if decision.recheck_s is not None:
             self._due_s = min(self._due_s, self._world.clock.now_s() + decision.recheck_s)
-        self._tell(observation.node, decision)
+        self._tell(observation, decision)
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
             self.observer.forget(observation.node)
@@ -395,20 +395,21 @@ class Agent:
         action: Action,
         counts: Callable[[], None] = lambda: None,
     ) -> Done:
-        self._tell(observation.node, decision)
+        self._tell(observation, decision)
         if isinstance(action, Alarm):
             self._alarmed.add((observation.incident, action))
         done = self.executor.carry_out(observation, action, counts)
         self._world.reporter.acted(observation.node, action, done)
         return done
 
-    def _tell(self, node: NodeView, decision: Decision) -> None:
-        now = _news(decision)
+    def _tell(self, seen: Observation, decision: Decision) -> None:
+        now, node = _news(decision), seen.node
         if decision.reason in NO_NEWS or self._told.get(node.uid) == now:
             return
         first = node.uid not in self._told
         self._told[node.uid] = now
         if not (first and decision.verdict is Verdict.HEALTHY):
+            self._world.recorder.judged(seen, decision)
             self._world.reporter.decided(node, decision)
 
     def _signed(self, observation: Observation) -> Observation:

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Reporter
+from fencer.core.model import Decision, Deed, Observation
+from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Recorder, Reporter
 
 API = "kubernetes"
 """Name of the cluster's worker."""
+
+
+class NoRecord:
+    """`Recorder` that keeps nothing."""
+
+    def judged(self, seen: Observation, decision: Decision) -> None:
+        """See `fencer.ports.Recorder.judged`."""
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        """See `fencer.ports.Recorder.intends`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,7 @@ class World:
         asker: Runs calls under deadlines.
         clock: Time.
         reporter: Tells people.
+        recorder: Keeps what was known and meant.
         evictor: What a drain needs beyond the cluster; None: nothing is drained here.
         witnesses: Which power witness watches which host of which endpoint.
         one_host: Endpoints that are one host each: where they do not answer, their host is silent.
@@ -31,6 +43,7 @@ class World:
     asker: Asker
     clock: Clock
     reporter: Reporter
+    recorder: Recorder = field(default_factory=NoRecord)
     evictor: Evictor | None = None
     witnesses: Mapping[tuple[str, str], HostPower] = field(default_factory=dict)
     one_host: frozenset[str] = frozenset()

@@ -16,9 +16,11 @@ from fencer.core.identity import Rules
 from fencer.core.model import Intent, Word
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
+from fencer.journal.rows import Journal
 from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
 from fencer.simulation.asker import Killed, Process
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.disk import SimulatedDisk
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
@@ -57,6 +59,7 @@ class StagePorts:
         policy: How the scenario sets fencer.
         rules: Power actions are admitted on every guest.
         witnesses: Which power witness watches which host of which endpoint.
+        journal: Where what it keeps goes; None: it keeps nothing.
     """
 
     cluster: Cluster
@@ -67,6 +70,7 @@ class StagePorts:
     policy: Policy
     rules: Rules
     witnesses: Mapping[tuple[str, str], HostPower]
+    journal: Journal | None = None
 
 
 class Passed(Protocol):
@@ -129,6 +133,7 @@ class Crew:
         self._down_s: dict[str, float] = {}
         self._chances: dict[str, Random] = {}
         self._trouble = ""
+        self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         began_s, clock = simulation.timeline.began_s, simulation.clock
         for number, watcher in enumerate(scenario.watchers, 1):
             begin = partial(clock.spawn, partial(self._watch, f"fencer-{number}", watcher))
@@ -146,6 +151,11 @@ class Crew:
         if process is None:
             return
         tell, clock = self._simulation.timeline.tell, self._simulation.clock
+        if fault.what is What.DISK_HANGS:
+            tell("world", None, "disk-hangs", fault.text)
+            self._disk.hang()
+            clock.after(for_s, self._disk.go_on)
+            return
 
         def freeze() -> None:
             tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
@@ -224,6 +234,7 @@ class Crew:
             self._scenario.policy,
             simulation.rules(),
             simulation.witnesses,
+            self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
         )
 
 

@@ -110,15 +110,17 @@ class What(StrEnum):
     API_LAGS = auto()
     API_CAUGHT_UP = auto()
     WATCH_SWALLOWED = auto()
-    # fencer itself (target of the next two: which of its agents, like fencer-1)
+    # fencer itself (target of the next three: which of its agents, like fencer-1)
     AGENT_FROZEN = auto()
     AGENT_KILLED = auto()
+    DISK_HANGS = auto()
+    """The disk under its journal, for a while."""
     FREEZE = auto()
     FENCE_BY_HAND = auto()
     """Somebody types ``fencer fence NODE``: what the stage does, because no agent is known here."""
 
 
-OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED})
+OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.DISK_HANGS})
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
 

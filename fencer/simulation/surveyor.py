@@ -51,6 +51,8 @@ class SimulatedSurveyor:
         """Workload whose pods are in a crash loop → how often their containers were started again."""
         self.unread_budgets: list[str] = []
         """Budgets that cannot be read, each with why."""
+        self.addresses: dict[str, str] = {}
+        """Node → its address."""
         self._api = api
         self._cluster = cluster
 
@@ -62,7 +64,7 @@ class SimulatedSurveyor:
         claims = tuple(Claim(space, claim, f"pv-{claim}", one_node=True) for space, claim in claimed)
         volumes = tuple(Volume(f"pv-{claim}", nodes=self._nodes_of(claim)) for _, claim in claimed)
         return Inventory(
-            nodes=Listing(tuple(Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS) for node in nodes)),
+            nodes=Listing(tuple(map(self._machine, nodes)), self._cluster.malformed),
             pods=Listing(tuple(pods)),
             budgets=self.budgets(),
             services=self._may("list services", Listing(services)),
@@ -84,6 +86,10 @@ class SimulatedSurveyor:
 
     def _nodes(self) -> list[NodeView]:
         return list(self._cluster.list_nodes().views)
+
+    def _machine(self, node: NodeView) -> Machine:
+        address = self.addresses.get(node.name)
+        return Machine(node, (), CPU_M, MEMORY_B, POD_SLOTS, (address,) if address else ())
 
     def _pods(self) -> list[Tenant]:
         return [

@@ -67,6 +67,8 @@ KINDS: tuple[Kind, ...] = (
 BLIPS = Kind(blips, 0, comes_back=True)
 """Instead of another kind in so many worlds, by a chance of their own: each other seed keeps its world."""
 BLIPS_SHARE = 0.2
+DISK_SHARE = 0.1
+"""In so many worlds the disk under an agent's journal hangs for a while."""
 
 
 def world_by_seed(seed: int, policy: Policy) -> Scenario:
@@ -83,6 +85,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
+    script = (*script, *_slow_disk(seed, script))
     if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
@@ -164,6 +167,16 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
         late = not needs_witness and chance.random() < 0.3  # noqa: PLR2004 - so many
         others.append(Watcher(knows, from_s=chance.uniform(1.0, 150.0) if late else 0.0))
     return (Watcher(), *others)
+
+
+def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:
+    """Draw whether the disk under a journal hangs, by a chance of its own: no other world changes by that."""
+    chance = Random(f"{seed} disk")  # noqa: S311 - chance that can be repeated is the point
+    began_s = next((fault.at_s for fault in script if fault.death), 30.0)
+    if chance.random() >= DISK_SHARE:
+        return ()
+    at_s, for_s = max(0.0, began_s + chance.uniform(-10.0, 120.0)), chance.choice((0.5, 15.0, 300.0))
+    return (Fault(at_s, What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),)
 
 
 def _fates(chance: Random, watchers: Sequence[Watcher], script: Sequence[Fault]) -> Sequence[Fault]:

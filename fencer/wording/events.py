@@ -55,6 +55,9 @@ class EventReason(StrEnum):
     SHUTDOWN_FAILED = "FencerShutdownFailed"
     STARTED = "FencerStarted"
     START_FAILED = "FencerStartFailed"
+    DRILL_BEGUN = "FencerDrillBegun"
+    DRILLED = "FencerDrilled"
+    DRILL_FAILED = "FencerDrillFailed"
 
     @property
     def loud(self) -> bool:
@@ -67,6 +70,7 @@ _LOUD = frozenset(
         *(EventReason.FENCED, EventReason.GUEST_STOPPED, EventReason.MEMORY_DISCARDED),
         *(EventReason.REFUSED, EventReason.ALARM, EventReason.FAILED),
         *(EventReason.DRAIN_FAILED, EventReason.SHUTDOWN_FAILED, EventReason.START_FAILED),
+        EventReason.DRILL_FAILED,
     }
 )
 
@@ -90,6 +94,9 @@ WHEN: dict[EventReason, str] = {
     EventReason.SHUTDOWN_FAILED: "the planned stop failed or was broken off; with how it stands",
     EventReason.STARTED: "it was started or uncordoned by `fencer start`, and is Ready",
     EventReason.START_FAILED: "`fencer start` failed or was broken off; with how it stands",
+    EventReason.DRILL_BEGUN: "a fire drill begins: its guest is stopped hard, and later started again",
+    EventReason.DRILLED: "the fire drill passed: it was fenced and cleared, and is back",
+    EventReason.DRILL_FAILED: "the fire drill failed or was broken off; with how it stands",
 }
 
 ACTIONS: dict[type[Deed], tuple[EventReason | None, str]] = {
@@ -137,15 +144,16 @@ class Milestones:
     failed: EventReason
     purpose: str
 
-    def beginning(self, action: Deed, by: str) -> str:
+    def beginning(self, action: type[Deed], by: str) -> str:
         """Return what is told with the first action: ``cordoned for a planned stop by root@pve1``."""
-        return f"{BEGINNINGS.get(type(action), 'begun')} for {self.purpose} by {by}"
+        return f"{BEGINNINGS.get(action, 'begun')} for {self.purpose} by {by}"
 
 
 BEGINNINGS: dict[type[Deed], str] = {
     CordonNode: "cordoned",
     EvictPods: "pods being evicted",
     ShutdownGuest: "asked to shut down",
+    StopGuest: "its guest is stopped hard, and later started again,",
 }
 """What the first action on a node is called."""
 DRAIN = Milestones(EventReason.DRAIN_BEGUN, EventReason.DRAINED, EventReason.DRAIN_FAILED, "a drain")
@@ -154,6 +162,7 @@ SHUTDOWN = Milestones(
     EventReason.SHUTDOWN_BEGUN, EventReason.SHUT_DOWN, EventReason.SHUTDOWN_FAILED, "a planned stop"
 )
 START = Milestones(None, EventReason.STARTED, EventReason.START_FAILED, "a start")
+DRILL = Milestones(EventReason.DRILL_BEGUN, EventReason.DRILLED, EventReason.DRILL_FAILED, "a fire drill")
 DRAINED = "drained; it stays cordoned"
 
 

@@ -91,6 +91,11 @@ def told_decision(decision: Decision, node: NodeView) -> str:
     return lead + decision_text(decision)
 
 
+def lead_of(verdict: str) -> str:
+    """Return how a line begins that tells of a recorded decision; nothing for a verdict of another fencer."""
+    return LEADS.get(Verdict(verdict), "") if verdict in set(Verdict) else ""
+
+
 def told_action(action: Deed, done: Done) -> str:
     """Return an action as the log tells it after the name of the node."""
     match action, done:

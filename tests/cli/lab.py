@@ -15,10 +15,10 @@ from fencer.cli.main import cli
 from fencer.cli.wire import Quiet, Wiring
 from fencer.cluster.settings import ClusterSettings
 from fencer.config.secret_files import Trouble
-from fencer.config.settings import Config, HookSettings, LibvirtEndpoint
+from fencer.config.settings import Config, HookSettings, JournalSettings, LibvirtEndpoint
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
-from fencer.errors import ClusterError, ConfigError
+from fencer.errors import ClusterError, ConfigError, HypervisorUnreachable
 from fencer.ports import (
     Account,
     Asker,
@@ -30,6 +30,7 @@ from fencer.ports import (
     Hypervisor,
     Surveyor,
 )
+from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
@@ -38,6 +39,7 @@ from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet, Workload
+from tests.journal.direct import direct_reporter
 
 PATH = Path("/etc/fencer/config.yaml")
 RENEWAL = "fencer setup kubernetes --kubeconfig ADMINS --output /etc/fencer/kubeconfig --replace"
@@ -122,6 +124,8 @@ class Lab(Wiring):
         """File with credentials → what is wrong with it."""
         self.agent: bool | None = True
         """Whether one answers at its socket on this machine; None: it cannot be asked."""
+        self.tools: dict[str, str] = {}
+        """Program of this machine → what it prints."""
         self.own = OwnAccount()
         self.hook = HookSettings()
         self.rested_s = 0.0
@@ -152,7 +156,7 @@ class Lab(Wiring):
         clock = self.simulation.clock
         until_s = clock.now_s() + seconds
         if watched:
-            agent = Agent(self._world(), self.policy, self.rules, by="fencer@pve1")
+            agent = Agent(self._watched_world(), self.policy, self.rules, by="fencer@pve1")
             while clock.now_s() < until_s:
                 clock.wait(agent.tick().recheck_s)
         clock.advance(max(0.0, until_s - clock.now_s()))
@@ -160,6 +164,14 @@ class Lab(Wiring):
     def _world(self) -> World:
         simulation = self.simulation
         return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+
+    def _watched_world(self) -> World:
+        world = self._world()
+        if self.journal is None:
+            return world
+        keeps = direct_reporter(self.journal, world.asker, world.clock.now_s, self.wall)
+        keeps.began("watch", "0.1.0", self.policy, tuple(world.hypervisors))
+        return replace(world, reporter=SeveralReporters(world.reporter, keeps), recorder=keeps)
 
     # -- Wiring --------------------------------------------------------------------------------------------
 
@@ -172,7 +184,13 @@ class Lab(Wiring):
             for name in (*self.simulation.hypervisors, *(self.broken.keys() - {"kubernetes"}))
         )
         kubernetes = ClusterSettings(Path("/etc/fencer/kubeconfig"), unauthenticated=self.trusting)
-        return Config(self.policy, kubernetes, endpoints, hook=self.hook, journal=self.journal)
+        return Config(
+            self.policy,
+            kubernetes,
+            endpoints,
+            hook=self.hook,
+            journal=JournalSettings(self.journal) if self.journal else None,
+        )
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
         return self.exposed.get(path, ())
@@ -211,6 +229,12 @@ class Lab(Wiring):
 
     def wall(self) -> datetime:
         return EPOCH + timedelta(seconds=self.simulation.clock.now_s())
+
+    def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
+        assert deadline_s < 60
+        if words[0] not in self.tools:
+            raise HypervisorUnreachable(f"{words[0]}: there is no such program")
+        return self.tools[words[0]][:most_bytes]
 
     def rest(self, seconds: float) -> None:
         self.rested_s += seconds

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from fencer.cli import main
+from fencer.journal.store import entries
 from tests.cli.forked import WITHIN_S, Forge
 from tests.cluster.conftest import write_kubeconfig
 from tests.cluster.standin import (
@@ -386,10 +387,16 @@ EVERY = (
     ["config", "show"],
     ["demo", "nic-off", "--instant"],
     ["drain", "k8s-1", "--yes"],
+    ["drill", "k8s-1", "--yes"],
+    ["history"],
+    ["journal", "verify"],
     ["plan", "k8s-1"],
+    ["replay", "last"],
     ["setup", "kubernetes"],
     ["shutdown", "k8s-1", "--yes"],
     ["start", "k8s-1", "--yes"],
+    ["support-bundle", "-o", "/nowhere/it.tar.gz"],
+    ["topology"],
     ["unfence", "k8s-1", "--yes"],
     ["version"],
 )
@@ -476,15 +483,18 @@ def test_data_for_scripts_has_the_names_as_they_are(fencer, config, kubeconfig):
 
 
 def test_log_and_journal_keep_each_name_on_its_line(fencer, tmp_path, config, content, kubeconfig):
-    journal = tmp_path / "journal.jsonl"
-    config.write_text(yaml.safe_dump({**content, "mode": "observe", "journal": str(journal)}))
+    journal = tmp_path / "journal.db"
+    config.write_text(yaml.safe_dump({**content, "mode": "observe", "journal": {"file": str(journal)}}))
     with led_to(odd_cluster(), kubeconfig):
         done = fencer("watch", "--once", config=config)
     assert done.code == 3, done.err  # box does not answer
     assert all(line.startswith("time=20") for line in done.err.splitlines())
     assert 'node="k8s-1\\n\\x1b[2Jtime=0' in done.err
-    told = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert {ODD, DASHED, "k8s-7"} <= {entry.get("node") for entry in told}
+    assert {ODD, DASHED, "k8s-7"} <= {one.node for one in entries(journal)}
+    shown = fencer("history", "--all", config=config)
+    assert shown.code == 0, shown.err
+    assert "\\x1b[2Jtime=0" in shown.out
+    assert "\x1b[2J" not in shown.out
 
 
 @pytest.mark.parametrize(

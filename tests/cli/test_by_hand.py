@@ -1,6 +1,5 @@
 """``fence`` and ``unfence``, beyond what their transcripts show: what is written, and what never is."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from fencer.simulation.faults import What
 from fencer.simulation.workloads import DaemonSet
 from tests.cli.lab import Impatient, Lab
 from tests.cli.screen import at_a_terminal
+from tests.journal.direct import deeds
 
 
 def stopped(**traits):
@@ -31,13 +31,12 @@ def node(lab, name="k8s-2"):
 
 def test_who_fenced_by_hand_is_recorded_on_the_node_in_an_event_and_in_the_journal(tmp_path):
     lab = stopped()
-    lab.journal = tmp_path / "journal.jsonl"
+    lab.journal = tmp_path / "journal.db"
     lab.run("fence", "k8s-2", "--yes")
     assert lab.simulation.cluster.fact("k8s-2").node.mark.by == "admin@desk (by hand)"
     reasons = [reason for name, reason, _, _ in lab.simulation.cluster.events if name == "k8s-2"]
     assert reasons == ["FencerFenced", "FencerPodsCleared"]
-    actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
-    assert [action for action in actions if action] == ["TaintNode", "ClearPods"]
+    assert deeds(lab.journal) == ["TaintNode", "ClearPods"]
 
 
 @pytest.mark.parametrize("verb", ["fence", "unfence"])
@@ -47,7 +46,7 @@ def test_a_dry_run_writes_nothing_at_all(verb, tmp_path):
         lab.run("fence", "k8s-2", "--yes")
         lab.breaks(What.START, "k8s-2")
         lab.passes(60)
-    lab.journal = tmp_path / "journal.jsonl"
+    lab.journal = tmp_path / "journal.db"
     notes, taints, events = dict(node(lab).annotations), node(lab).taints, list(lab.simulation.cluster.events)
     result = lab.run(verb, "k8s-2", "--dry-run")
     assert result.exit_code == 0

@@ -1,7 +1,6 @@
 """``fencer check``: its exit code, and what programs are told. What is judged: tests/preflight."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -37,17 +36,12 @@ def missing_right(lab):
     lab.simulation.cluster.missing = {"delete pods"}
 
 
-def no_journal(lab):
-    lab.journal = Path("/nowhere/at/all/journal.jsonl")
-
-
 @pytest.mark.parametrize(
     ("breaking", "what"),
     [
         (broken_cluster, "kubernetes"),
         (missing_right, "kubernetes"),
         (broken_hypervisor, "lab"),
-        (no_journal, "journal"),
     ],
 )
 def test_a_failure_is_told_with_what_to_try_and_code_1(breaking, what):
@@ -79,3 +73,15 @@ def test_a_configuration_that_is_wrong_is_code_2_and_its_errors_are_told():
 def test_observing_is_told_how_to_be_armed():
     _, told, _ = findings(Lab(Policy(mode=Mode.OBSERVE)))
     assert told["verdict"].endswith("Ready to be armed: `mode: armed` in /etc/fencer/config.yaml.")
+
+
+def test_a_journal_that_cannot_be_written_is_a_warning_and_no_failure(tmp_path):
+    lab = Lab()
+    (tmp_path / "file").touch()
+    lab.journal = tmp_path / "file" / "journal.db"
+    rows, told, code = findings(lab)
+    assert (code, told["ready"]) == (0, True)
+    assert rows["journal"]["level"] == "warn"
+    assert rows["journal"]["about"] == str(lab.journal)
+    assert rows["journal"]["note"].startswith(f"cannot be written: {tmp_path}/file is no folder")
+    assert rows["journal"]["try"]

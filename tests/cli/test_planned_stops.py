@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -23,6 +22,7 @@ from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
 from tests.cli.lab import Impatient, Lab, Otherwise
 from tests.cli.screen import at_a_terminal
+from tests.journal.direct import deeds
 
 DB = ApiBudget("demo", "db", "StatefulSet/db", 7)
 DEADLOCK = ApiBudget("demo", "db", "StatefulSet/db", 8)
@@ -84,7 +84,7 @@ def test_a_drain_empties_the_node_leaves_it_cordoned_and_never_goes_below_a_budg
 @pytest.mark.parametrize("words", [("drain", "k8s-2"), ("shutdown", "k8s-2"), ("start", "k8s-2")])
 def test_a_dry_run_writes_nothing_at_all(words, tmp_path):
     lab = running()
-    lab.journal = tmp_path / "journal.jsonl"
+    lab.journal = tmp_path / "journal.db"
     before = (dict(node(lab).annotations), node(lab).version, movable(lab))
     events = list(lab.simulation.cluster.events)
     result = lab.run(*words, "--dry-run")
@@ -133,10 +133,9 @@ def test_no_grace_at_all_is_refused_as_what_it_is_a_wrong_argument(verb):
 
 def test_what_a_drain_did_is_in_the_journal_and_in_events(tmp_path):
     lab = running()
-    lab.journal = tmp_path / "journal.jsonl"
+    lab.journal = tmp_path / "journal.db"
     lab.run("drain", "k8s-2", "--yes")
-    actions = [json.loads(line).get("action") for line in lab.journal.read_text().splitlines()]
-    assert actions == ["CordonNode", "EvictPods"]
+    assert deeds(lab.journal) == ["CordonNode", "EvictPods"]
     assert events(lab) == [
         ("FencerDrainBegun", "cordoned for a drain by admin@desk", False),
         ("FencerDrained", "drained; it stays cordoned", False),

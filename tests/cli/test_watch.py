@@ -23,6 +23,7 @@ from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
+from tests.journal.direct import deeds
 
 
 def watched(lab, *words, for_s):
@@ -170,12 +171,11 @@ def test_observing_writes_nothing_whatever_dies(mode, words):
 def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
     for words, kept in (((), True), (("--dry-run",), False)):
         lab = Lab()
-        lab.journal = tmp_path / f"journal{len(words)}.jsonl"
+        lab.journal = tmp_path / f"journal{len(words)}.db"
         lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
         watched(lab, *words, for_s=130)
         assert lab.journal.exists() is kept
-    lines = [json.loads(line) for line in (tmp_path / "journal0.jsonl").read_text().splitlines()]
-    assert "TaintNode" in {line.get("action") for line in lines}
+    assert "TaintNode" in deeds(tmp_path / "journal0.db")
 
 
 def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():

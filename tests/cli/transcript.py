@@ -4,7 +4,8 @@ A line that begins with ``>`` lets something happen; one that begins with ``$`` 
 follows up to ``[code]`` is its output. Everything else is for the reader. Lines to let happen::
 
     > world armed [TRAIT…]                         a new world; `observe` instead of `armed`
-                                                 nodes=4, no-power, person, careless
+                                                 nodes=4, hosts=pve1,pve2, control-plane=3 (so many),
+                                                 no-power, person, careless
     > mode observe                                 the mode is changed in its configuration
     > watched 30                                   30 s pass while an agent watches
     > pass 70                                      70 s pass
@@ -21,22 +22,31 @@ follows up to ``[code]`` is its output. Everything else is for the reader. Lines
     > grace Deployment/web 0                     its pods may take so long to end
     > may-not list services                      a right is taken away
     > unread-budget demo/odd: spec: …            a budget that cannot be read, and why
+    > prints systemctl ActiveState=active          a program of this machine, and what it prints
+    > journal journal.db                           a journal is kept, in that file
     > says y                                       what the person answers to the next command
+
+The commands run in a folder of their own. The size of a file is written as N KB: it depends on versions.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import replace
+from pathlib import Path
 
 from fencer.cluster import hooks
 from fencer.core.policy import Mode, Policy
+from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
 _CODE = re.compile(r"\[\d+\]")
+_SIZE = re.compile(r"\b\d+ KB\b")
 
 
 class Replay:
@@ -48,7 +58,8 @@ class Replay:
 
     def replay(self, text: str) -> str:
         """Return the transcript as it comes out now."""
-        return "\n".join(self._lines(text.splitlines())) + "\n"
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            return "\n".join(self._lines(text.splitlines())) + "\n"
 
     def _lines(self, lines: list[str]) -> Iterator[str]:
         in_output = False
@@ -63,7 +74,7 @@ class Replay:
                 in_output = True
                 result = self._lab.run(*shlex.split(line)[2:], says=self._answer)
                 self._answer = None
-                yield from result.output.splitlines()
+                yield from _SIZE.sub("N KB", result.output).splitlines()
                 yield f"[{result.exit_code}]"
 
     def _happen(self, what: str, *words: str) -> None:
@@ -76,6 +87,10 @@ class Replay:
                 self._lab.passes(float(words[0]), watched=True)
             case "pass":
                 self._lab.passes(float(words[0]))
+            case "prints":
+                self._lab.tools[words[0]] = f"{' '.join(words[1:])}\n"
+            case "journal":
+                self._lab.journal = Path(words[0])
             case "says":
                 self._answer = f"{' '.join(words)}\n"
             case "after":
@@ -128,11 +143,15 @@ class Replay:
 
 
 def _world(mode: str, *traits: str) -> Lab:
-    nodes = next((int(trait.removeprefix("nodes=")) for trait in traits if trait.startswith("nodes=")), 3)
-    return Lab(
+    given = dict(trait.split("=") for trait in traits if "=" in trait)
+    names = tuple(f"k8s-{number + 1}" for number in range(int(given.get("nodes", "3"))))
+    lab = Lab(
         Policy(mode=Mode(mode)),
         power="no-power" not in traits,
         person_there="person" in traits,
-        nodes=nodes,
         strict="careless" not in traits,
+        shape=Shape(nodes=names, hosts=tuple(given.get("hosts", "lab1").split(","))),
     )
+    for name in names[: int(given.get("control-plane", "0"))]:
+        lab.simulation.api.nodes[name].roles = ("control-plane",)
+    return lab

@@ -116,6 +116,31 @@ def test_an_odd_object_is_refused_by_the_field(read, spec, said):
         read({"metadata": NAMED, "spec": spec})
 
 
+NODE = {"name": "k8s-1", "uid": "u", "resourceVersion": "1"}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        (None, ()),
+        ([], ()),
+        (
+            [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "k8s-1"}],
+            ("10.0.0.1", "k8s-1"),
+        ),
+        ([{"type": "ExternalIP"}, {"type": "InternalIP", "address": ""}], ()),
+    ],
+)
+def test_the_addresses_of_a_node(addresses, expected):
+    assert survey_parse.node({"metadata": NODE, "status": {"addresses": addresses}}).addresses == expected
+
+
+@pytest.mark.parametrize("addresses", ["10.0.0.1", ["10.0.0.1"], [{"address": 1}]], ids=str)
+def test_odd_addresses_are_refused_by_the_field(addresses):
+    with pytest.raises(ClusterProtocol, match="expected"):
+        survey_parse.node({"metadata": NODE, "status": {"addresses": addresses}})
+
+
 @pytest.mark.parametrize(
     ("spec", "status", "said"),
     [

@@ -79,7 +79,11 @@ policy:
 hook:
   pre_stop: drain
   budget_s: 120
-journal: /var/lib/fencer/journal.jsonl
+journal:
+  enabled: true
+  file: /srv/fencer/journal.db
+  keep_days: 90
+  max_mb: 500
 """
 """Every kind of key, with values that are not defaults."""
 

@@ -1,5 +1,7 @@
 """The configuration in force, as YAML that says where each value came from."""
 
+from pathlib import Path
+
 from fencer.config.document import parse
 from fencer.config.load import check
 from fencer.config.show import render, show
@@ -34,7 +36,12 @@ def test_values_say_their_line_and_defaults_say_so():
     assert "  poll_s: 2.5  # line 9" in lines
     assert "  confirm_s: 5  # line 10" in lines
     assert "  lease_silent_s: 40  # default" in lines
-    assert lines[-1] == "journal: null  # default"
+    assert lines[-4:] == [
+        "  enabled: true  # default",
+        f"  file: {Path.cwd() / 'f.journal.db'}  # default",
+        "  keep_days: 400  # default",
+        "  max_mb: 100  # default",
+    ]
 
 
 def test_every_key_is_shown(cells):

@@ -1,6 +1,5 @@
 """fencer as its user has it: an account of its own, a configuration file, and the commands."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from typing import Any, Protocol
 
 import yaml
 
+from fencer.journal.rows import Kind, text_of
+from fencer.journal.store import entries
 from tests.e2e.gate import Gate, through
 from tests.e2e.rest import RestClient
 from tests.support import LateError, wait_until
@@ -44,9 +45,13 @@ DEFAULT_POLICY: Mapping[str, Any] = {"settle_s": 30.0 / SPEED}
 """What users have, by that clock. `settle_s` goes by the API server's, which nobody hurries."""
 
 
+TELLING = frozenset({Kind.DECISION, Kind.ACTION, Kind.NOTICE})
+"""Rows of the journal that tell a story."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the journal."""
+    """A row of the journal."""
 
     facts: dict[str, Any]
 
@@ -152,6 +157,9 @@ class Operator:
         self._policy = policy
         self._folder = folder
         self._watches_count = 0
+        self._journal: list[Entry] = []
+        self._read = 0
+        """Number of the newest row that was read of it."""
         self._marks_count = 0
         self._kubeconfig = folder / "kubeconfig"
         self._grant()
@@ -189,9 +197,9 @@ class Operator:
             "kubernetes": {"kubeconfig": str(kubeconfig), "unauthenticated": gate is not None},
             "hypervisors": [endpoint, *more],
             "policy": {**self._policy, **policy},
-            "journal": str(self.journal_file),
+            "journal": {"file": str(self.journal_file)},
         }
-        path = self._folder / "config.yaml"
+        path = self.config_file
         path.write_text(yaml.safe_dump(content))
         return path
 
@@ -200,17 +208,25 @@ class Operator:
         return {"name": "lab", "type": "libvirt", "uri": self.lab.host.uri}
 
     @property
+    def config_file(self) -> Path:
+        """Where its newest configuration is."""
+        return self._folder / "config.yaml"
+
+    @property
     def journal_file(self) -> Path:
         """Where fencer keeps its journal."""
-        return self._folder / "journal.jsonl"
+        return self._folder / "journal.db"
 
     def journal(self, node: str | None = None) -> list[Entry]:
-        """Return the journal, of one node or of all."""
+        """Return what the journal says was decided, done and told, of one node or of all."""
         if not self.journal_file.exists():
             return []
-        with self.journal_file.open("rb") as lines:  # the last one may be half written
-            entries = [Entry(json.loads(line)) for line in lines if line.endswith(b"\n")]
-        return [entry for entry in entries if node is None or entry.facts.get("node") == node]
+        for row in entries(self.journal_file, "number > ?", [str(self._read)]):
+            self._read = row.number
+            if row.kind in TELLING:
+                facts = {"at": text_of(row.at), "kind": row.kind.value, "node": row.node, **row.body}
+                self._journal.append(Entry(facts))
+        return [entry for entry in self._journal if node is None or entry.facts["node"] == node]
 
     def story(self, node: str | None = None) -> list[str]:
         """Return what fencer decided and did, in order: `Entry.what` of each entry that is no notice."""

@@ -5,6 +5,7 @@ server, controllers, scheduler, an account with the rights of the manifest, and 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,6 +52,7 @@ def test_a_paused_node_and_then_another(lab: Lab, operator: Operator) -> None:
         story = operator.story(name)[began:]
         assert told_of_a_fence(story, "stop_first/guest_paused", "StopGuest"), story
         come_back(lab, operator, name)
+        look_back(operator, name)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,21 @@ def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -
     wait_until(lambda: reported in json.dumps(binding()), "the new boot among those that were seen")
     done = succeeded(operator.writes()[writes:])
     assert len(done) == 1, done
+
+
+def look_back(operator: Operator, name: str) -> None:
+    """Understand what has happened from what `history` and `replay` say, while the agent goes on."""
+    wait_until(lambda: operator.story(name)[-1:] == ["healthy/node_healthy"], f"the end of {name}'s incident")
+    config = ("-c", str(operator.config_file))
+    line = operator.run("history", "--node", name, *config).stdout.splitlines()[-1]
+    says = rf"\d\d:\d\d {name} paused → fenced in .*, \d+ pods? moved, .*, lifted \d\d:\d\d \((\S+)\)"
+    found = re.search(says, line)
+    assert found, line
+    told = operator.run("history", found[1], *config).stdout
+    assert told.index("did   stopped lab/") < told.index("did   tainted ") < told.index("taint taken off")
+    again = operator.run("replay", found[1], *config)
+    assert again.returncode == 0, again.stdout
+    assert operator.run("journal", "verify", *config).returncode == 0
 
 
 def lose(lab: Lab, operator: Operator, name: str, end: Callable[[Guest], None]) -> None:

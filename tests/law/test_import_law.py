@@ -36,9 +36,13 @@ PLANTED = (
     ("planned/ordering.py", "time", "evicting and the rules of planned stops are pure"),
     ("preflight/judge.py", "fencer.cli.render", ROOMS),
     ("setup/files.py", "fencer.preflight.finding", ROOMS),
+    ("setup/files.py", "fencer.support.sieve", ROOMS),
     ("preflight/report.py", "click", "click only in cli/"),
     ("preflight/files.py", "os", "preflight judges plain facts"),
     ("preflight/endpoints.py", "fencer.hypervisors.libvirt.client", "preflight judges plain facts"),
+    ("topology/findings.py", "fencer.planned.plan.case", ROOMS),
+    ("topology/places.py", "fencer.runtime.memory", "topology judges plain values"),
+    ("topology/workloads.py", "time", "topology judges plain values"),
     ("planned/drain.py", "fencer.cluster.client", PLANNED),
     ("planned/turns.py", "fencer.simulation.clock", PLANNED),
     ("planned/turns.py", "fencer.hypervisors.libvirt.client", PLANNED),
@@ -119,7 +123,7 @@ def reaching_out(text: str) -> set[str]:
     return (named & BUILTINS) | (asked & CLOCKS)
 
 
-@pytest.mark.parametrize("room", ["core", "evicting", "wording"])
+@pytest.mark.parametrize("room", ["core", "evicting", "topology", "wording"])
 def test_the_rules_reach_outside_by_no_other_way(room: str) -> None:
     found = {path.name: reaching_out(path.read_text()) for path in (ROOT / "fencer" / room).glob("*.py")}
     assert {name: calls for name, calls in found.items() if calls} == {}

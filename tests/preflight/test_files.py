@@ -6,16 +6,18 @@ import pytest
 
 from fencer.cluster.settings import ClusterSettings
 from fencer.config.secret_files import Trouble
-from fencer.config.settings import Config, ProxmoxEndpoint
+from fencer.config.settings import Config, JournalSettings, ProxmoxEndpoint
 from fencer.core.policy import Policy
+from fencer.preflight.facts import JournalFacts
 from fencer.preflight.files import judge_journal, judge_secrets, refuse_config
 from fencer.preflight.finding import Level
 from fencer.preflight.report import Report
+from fencer.simulation.clock import EPOCH
 from tests.cli.lab import Lab
 from tests.preflight.lab import findings
 
 KUBECONFIG = Path("/etc/fencer/kubeconfig")
-JOURNAL = Path("/var/log/fencer/journal.jsonl")
+JOURNAL = JournalSettings(Path("/var/lib/fencer/journal.db"))
 
 
 @pytest.mark.parametrize(("serious", "level"), [(True, "fail"), (False, "warn")])
@@ -72,14 +74,28 @@ def test_a_missing_token_is_told_with_the_command_that_prints_what_makes_it():
 
 
 @pytest.mark.parametrize(
-    ("file", "writable", "levels"),
-    [(None, True, []), (JOURNAL, True, [Level.OK]), (JOURNAL, False, [Level.FAIL])],
-    ids=["none", "writable", "not writable"],
+    ("settings", "facts", "level", "note"),
+    [
+        (None, JournalFacts(), Level.NOTE, "none is kept, by `journal.enabled: false`"),
+        (JOURNAL, JournalFacts(), Level.OK, "none yet: the first that acts begins it"),
+        (JOURNAL, JournalFacts(4096), Level.OK, "empty, 0.0 MB of 100"),
+        (JOURNAL, JournalFacts(4_200_000, EPOCH), Level.OK, "since 2026-01-01 00:00 UTC, 4.2 MB of 100"),
+    ],
+    ids=["none", "none yet", "empty", "kept"],
 )
-def test_a_journal_that_is_wanted_has_to_be_writable(file, writable, levels):
-    told = list(judge_journal(file, writable=writable))
-    assert [one.level for one in told] == levels
-    assert [bool(one.tries) for one in told] == [not writable for _ in levels]
+def test_where_the_journal_is_how_large_and_since_when_it_is_kept(settings, facts, level, note):
+    told = judge_journal(settings, facts)
+    assert (told.about, told.level, told.note) == (str(settings.file) if settings else "", level, note)
+
+
+def test_a_journal_that_cannot_be_written_is_a_warning_for_fencing_goes_on():
+    told = judge_journal(JOURNAL, JournalFacts(4096, None, "cannot be written: the disk is full"))
+    assert told.level is Level.WARN
+    assert told.note.startswith("cannot be written: the disk is full; fencing goes on without it")
+    assert told.tries == (
+        "install -d -m 0750 /var/lib/fencer   (owned by fencer's user)",
+        "df -h /var/lib/fencer",
+    )
 
 
 @pytest.mark.parametrize(

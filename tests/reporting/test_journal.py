@@ -1,202 +1,253 @@
-"""The journal: a line of JSON for each thing told, and no harm when it cannot be written."""
+"""What goes into the journal, and when whoever acts waits for it."""
 
-import json
-import logging
-import os
-import threading
 from dataclasses import replace
-from pathlib import Path
+from datetime import UTC, datetime
 
 import pytest
 
-from fencer.core.done import Happened, PodsCleared
-from fencer.reporting.journal import JournalReporter, utc_now
-from tests.reporting.stand_ins import (
-    ALARM,
-    CLEAR,
-    EVIL,
-    GUEST,
-    HEALTHY,
-    NODE,
-    REFUSED,
-    REFUSED_TEXT,
-    TAINT,
-    UUID,
-    tell_everything,
+from fencer.core.done import GuestStopped, Happened, PodsCleared, Tainted
+from fencer.core.model import (
+    Alarm,
+    Binding,
+    BindNode,
+    PowerState,
+    Proof,
+    Reason,
+    RecordDoubts,
+    StopGuest,
+    Verdict,
 )
+from fencer.core.policy import Mode, Policy
+from fencer.errors import HypervisorUnreachable
+from fencer.journal.codec import policy_from
+from fencer.journal.rows import Kind
+from fencer.reporting.journal import PATIENCE_S, JournalReporter
+from tests.core.build import observation
+from tests.reporting.stand_ins import CLEAR, EVIL, GUEST, NODE, REFUSED, REFUSED_TEXT, TAINT
 
-ON_GUEST = {
-    "endpoint": "lab",
-    "id": UUID,
-    "uuid": UUID,
-    "name": "k8s-4",
-    "host": None,
-    "host_uuid": None,
-}
-AT = "2026-11-20T10:00:00.000Z"
+AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+SEEN = observation(node=NODE, incident="5a5ca47e")
+STOP = StopGuest(GUEST, "run-1")
+
+
+class Kept:
+    """A journal that remembers what it was given, and what was waited for."""
+
+    def __init__(self):
+        self.rows, self.waited = [], []
+
+    def put(self, row):
+        self.rows.append(row)
+        return len(self.rows)
+
+    def written(self, ticket, patience_s):
+        self.waited.append((ticket, patience_s))
+        return True
+
+
+class Calls:
+    """An asker that makes calls at once, or has no worker left."""
+
+    def __init__(self):
+        self.asked, self.lost = [], False
+
+    def ask(self, endpoint, call, deadline_s):
+        if self.lost:
+            raise HypervisorUnreachable("no worker left")
+        self.asked.append((endpoint, deadline_s))
+        return call()
+
+
+class Time:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
 
 
 @pytest.fixture
-def journal(tmp_path):
-    return JournalReporter(tmp_path / "journal.jsonl", lambda: AT)
+def kept():
+    return Kept()
 
 
 @pytest.fixture
-def lines(tmp_path):
-    return lambda: [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+def calls():
+    return Calls()
 
 
-def test_a_decision_is_kept_with_its_whole_ladder(journal, lines):
-    journal.decided(NODE, REFUSED)
-    assert lines() == [
-        {
-            "schema": 1,
-            "at": AT,
-            "kind": "decision",
-            "node": "k8s-4",
-            "node_uid": "uid-4",
-            "verdict": "refuse",
-            "reason": "guest_running",
-            "text": REFUSED_TEXT,
-            "guest": ON_GUEST,
-            "checks": [
-                {"name": "silent", "outcome": "passed", "seen": "lease 52 s old", "needs": "40 s"},
-                {"name": "off", "outcome": "failed", "seen": "running (state 1)", "needs": "stopped"},
-            ],
-            "actions": [],
-        }
-    ]
+@pytest.fixture
+def time():
+    return Time()
 
 
-def test_a_decision_without_a_guest_has_none(journal, lines):
-    journal.decided(NODE, HEALTHY)
-    assert lines()[0]["guest"] is None
+@pytest.fixture
+def journal(kept, calls, time):
+    return JournalReporter(kept, calls, time, lambda: AT)
 
 
-def test_an_action_is_kept_with_what_it_was_about(journal, lines):
-    journal.acted(NODE, TAINT, Happened("tainted"))
-    journal.acted(NODE, CLEAR, PodsCleared(held={"db/db-1": "a finalizer holds it"}))
-    journal.acted(NODE, ALARM, Happened("old memory is back"))
-    taint, clear, alarm = lines()
-    assert taint == {
-        "schema": 1,
-        "at": AT,
-        "kind": "action",
-        "node": "k8s-4",
-        "node_uid": "uid-4",
-        "action": "TaintNode",
-        "ok": True,
-        "text": "tainted",
-        "on": {
-            "mark": {
-                "incident": "inc-1",
-                "fenced_at_utc": "2026-11-20T10:00:00Z",
-                "boot_id": "boot-1",
-                "guest": ON_GUEST,
-                "by": "fencer",
-                "proof": "power",
-                "incarnation": None,
-                "pods": None,
-                "schema": 2,
-            }
-        },
+def bodies(kept):
+    return [row.body() for row in kept.rows]
+
+
+def test_a_decision_is_kept_with_its_whole_ladder_and_all_that_was_known(journal, kept):
+    journal.judged(SEEN, REFUSED)
+    [row] = kept.rows
+    assert (row.kind, row.node, row.uid, row.incident) == (Kind.DECISION, "k8s-4", "uid-4", "5a5ca47e")
+    assert (row.at_utc, row.at_s, row.seen) == ("2026-11-20T10:00:00.000Z", 100.0, SEEN)
+    assert row.body() == {
+        "intent": "watch",
+        "verdict": "refuse",
+        "reason": "guest_running",
+        "text": REFUSED_TEXT,
+        "guest": "lab/k8s-4",
+        "checks": [
+            {"name": "silent", "outcome": "passed", "seen": "lease 52 s old", "needs": "40 s"},
+            {"name": "off", "outcome": "failed", "seen": "running (state 1)", "needs": "stopped"},
+        ],
+        "actions": [],
     }
-    assert (clear["action"], clear["ok"], clear["on"]["pods"][0]["name"]) == ("ClearPods", True, "db-1")
-    assert clear["text"] == "0 of 1 pods cleared; db/db-1: a finalizer holds it"
-    assert clear["done"] == {
-        "gone": [],
-        "held": {"db/db-1": "a finalizer holds it"},
-        "changed": [],
-        "failed": {},
-    }
-    assert alarm["on"] == {"text": "old memory is back"}
 
 
-def test_a_notice_is_kept(journal, lines):
+def test_what_is_meant_is_on_the_disk_before_it_is_done(journal, kept, calls):
+    journal.intends(SEEN, TAINT)
+    [row] = kept.rows
+    assert (row.kind, row.body()["action"], row.body()["on"]["type"]) == (
+        Kind.INTENT,
+        "TaintNode",
+        "TaintNode",
+    )
+    assert kept.waited == [(1, PATIENCE_S)]
+    assert calls.asked == [("journal", 2 * PATIENCE_S)]
+
+
+@pytest.mark.parametrize("note", [BindNode(Binding(GUEST, ("boot-1",))), RecordDoubts(()), Alarm("x")])
+def test_nothing_waits_for_the_row_of_a_note(journal, kept, note):
+    journal.intends(SEEN, note)
+    assert len(kept.rows) == 1
+    assert kept.waited == []
+
+
+def test_an_asker_without_a_worker_keeps_nobody_from_acting(journal, kept, calls):
+    calls.lost = True
+    journal.intends(SEEN, TAINT)
+    assert len(kept.rows) == 1
+
+
+def test_all_that_was_known_is_kept_once(journal, kept):
+    journal.judged(SEEN, REFUSED)
+    journal.intends(SEEN, TAINT)
+    later = replace(SEEN, now_s=SEEN.now_s + 1)
+    journal.intends(later, CLEAR)
+    assert [row.seen for row in kept.rows] == [SEEN, None, later]
+
+
+@pytest.mark.parametrize(
+    ("action", "done", "facts"),
+    [
+        (TAINT, Tainted(PowerState.PAUSED, Proof.POWER, 65.0, 8, 3), {"power_state": "paused", "pods": 8}),
+        (
+            CLEAR,
+            PodsCleared(("db/db-1",), {"db/db-2": "held"}),
+            {"gone": ["db/db-1"], "held": {"db/db-2": "held"}},
+        ),
+        (
+            STOP,
+            GuestStopped(GUEST, PowerState.STOPPED, "shut off", ok=True),
+            {"raw": "shut off", "sent": True},
+        ),
+        (TAINT, Happened("no", ok=False, changed=True), {"text": "no", "changed": True}),
+    ],
+)
+def test_what_was_done_is_kept_by_its_facts(journal, kept, action, done, facts):
+    journal.judged(SEEN, REFUSED)
+    journal.acted(NODE, action, done)
+    body = bodies(kept)[-1]
+    assert (body["ok"], body["text"], body["done"]["type"]) == (done.ok, str(done), type(done).__name__)
+    assert facts.items() <= body["done"].items()
+    assert kept.rows[-1].incident == "5a5ca47e"
+
+
+def test_pods_and_volumes_are_kept_by_their_names(journal, kept):
+    journal.acted(NODE, CLEAR, Happened("done"))
+    assert bodies(kept)[-1]["on"] == {"type": "ClearPods", "pods": ["db/db-1"]}
+
+
+def test_what_fails_again_and_again_is_kept_more_and_more_seldom(journal, kept, time):
+    for _ in range(1000):
+        journal.intends(SEEN, TAINT)
+        journal.acted(NODE, TAINT, Happened("no answer within 10 s", ok=False))
+        time.now += 2.0
+    failures = [row.body()["text"] for row in kept.rows if row.kind is Kind.ACTION]
+    intents = [row for row in kept.rows if row.kind is Kind.INTENT]
+    assert len(failures) < 12
+    assert len(intents) < 12
+    assert failures[-1].startswith("no answer within 10 s (said ")
+
+
+def test_after_a_success_a_failure_is_news_again(journal, kept):
+    for ok in (False, True, False):
+        journal.intends(SEEN, TAINT)
+        journal.acted(NODE, TAINT, Happened("x", ok=ok))
+    assert [row.kind for row in kept.rows] == [Kind.INTENT, Kind.ACTION] * 3
+
+
+def test_troubles_that_go_on_are_kept_seldom_and_are_news_once_they_were_over(journal, kept):
+    for _ in range(50):
+        journal.said("lab: does not answer", warning=True)
     journal.said("lab: answers again", warning=False)
-    assert lines() == [
-        {"schema": 1, "at": AT, "kind": "notice", "text": "lab: answers again", "warning": False}
+    journal.said("lab: does not answer", warning=True)
+    assert [body["text"] for body in bodies(kept)] == [
+        "lab: does not answer",
+        "lab: answers again",
+        "lab: does not answer",
     ]
 
 
-def test_lines_are_appended_to_what_is_there(tmp_path, journal, lines):
-    (tmp_path / "journal.jsonl").write_text('{"earlier": true}\n')
-    tell_everything(journal)
-    assert [line.get("kind") for line in lines()] == [None, "decision", "action", "notice"]
+def test_who_begins_is_kept_with_a_policy_that_can_be_read_again(journal, kept):
+    policy = Policy(mode=Mode.ARMED, lease_silent_s=20.0)
+    journal.began("watch", "0.1.0", policy, ("lab", "home"))
+    [body] = bodies(kept)
+    assert {
+        "what": "watch",
+        "fencer": "0.1.0",
+        "endpoints": ["lab", "home"],
+        "mode": "armed",
+    }.items() <= body.items()
+    assert policy_from(body["policy"]) == policy
 
 
-def test_a_journal_that_was_moved_away_begins_again(tmp_path, journal, lines):
-    tell_everything(journal)
-    (tmp_path / "journal.jsonl").rename(tmp_path / "journal.jsonl.1")
-    journal.said("after", warning=False)
-    assert [line["text"] for line in lines()] == ["after"]
+def test_a_command_is_kept_with_its_words_before_it_begins(journal, kept):
+    journal.asked("fence k8s-2 --over-brake 'rack is gone'", ("k8s-2",), {"over-brake": "rack is gone"})
+    journal.ended(1)
+    assert [row.kind for row in kept.rows] == [Kind.COMMAND, Kind.ENDED]
+    assert kept.waited == [(1, PATIENCE_S)]
+    assert bodies(kept)[0]["why"] == {"over-brake": "rack is gone"}
+    assert bodies(kept)[1] == {"code": 1}
 
 
-def test_a_new_journal_is_not_for_everybody(tmp_path, journal):
-    journal.said("hello", warning=False)
-    assert (tmp_path / "journal.jsonl").stat().st_mode & 0o007 == 0
+def test_names_that_would_be_lines_of_their_own_are_kept_as_they_are(journal, kept):
+    journal.judged(replace(SEEN, node=replace(NODE, name=EVIL)), REFUSED)
+    assert kept.rows[0].node == EVIL
 
 
-def test_names_from_outside_stay_on_their_line(tmp_path, journal, lines):
-    journal.decided(replace(NODE, name=EVIL), replace(REFUSED, guest=replace(GUEST, name=EVIL)))
-    raw = (tmp_path / "journal.jsonl").read_bytes()
-    assert raw.count(b"\n") == 1
-    assert all(32 <= byte < 127 for byte in raw[:-1])
-    assert lines()[0]["node"] == EVIL
+def test_work_beside_keeps_the_same_journal(journal, kept, calls, time):
+    journal.beside(calls, time).said("drained", warning=False)
+    journal.said("lab: lost", warning=True)
+    assert len(kept.rows) == 2
 
 
-def test_a_full_disk_is_said_once(caplog):
-    full = JournalReporter(Path("/dev/full"))
-    tell_everything(full)
-    tell_everything(full)
-    assert [record.getMessage() for record in caplog.records] == [
-        "the journal /dev/full cannot be written: No space left on device"
-    ]
-
-
-def test_a_journal_that_can_be_written_again_says_what_is_missing(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    journal = JournalReporter(tmp_path / "later" / "journal.jsonl")
-    tell_everything(journal)
-    (tmp_path / "later").mkdir()
-    tell_everything(journal)
-    (tmp_path / "later" / "journal.jsonl").unlink()
-    (tmp_path / "later").rmdir()
-    tell_everything(journal)
-    where = tmp_path / "later" / "journal.jsonl"
-    assert [record.getMessage() for record in caplog.records] == [
-        f"the journal {where} cannot be written: No such file or directory",
-        f"the journal {where} is written again; 3 lines were lost",
-        f"the journal {where} cannot be written: No such file or directory",
-    ]
-
-
-def test_a_torn_line_does_not_spoil_the_next(tmp_path):
-    """A pipe with little room tears a line as a disk does that fills up in its middle."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    journal = JournalReporter(path)
-    journal.said("x" * 100_000, warning=False)
-    torn = os.read(reader, 1 << 20)
-    assert not torn.endswith(b"\n")
-    journal.said("whole", warning=False)
-    rest = os.read(reader, 1 << 20)
-    assert rest.startswith(b"\n")
-    assert json.loads(rest)["text"] == "whole"
-    os.close(reader)
-
-
-def test_a_pipe_that_nobody_reads_holds_nobody_up(tmp_path, caplog):
-    os.mkfifo(tmp_path / "pipe")
-    journal = JournalReporter(tmp_path / "pipe")
-    writer = threading.Thread(target=tell_everything, args=(journal,), daemon=True)
-    writer.start()
-    writer.join(timeout=10)
-    assert not writer.is_alive()
-    assert len(caplog.records) == 1
-
-
-def test_the_time_of_day_is_utc():
-    assert utc_now()[-1] == "Z"
-    assert len(utc_now()) == len(AT)
+def test_a_node_that_changes_all_the_time_does_not_push_other_nights_out(journal, kept, time):
+    healthy = replace(REFUSED, verdict=Verdict.HEALTHY, reason=Reason.NODE_HEALTHY, checks=())
+    for _ in range(2000):
+        journal.judged(SEEN, REFUSED)
+        journal.judged(SEEN, healthy)
+        journal.intends(SEEN, BindNode(Binding(GUEST, ("boot-1",))))
+        journal.acted(NODE, BindNode(Binding(GUEST, ("boot-1",))), Happened("bound"))
+        time.now += 2.0
+    assert len(kept.rows) < 600
+    kept.rows.clear()
+    journal.judged(SEEN, replace(REFUSED, verdict=Verdict.FENCE, actions=(TAINT,)))
+    journal.intends(SEEN, TAINT)
+    journal.acted(NODE, TAINT, Happened("tainted"))
+    assert [row.kind for row in kept.rows] == [Kind.DECISION, Kind.INTENT, Kind.ACTION]

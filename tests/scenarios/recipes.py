@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencer.cli.demo import world_of
 from fencer.core.policy import AfterStop, Policy, ResumedGuest, SavedGuest, UnresponsiveGuest
 from fencer.runtime.reconcile import Agent
-from fencer.runtime.world import World
 from fencer.simulation.scenario import ARMED
 from fencer.simulation.stage import StagePorts
 
@@ -28,12 +28,4 @@ RECIPES: dict[str, Policy] = {
 
 def real_agent(ports: StagePorts) -> Agent:
     """Build what `fencer watch` runs."""
-    world = World(
-        ports.cluster,
-        ports.hypervisors,
-        ports.asker,
-        ports.clock,
-        ports.reporter,
-        witnesses=ports.witnesses,
-    )
-    return Agent(world, ports.policy, ports.rules)
+    return Agent(world_of(ports), ports.policy, ports.rules)

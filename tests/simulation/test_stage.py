@@ -47,7 +47,7 @@ def test_every_promised_scenario_is_there():
         *("vm-restarts-mid-fence", "vm-resumes-after-fence", "ram-snapshot-restored", "node-replaced"),
         *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
         *("fence-ready-node", "lying-kubelet", "forged-mark"),
-        *("frozen-agent", "two-agents", "false-contradiction"),
+        *("frozen-agent", "two-agents", "false-contradiction", "disk-hangs"),
         *("many-off", "cold-copies", "guest-moved", "tolerating-volume", "restarted-agent"),
     }
 

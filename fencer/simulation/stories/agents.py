@@ -86,3 +86,22 @@ FALSE_CONTRADICTION = Scenario(
     refused=None,
     duration_s=400.0,
 )
+
+DISK_HANGS = Scenario(
+    name="disk-hangs",
+    title="The disk under fencer's journal hangs in the middle of an incident",
+    story=(
+        CLUSTER,
+        "fencer writes down what it is about to do before it does it. Ten seconds before the VM of k8s-2",
+        "stops, the disk that it writes to hangs. That must delay no fence: fencer waits for its journal for",
+        "a tenth of a second, once, and then no more. What it did is written when the disk comes back.",
+    ),
+    script=(
+        Fault(20.0, What.DISK_HANGS, "fencer-1", "the disk under fencer's journal hangs", for_s=300.0),
+        Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),
+        Fault(180.0, What.START, "k8s-2", "somebody starts the VM"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=420.0,
+)

@@ -1,0 +1,225 @@
+"""``fencer history [ID]``: what happened, from the journal; and one incident, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fencer.cli.looking_back import Since, as_data, incident_of, journal_of, rows, utc
+from fencer.cli.options import config_option, output_option
+from fencer.cli.output import emit
+from fencer.cli.progress import zone_of
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, say, sign, table, tell
+from fencer.cli.wire import Wiring
+from fencer.core.model import Intent, Outcome
+from fencer.core.text import age, count
+from fencer.journal.headline import headline
+from fencer.journal.incidents import NOTES, Incident, incidents
+from fencer.journal.rows import Entry, Kind
+from fencer.wording.reports import lead_of
+
+MOST = 40
+"""So many incidents are listed, unless --all says otherwise."""
+
+FENCING = frozenset({Intent.WATCH.value, Intent.FENCE.value, Intent.UNFENCE.value})
+
+PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
+"""Before these the whole proof is shown."""
+
+
+@click.command(
+    short_help="Show what happened: each incident in a line, or one step by step.",
+    epilog="\b\nExamples:\n  fencer history\n  fencer history 5a5ca47e\n"
+    "  fencer history --since 7d --node k8s-2",
+)
+@click.argument("incident", required=False, metavar="[INCIDENT]")
+@config_option
+@click.option("--since", type=Since(), metavar="TIME", help="Only what began since: 12h, 7d, or a day.")
+@click.option("--node", metavar="NODE", help="Only of this node.")
+@click.option("--all", "everything", is_flag=True, help="Also what passed by itself, and all that is kept.")
+@output_option("table", "json", "yaml")
+@click.pass_obj
+def history(
+    wiring: Wiring,
+    incident: str | None,
+    path: Path,
+    since: timedelta | None,
+    node: str | None,
+    *,
+    everything: bool,
+    form: str,
+) -> None:
+    """Show what fencer saw and did, out of its journal; it asks nobody.
+
+    Without INCIDENT: a line for each incident, the newest last. With one (its id, the beginning of it, or
+    `last`): what was seen, meant and done, with the proof before everything that cannot be taken back.
+    """
+    file, zone = journal_of(wiring, path), wiring.wall()
+    if incident is not None:
+        show_one(incident_of(file, incident), zone, form)
+        return
+    oldest = None if since is None else zone - since
+    known = [one for one in incidents(rows(file)) if _is_wanted(one, oldest, node, everything=everything)]
+    shown = known if everything else known[-MOST:]
+    clock = _clock(zone)
+    if form != "table":
+        emit([as_data(one, headline(one, clock)) for one in shown], form)
+        return
+    if not shown:
+        say(
+            "nothing has happened, as far as the journal goes back."
+            if oldest is None
+            else "nothing has happened since then."
+        )
+        return
+    if len(known) > len(shown):
+        say(f"{count(len(known) - len(shown), 'older incident')}; --all shows them")
+    show_list(shown, zone)
+
+
+def _is_wanted(one: Incident, oldest: datetime | None, node: str | None, *, everything: bool) -> bool:
+    young = oldest is None or one.last >= oldest
+    about = node is None or node in one.node.split(", ")
+    return young and about and (everything or one.worth_telling)
+
+
+def show_list(shown: Sequence[Incident], zone: datetime) -> None:
+    """Write a line for each incident, below a line for each day.
+
+    Args:
+        shown: The incidents.
+        zone: Has the time zone of people.
+    """
+    day, clock = "", _clock(zone)
+    for one in shown:
+        today = _day(one.began.astimezone(zone.tzinfo))
+        if today != day:
+            day = today
+            say(click.style(day, fg=FAINT))
+        text = f"{clock(one.began)} {clean(one.node)} {clean(headline(one, clock))} ({clean(one.id)})"
+        colour = BAD if one.tainted is None and one.refusal is not None else None
+        for line in table([["", Cell(text, colour)]], gap=2):
+            say(line)
+
+
+def show_one(incident: Incident, zone: datetime, form: str) -> None:
+    """Write one incident, step by step.
+
+    Args:
+        incident: The incident.
+        zone: Has the time zone of people.
+        form: ``table``, ``json`` or ``yaml``.
+    """
+    clock = _clock(zone)
+    told = headline(incident, clock)
+    if form != "table":
+        emit({**as_data(incident, told), "rows": [_row(one) for one in incident.entries]}, form)
+        return
+    began = incident.began.astimezone(zone.tzinfo)
+    who = f"{clean(incident.node)} ({clean(incident.guest)})" if incident.guest else clean(incident.node)
+    tell(f"{clean(incident.id)}: {who}: {clean(told)}", bold=True)
+    say(click.style(f"  {_day(began)}", fg=FAINT))
+    say()
+    for line in table(list(_timeline(incident, zone)), indent=2, gap=2):
+        say(line)
+
+
+def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
+    """Give a row for each step, and the proof below those that cannot be taken back."""
+    first, day = incident.entries[0], ""
+    for number, one in enumerate(incident.entries):
+        word, text, colour = _step(one, incident.entries[number + 1 :])
+        if not word:
+            continue
+        at = one.at.astimezone(zone.tzinfo)
+        new = (
+            ""
+            if f"{at:%Y-%m-%d}" in {day, f"{first.at.astimezone(zone.tzinfo):%Y-%m-%d}"}
+            else f"{at:%Y-%m-%d} "
+        )
+        day = f"{at:%Y-%m-%d}"
+        yield [
+            f"{new}{at:%H:%M:%S}",
+            Cell(f"+{age(incident.seconds(one))}", FAINT),
+            Cell(word, colour),
+            clean(text),
+        ]
+        if one.kind is Kind.DECISION and PROVED & set(one.body.get("actions", ())):
+            yield from _proof(one)
+
+
+def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  # noqa: PLR0911 - one a kind
+    """Return a step: a word, the rest, and the colour that repeats the word. Empty: it is not told."""
+    body = one.body
+    text = str(body.get("text", ""))
+    match one.kind:
+        case Kind.DECISION:
+            verdict = str(body.get("verdict"))
+            lead = lead_of(verdict) if body.get("intent") in FENCING else ""
+            return "seen", lead + text, BAD if verdict == "refuse" else None
+        case Kind.INTENT if not _is_answered(one, later):
+            return (
+                "meant",
+                f"{body.get('action')}: what came of it is not known: whoever did it has ended",
+                BAD,
+            )
+        case Kind.ACTION if body.get("action") == "Alarm":
+            return "ALARM", text, BAD
+        case Kind.ACTION if body.get("ok"):
+            text = f"evicted {text}" if body.get("action") == "EvictPods" else text
+            return "did", text, None if body.get("action") in NOTES else GOOD
+        case Kind.ACTION:
+            return "failed", f"{body.get('action')}: {text}", BAD
+        case Kind.COMMAND:
+            return "asked", f"{one.by}: fencer {body.get('words')}", None
+        case Kind.ENDED:
+            code = body.get("code")
+            return "ended", "done" if code == 0 else f"with code {code}", None if code == 0 else DOUBTFUL
+        case Kind.NOTICE:
+            return "notice", text, DOUBTFUL if body.get("warning") else None
+        case Kind.LOST:
+            return "lost", f"{count(int(body.get('rows', 0)), 'row')} of the journal, before this one", BAD
+    return "", "", None
+
+
+def _is_answered(intent: Entry, later: Sequence[Entry]) -> bool:
+    """Whether it is told what came of an intent, or that it goes on: then it is the newest row of all."""
+    action = intent.body.get("action")
+    answers = (
+        one.kind is Kind.ACTION and one.uid == intent.uid and one.body.get("action") == action
+        for one in later
+    )
+    return not later or any(answers)
+
+
+def _proof(one: Entry) -> Iterator[list[Cell | str]]:
+    for check in one.body.get("checks", ()):
+        if check.get("outcome") == Outcome.PASSED.value:
+            text = f"{sign(Outcome.PASSED)} {clean(check.get('name'))}: {clean(check.get('seen'))}"
+            yield ["", "", "", Cell(text, FAINT)]
+
+
+def _row(one: Entry) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "at": utc(one.at),
+        "by": one.by,
+        "session": one.session,
+        "kind": one.kind.value,
+        "node": one.node or None,
+        "incident": one.incident or None,
+        **one.body,
+    }
+
+
+def _clock(zone: datetime) -> Callable[[datetime], str]:
+    """Return what writes times of day, in the zone of people."""
+    return lambda when: f"{when.astimezone(zone.tzinfo):%H:%M}"
+
+
+def _day(when: datetime) -> str:
+    return f"{when:%A, %Y-%m-%d}, times in {zone_of(when)}"

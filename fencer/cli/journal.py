@@ -1,0 +1,88 @@
+"""``fencer journal``: is it as it was written, and all of it for other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fencer.cli.looking_back import journal_of, rows, utc
+from fencer.cli.options import config_option
+from fencer.cli.render import clean, say, tell
+from fencer.cli.wire import Wiring
+from fencer.core.text import count
+from fencer.journal.codec import unpacked
+from fencer.journal.rows import Entry
+from fencer.journal.store import verify
+
+
+@click.group(short_help="Verify or export the journal.", epilog="\b\nExample:\n  fencer journal verify")
+def journal() -> None:
+    """Verify the journal, or write all of it for other programs. `fencer history` shows it to people."""
+
+
+@journal.command(
+    "verify",
+    short_help="Make sure that no row was changed, left out or put in between.",
+    epilog="\b\nExamples:\n  fencer journal verify\n  fencer journal verify --digest 5a5ca47e…",
+)
+@config_option
+@click.option("--digest", metavar="DIGEST", help="That was noted before: some row has to have it still.")
+@click.pass_obj
+def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
+    """Make sure that no row was changed, left out or put in between; it ends with 1 if one was.
+
+    Each row carries a digest of itself and of all rows before it. Who may write the file could write all
+    digests anew. So note the one that is printed somewhere else, and give it with --digest later.
+    """
+    file, zone = journal_of(wiring, path), wiring.wall()
+    found = verify(file)
+    if digest is not None and not any(one.digest == digest for one in rows(file)):
+        tell(
+            f"{clean(file)}: no row has the digest {clean(digest)}: it is another journal, or was written "
+            "anew, or that row is older than what is kept."
+        )
+        raise click.exceptions.Exit(1)
+    since = f", since {found.first.astimezone(zone.tzinfo):%Y-%m-%d %H:%M:%S %Z}" if found.first else ""
+    dropped = (
+        f"; {count(found.dropped, 'older row')} dropped, as journal.keep_days and max_mb say"
+        if found.dropped
+        else ""
+    )
+    tell(f"{clean(file)}: {count(found.rows, 'row')}{since}, each as it was written{dropped}.")
+    say(f"digest: {found.digest or 'none yet'}")
+
+
+@journal.command(
+    "export",
+    short_help="Write all rows as JSON, one a line.",
+    epilog="\b\nExample:\n  fencer journal export | jq 'select(.kind == \"action\")'",
+)
+@config_option
+@click.option("--observations", is_flag=True, help="Also all that was known: much.")
+@click.pass_obj
+def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
+    """Write all rows to stdout as JSON, one a line, the oldest first."""
+    for one in rows(journal_of(wiring, path)):
+        told = as_data(one)
+        if observations and one.packed is not None:
+            told["seen"] = json.loads(unpacked(one.packed))["value"]
+        click.echo(json.dumps(told))
+
+
+def as_data(one: Entry) -> dict[str, Any]:
+    """Return a row for programs, without all that was known."""
+    return {
+        "number": one.number,
+        "at": utc(one.at),
+        "by": one.by,
+        "session": one.session,
+        "kind": one.kind.value,
+        "node": one.node,
+        "uid": one.uid,
+        "incident": one.incident,
+        "body": one.body,
+        "digest": one.digest,
+    }

@@ -1,0 +1,81 @@
+"""One sentence for one incident: how it began, what was done, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from fencer.core.text import age, count
+from fencer.journal.incidents import Incident, seconds_between
+from fencer.journal.rows import Entry
+
+
+def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
+    """Return the sentence, without time, node and id: ``paused → fenced in 65 s, 8 pods moved``.
+
+    Args:
+        incident: The incident.
+        clock: Writes a time of day for people.
+    """
+    if incident.tainted is not None:
+        return ", ".join((_fenced(incident), *_what_moved(incident), *_afterwards(incident, clock)))
+    if incident.commands:
+        return _command(incident)
+    return ", ".join((_unfenced(incident), *_afterwards(incident, clock)))
+
+
+def _fenced(incident: Incident) -> str:
+    tainted, cleared = incident.tainted, incident.cleared
+    assert tainted is not None  # noqa: S101 - the caller has looked
+    took_s = incident.seconds(cleared or tainted)
+    done = "fenced" if cleared is not None else "tainted, not cleared yet"
+    by = drill = ""
+    if incident.commands:
+        asked = incident.commands[0]
+        who = asked.by.removesuffix(" (by hand)")
+        if str(asked.body.get("words", "")).startswith("drill "):
+            drill = f"drill by {who}: "
+        else:
+            by = f" by {who}"
+    return f"{drill}{incident.cause} → {done}{by} in {age(took_s)}"
+
+
+def _what_moved(incident: Incident) -> tuple[str, ...]:
+    pods = f"{count(len(incident.pods), 'pod')} moved"
+    volumes = (count(incident.volumes, "volume"),) if incident.volumes else ()
+    return (pods, *volumes)
+
+
+def _afterwards(incident: Incident, clock: Callable[[datetime], str]) -> tuple[str, ...]:
+    if incident.lifted is not None:
+        return (f"lifted {clock(incident.lifted.at)}",)
+    if incident.healthy is not None:
+        return (f"healthy again {clock(incident.healthy.at)}",)
+    if incident.tainted is not None:
+        return ("still fenced",)
+    return () if incident.over else ("goes on",)
+
+
+def _command(incident: Incident) -> str:
+    asked = incident.commands[0]
+    words, by = asked.body.get("words", ""), asked.by.removesuffix(" (by hand)")
+    pods = (f"{count(len(incident.pods), 'pod')} evicted",) if incident.pods else ()
+    return ", ".join((f"{by}: {words} → {_ending(incident, asked)}", *pods))
+
+
+def _ending(incident: Incident, asked: Entry) -> str:
+    took = age(seconds_between(asked, incident.entries[-1]))
+    if incident.code is None:
+        return "not ended, as far as is known"
+    return f"done in {took}" if incident.code == 0 else f"ended with code {incident.code} after {took}"
+
+
+def _unfenced(incident: Incident) -> str:
+    refusal = incident.refusal
+    if refusal is None:
+        return f"{incident.cause} → nothing had to be done"
+    return f"{incident.cause} → not fenced: {_short(str(refusal.body.get('text', '')))}"
+
+
+def _short(text: str) -> str:
+    return text.partition("; what would change this")[0].partition(" (")[0]

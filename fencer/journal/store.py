@@ -1,0 +1,341 @@
+"""The journal's file: SQLite, in which each row carries a digest of itself and of the row before it.
+
+Several agents and commands may write to one file. What is committed is on the disk (``synchronous=FULL``), so
+that a crash at any moment loses no row that was reported as written.
+
+Source: https://sqlite.org/wal.html; https://sqlite.org/pragma.html#pragma_synchronous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fencer.core.text import printable
+from fencer.errors import JournalError
+from fencer.journal.codec import pack
+from fencer.journal.rows import Entry, Kind, Row
+
+SCHEMA = 1
+BUSY_S = 5.0
+"""How long one writer waits for another."""
+PRUNED = 0.1
+"""So much of the rows goes at a time, where the file has become too large."""
+SIDES = ("-wal", "-shm")
+"""Files beside the database. Source: https://sqlite.org/wal.html."""
+CORRUPT = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
+
+_TABLES = """
+    CREATE TABLE IF NOT EXISTS rows (
+        number INTEGER PRIMARY KEY, at TEXT NOT NULL, at_s REAL NOT NULL, session TEXT NOT NULL,
+        by TEXT NOT NULL, kind TEXT NOT NULL, node TEXT NOT NULL, uid TEXT NOT NULL, incident TEXT NOT NULL,
+        body TEXT NOT NULL, seen BLOB, digest TEXT NOT NULL);
+    CREATE INDEX IF NOT EXISTS by_incident ON rows (incident);
+    CREATE TABLE IF NOT EXISTS root (number INTEGER NOT NULL, digest TEXT NOT NULL);
+    INSERT INTO root SELECT 0, '' WHERE NOT EXISTS (SELECT * FROM root);
+"""
+_COLUMNS = "number, at, at_s, session, by, kind, node, uid, incident, body, seen, digest"
+_INSERT = f"INSERT INTO rows ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - all of it is ours
+_ALL = f"SELECT {_COLUMNS} FROM rows ORDER BY number"  # noqa: S608 - the same
+
+
+class Store:
+    """Writes to the file; one thread at a time.
+
+    Args:
+        path: The file. It and its directory are made where they are missing.
+        session: Which run of an agent or of a command this is.
+        by: Who that is.
+
+    Raises:
+        JournalError: it cannot be opened.
+        CorruptJournalError: it is damaged, and so has to be set aside.
+    """
+
+    def __init__(self, path: Path, session: str, by: str) -> None:
+        self.path, self._session, self._by = path, session, by
+        with _told(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(path)
+            self._database = sqlite3.connect(
+                path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with _told(path):
+                self._prepare()
+        except JournalError:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -256", "mmap_size = 0"):
+            self._database.execute(f"PRAGMA {pragma}")
+        version = int(self._database.execute("PRAGMA user_version").fetchone()[0])
+        if version not in {0, SCHEMA}:
+            raise JournalError(f"{self.path}: schema {version} is of another fencer; this one knows {SCHEMA}")
+        self._database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Write rows, all of them or none, and come back when they are on the disk.
+
+        Raises:
+            JournalError: they are not.
+            CorruptJournalError: the file is damaged.
+        """
+        texts = [(row, json.dumps(row.body(), default=str), row.seen and pack(row.seen)) for row in rows]
+        with _told(self.path), self._transaction():
+            last, digest = _last(self._database)
+            for number, (row, body, seen) in enumerate(texts, last + 1):
+                told = (row.at_utc, row.at_s, self._session, _text(self._by), row.kind.value)
+                values = (number, *told, *map(_text, (row.node, row.uid, row.incident)), body, seen)
+                digest = _digest(digest, values)
+                self._database.execute(_INSERT, (*values, digest))
+
+    def prune(self, largest_bytes: int, oldest_utc: str) -> int:
+        """Drop the oldest rows where there are too many; return how many. The newest stays in any case.
+
+        Args:
+            largest_bytes: So large the file may become, by and large.
+            oldest_utc: Rows from before this time are too old.
+
+        Raises:
+            JournalError: that could not be done.
+        """
+        with _told(self.path), self._transaction():
+            first, last = self._database.execute("SELECT min(number), max(number) FROM rows").fetchone()
+            if first is None:
+                return 0
+            [young] = self._database.execute(
+                "SELECT coalesce(min(number), ?) FROM rows WHERE at >= ?", (last, oldest_utc)
+            ).fetchone()
+            if self._used() > largest_bytes:
+                young = max(young, first + max(1, int((last - first + 1) * PRUNED)))
+            keep = min(young, last)
+            if keep <= first:
+                return 0
+            self._database.execute(
+                "UPDATE root SET (number, digest) = (SELECT number, digest FROM rows WHERE number = ?)",
+                (keep - 1,),
+            )
+            self._database.execute("DELETE FROM rows WHERE number < ?", (keep,))
+            return int(keep - first)
+
+    def _used(self) -> int:
+        pages, free, size = (
+            int(self._database.execute(f"PRAGMA {what}").fetchone()[0])
+            for what in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Be the only writer, and write all or nothing."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # where the disk is full it is rolled back already
+                self._database.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(sqlite3.Error):
+            self._database.close()
+
+
+class CorruptJournalError(JournalError):
+    """The file is damaged, or no journal at all."""
+
+
+def set_aside(path: Path, suffix: str) -> Path:
+    """Rename a damaged journal, with the files that belong to it, and return where it is now.
+
+    Args:
+        path: The file.
+        suffix: What is put behind its name.
+
+    Raises:
+        JournalError: it could not be renamed.
+    """
+    with _told(path):
+        aside = path.with_name(f"{path.name}.{suffix}")
+        for side in SIDES:
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
+        path.rename(aside)
+    return aside
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a journal to read it; writers go on.
+
+    Raises:
+        JournalError: it is not there, or cannot be read.
+    """
+    with _told(path):
+        path.stat()  # or SQLite only says that it is unable to open it
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, timeout=BUSY_S, isolation_level=None, uri=True)) as database:
+            database.execute("BEGIN")  # all that is read is of one moment
+            version = int(database.execute("PRAGMA user_version").fetchone()[0])
+            if version not in {0, SCHEMA}:
+                raise JournalError(f"{path}: schema {version} is of another fencer; this one knows {SCHEMA}")
+            yield database
+
+
+def entries(path: Path, where: str = "1", values: Sequence[str] = ()) -> Iterator[Entry]:
+    """Give the rows of a journal, oldest first.
+
+    Args:
+        path: The file.
+        where: Which ones, in SQL.
+        values: For the question marks in that.
+
+    Raises:
+        JournalError: it is not there, or cannot be read, or a row of it cannot.
+    """
+    with reading(path) as database:
+        asked = f"SELECT {_COLUMNS} FROM rows WHERE {where} ORDER BY number"  # noqa: S608 - `where` is ours
+        for values_read in database.execute(asked, values):
+            yield _entry(path, values_read)
+
+
+def oldest(path: Path) -> datetime | None:
+    """Return when the oldest row was written; None: there is none.
+
+    Raises:
+        JournalError: it is not there, or cannot be read.
+    """
+    first = next(entries(path, "number = (SELECT min(number) FROM rows)"), None)
+    return None if first is None else first.at
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """That all rows of a journal are as they were written, one after the other.
+
+    Attributes:
+        rows: How many there are.
+        dropped: How many older ones were dropped, because they were too old or too many.
+        first: When the oldest was written; None: there is none.
+        last: When the newest was written.
+        digest: Of the newest row and so of all before it: to be noted elsewhere.
+    """
+
+    rows: int
+    dropped: int
+    first: datetime | None
+    last: datetime | None
+    digest: str
+
+
+def verify(path: Path) -> Verified:
+    """Read a journal from end to end, and make sure that no row was changed, left out or put in between.
+
+    Whoever can write the file can also write all digests anew. Against that only helps a digest that was
+    noted elsewhere.
+
+    Raises:
+        JournalError: it cannot be read, or that is not so; the text names the first row which is wrong.
+    """
+    with reading(path) as database:
+        trouble = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if trouble != "ok":
+            raise CorruptJournalError(f"{path}: damaged: {printable(trouble)}")
+        before, digest = _root(database)
+        dropped, rows, first, last = before, 0, None, None
+        for values in database.execute(_ALL):
+            *told, kept = values
+            number = told[0]
+            if number != before + 1:
+                raise JournalError(f"{path}: after row {before} comes row {number}: rows are missing")
+            digest = _digest(digest, told)
+            if digest != kept:
+                raise JournalError(
+                    f"{path}: row {number} ({printable(str(told[1]))}) is not as it was written, or another "
+                    "one is in its place"
+                )
+            before, rows = number, rows + 1
+            last = _entry(path, values).at
+            first = first or last
+    return Verified(rows, dropped, first, last, digest)
+
+
+def _root(database: sqlite3.Connection) -> tuple[int, str]:
+    """Return number and digest of the newest row that was dropped."""
+    number, digest = database.execute("SELECT number, digest FROM root").fetchone()
+    return int(number), str(digest)
+
+
+def _last(database: sqlite3.Connection) -> tuple[int, str]:
+    """Return number and digest of the newest row."""
+    found = database.execute("SELECT number, digest FROM rows ORDER BY number DESC LIMIT 1").fetchone()
+    return (int(found[0]), str(found[1])) if found else _root(database)
+
+
+def _digest(before: str, values: Sequence[Any]) -> str:
+    """Return the digest of a row, all but its digest, and of what came before it."""
+    *plain, seen = values
+    seen_digest = None if seen is None else hashlib.sha256(seen).hexdigest()
+    return hashlib.sha256(json.dumps([before, *plain, seen_digest]).encode()).hexdigest()
+
+
+def _entry(path: Path, values: Sequence[Any]) -> Entry:
+    number, at, at_s, session, by, kind, node, uid, incident, body, seen, digest = values
+    try:
+        when, told = datetime.fromisoformat(at).astimezone(UTC), json.loads(body)
+        return Entry(
+            number, when, float(at_s), session, by, Kind(kind), node, uid, incident, told, seen, digest
+        )
+    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+        raise JournalError(f"{path}: row {number} cannot be read: {error}") from error
+
+
+def _text(text: str) -> str:
+    """Return a text as SQLite can keep it: half a character is escaped."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _make(path: Path) -> None:
+    """Make the file, for its owner alone; root makes it the directory's owner's, as whom an agent may run.
+
+    SQLite gives the files beside it to the same owner. Source: sqlite/src/os_unix.c, findCreateFileMode.
+    """
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
+        try:
+            if os.geteuid() == 0:
+                folder = path.parent.stat()
+                os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Translate what SQLite and the system raise.
+
+    Raises:
+        JournalError: naming the file.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        sort = CorruptJournalError if name.startswith(tuple(CORRUPT)) else JournalError
+        raise sort(f"{path}: {printable(str(error))}") from error
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}") from error
+    except sqlite3.Warning as error:
+        raise JournalError(f"{path}: {printable(str(error))}") from error

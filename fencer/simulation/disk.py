@@ -1,0 +1,46 @@
+"""The disk under an agent's journal: it keeps nothing, but takes its time, or hangs."""
+
+from __future__ import annotations
+
+from fencer.journal.rows import Row
+from fencer.simulation.clock import VirtualClock
+from fencer.simulation.timeline import Timeline
+
+
+class SimulatedDisk:
+    """`fencer.journal.rows.Journal` in virtual time: rows are written at once, until it hangs.
+
+    Args:
+        clock: Virtual.
+        timeline: Told that nobody waits for it any more.
+    """
+
+    def __init__(self, clock: VirtualClock, timeline: Timeline) -> None:
+        self._clock, self._timeline = clock, timeline
+        self._rows, self._over = 0, 0
+        self._hangs, self._known = False, False
+
+    def hang(self) -> None:
+        """Write nothing from now on."""
+        self._hangs = True
+
+    def go_on(self) -> None:
+        """Write all that waits, and everything from now on."""
+        self._hangs, self._known = False, False
+        self._over = self._rows
+
+    def put(self, _row: Row) -> int:
+        """See `fencer.journal.rows.Journal.put`."""
+        self._rows += 1
+        if not self._hangs:
+            self._over = self._rows
+        return self._rows
+
+    def written(self, ticket: int, patience_s: float) -> bool:
+        """See `fencer.journal.rows.Journal.written`."""
+        if self._over < ticket and not self._known:
+            self._clock.advance(patience_s)
+            self._known = True
+            text = f"its journal is not written: it goes on after {patience_s:g} s, and waits no more"
+            self._timeline.tell("fencer", None, "journal-hangs", text)
+        return self._over >= ticket

@@ -1,0 +1,298 @@
+"""`history`, `replay` and `journal`, on journals of whole incidents."""
+
+import json
+import re
+from datetime import timedelta
+from functools import cache
+
+import pytest
+
+from fencer.core.policy import Mode, Policy
+from fencer.journal.rows import Kind
+from fencer.journal.store import Store, entries
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+from tests.journal.build import row
+
+
+def told(tmp_path, policy=None):
+    """A lab whose agent has seen k8s-2 paused, stopped and fenced it, and taken it back."""
+    lab = Lab(policy)
+    lab.journal = tmp_path / "journal.db"
+    lab.passes(60, watched=True)
+    lab.breaks(What.PAUSE, "k8s-2")
+    lab.passes(120, watched=True)
+    lab.breaks(What.START, "k8s-2")
+    lab.passes(140, watched=True)
+    return lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Only to be looked at."""
+    return told(tmp_path_factory.mktemp("history"))
+
+
+@cache
+def never():
+    return Lab()
+
+
+def test_an_incident_is_a_line_with_all_that_matters(lab):
+    result = lab.run("history")
+    assert result.exit_code == 0
+    assert re.fullmatch(
+        r"Thursday, 2026-01-01, times in UTC\n"
+        r"  00:01 k8s-2 paused → fenced in 1m0\ds, 4 pods moved, 3 volumes, lifted 00:0\d \([0-9a-f]{8}\)\n",
+        result.output,
+    )
+
+
+def test_one_incident_is_told_step_by_step_with_the_proof_before_what_cannot_be_taken_back(lab):
+    output = lab.run("history", "last").output
+    steps = [line.split("  ")[1:4] for line in output.splitlines() if re.match(r"  \d\d:", line)]
+    assert steps
+    order = (
+        "did    stopped lab/k8s-2",
+        "did    tainted",
+        "4 of 4 pods cleared",
+        "taint taken off",
+        "uncordoned",
+    )
+    found = [output.index(one.replace("did    ", "")) for one in order]
+    assert found == sorted(found)
+    taint = output.index("did   tainted")
+    assert "held: read off" in output[output.index("to be fenced") : taint]
+    assert "meant" not in output  # all of it was done
+
+
+def test_an_incident_is_found_by_the_beginning_of_its_id(lab):
+    [found] = json.loads(lab.run("history", "-o", "json").output)
+    assert lab.run("history", found["id"][:3]).output == lab.run("history", found["id"]).output
+
+
+def test_for_programs_times_are_utc_and_rows_complete(lab):
+    [found] = json.loads(lab.run("history", "-o", "json").output)
+    assert (found["node"], found["cause"], found["over"], found["volumes"]) == ("k8s-2", "paused", True, 3)
+    assert found["began_at"].endswith("Z")
+    assert len(found["pods"]) == 4
+    one = json.loads(lab.run("history", "last", "-o", "json").output)
+    assert [line["number"] for line in one["rows"]] == sorted(line["number"] for line in one["rows"])
+    assert {"decision", "intent", "action"} == {line["kind"] for line in one["rows"]}
+    assert lab.run("history", "-o", "yaml").output.startswith("- id: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("--node", "k8s-2"), True),
+        (("--node", "k8s-3"), False),
+        (("--since", "1h"), True),
+        (("--since", "10s"), False),
+        (("--since", "2026-01-01"), True),
+        (("--since", "2026-01-02"), False),
+    ],
+)
+def test_only_what_is_asked_for_is_shown(lab, words, shown):
+    result = lab.run("history", *words)
+    assert result.exit_code == 0
+    assert ("k8s-2" in result.output) is shown
+    assert shown or "nothing has happened" in result.output
+
+
+@pytest.mark.parametrize("since", ["yesterday", "7", "7y", "", "-3d", "1e400d", "2026-13-01"])
+def test_a_time_that_is_none_is_refused(lab, since):
+    result = lab.run("history", "--since", since)
+    assert result.exit_code == 2
+    assert "is no time: a span such as 12h, 7d or 2w" in result.output
+
+
+def test_an_incident_that_is_not_there_names_the_newest(lab):
+    result = lab.run("history", "ffffffff")
+    assert result.exit_code == 2
+    assert re.search(r"ffffffff: no such incident in .*The newest: [0-9a-f]{8} \(k8s-2\)", result.output)
+
+
+def test_without_a_journal_it_says_where_it_would_be(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "none.db"
+    for words in (("history",), ("history", "last"), ("replay", "last"), ("journal", "verify")):
+        result = lab.run(*words)
+        assert result.exit_code == 1
+        assert f"{tmp_path}/none.db: no journal yet. `fencer watch` begins one" in result.output
+
+
+def test_where_none_is_kept_it_says_so():
+    result = never().run("history")
+    assert result.exit_code == 2
+    assert "no journal is kept: journal.enabled is false" in result.output
+
+
+def test_an_empty_journal_has_no_incident(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    Store(lab.journal, "5e55105a", "fencer").close()
+    assert lab.run("history").output == "nothing has happened, as far as the journal goes back.\n"
+    assert "There is none yet" in lab.run("history", "last").output
+    assert "0 rows" in lab.run("journal", "verify").output
+
+
+def test_an_agent_that_ended_in_the_middle_is_told(tmp_path):
+    lab = told(tmp_path)
+    kept = list(entries(lab.journal))
+    cut = next(
+        n for n, one in enumerate(kept) if one.kind is Kind.INTENT and one.body["action"] == "TaintNode"
+    )
+    lab.journal = tmp_path / "killed.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    for one in kept[: cut + 1]:
+        again = row(
+            seconds=one.at_s - 1000.0, kind=one.kind, node=one.node, uid=one.uid, incident=one.incident
+        )
+        object.__setattr__(again, "body", lambda body=one.body: body)
+        store.append([again])
+    store.append([row("lab: lost", seconds=2000.0)])
+    store.close()
+    output = lab.run("history", "last").output
+    assert "meant" in output
+    assert "TaintNode: what came of it is not known: whoever did it has ended" in output
+
+
+def test_what_a_person_said_is_there_to_read(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    lab.passes(60, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(50)
+    assert lab.run("fence", "k8s-2", "--yes", "--over-brake", "the rack is gone").exit_code == 0
+    assert "stopped → fenced by admin@desk in " in lab.run("history").output
+    one = lab.run("history", "last").output
+    assert "admin@desk (by hand): fencer fence k8s-2 --over-brake 'the rack is gone'" in one
+    assert re.search(r"ended +done", one)
+    [found] = json.loads(lab.run("history", "-o", "json").output)
+    assert found["commands"][0]["why"] == {"over-brake": "the rack is gone"}
+
+
+def test_a_refused_command_is_told_with_its_code(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    lab.passes(60, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    assert lab.run("fence", "k8s-2", "--yes", "--timeout", "1").exit_code == 1
+    assert "admin@desk: fence k8s-2 --timeout 1 → ended with code 1" in lab.run("history").output
+
+
+# -- replay ------------------------------------------------------------------------------------------------
+
+
+def test_by_the_same_rules_everything_is_the_same(lab):
+    result = lab.run("replay", "last")
+    assert result.exit_code == 0
+    assert "ANOTHER" not in result.output
+    assert re.search(
+        r"\d+ decisions of [0-9a-f]{8} by the rules of fencer [\d.]+: all the same\.", result.output
+    )
+
+
+def test_a_verdict_that_would_be_another_one_today_is_told_with_both(tmp_path):
+    lab = told(tmp_path)
+    other = tmp_path / "other.db"
+    store = Store(other, "5e55105a", "fencer@pve1")
+    for one in entries(lab.journal):
+        body = dict(one.body)
+        if body.get("reason") == "proven_off":
+            body.update(
+                verdict="wait", reason="not_held", actions=[], text="of a fencer that was more careful"
+            )
+        again = row(kind=one.kind, node=one.node, uid=one.uid, incident=one.incident, seen=one.seen)
+        object.__setattr__(again, "body", lambda body=body: body)
+        store.append([again])
+    store.close()
+    lab.journal = other
+    result = lab.run("replay", "last")
+    assert result.exit_code == 1
+    assert "then wait (not_held; nothing to do): of a fencer that was more careful" in result.output
+    assert "now fence (proven_off; TaintNode): its guest is proven off" in result.output
+    assert "1 is another one." in result.output
+    data = json.loads(lab.run("replay", "last", "-o", "json").output)
+    assert [one["now"]["verdict"] for one in data["decisions"] if not one["same"]] == ["fence"]
+
+
+def test_decisions_that_cannot_be_made_again_are_told(tmp_path):
+    lab = told(tmp_path)
+    bare = tmp_path / "bare.db"
+    store = Store(bare, "5e55105a", "fencer@pve1")
+    for number, one in enumerate(entries(lab.journal)):
+        if one.kind is Kind.SESSION:
+            continue
+        seen = None if number % 2 else one.seen
+        again = row(kind=one.kind, node=one.node, uid=one.uid, incident=one.incident, seen=seen)
+        object.__setattr__(again, "body", lambda body=one.body: body)
+        store.append([again])
+    store.close()
+    lab.journal = bare
+    result = lab.run("replay", "last")
+    assert result.exit_code == 1
+    assert "the policy of that time is not kept any more" in result.output
+    assert "what was known is kept with another row" in result.output
+    assert "cannot be made again" in result.output
+
+
+def test_an_agent_that_only_observed_is_made_again_by_its_own_policy(tmp_path):
+    lab = told(tmp_path, Policy(mode=Mode.OBSERVE))
+    assert "would" in lab.run("history", "last").output
+    result = lab.run("replay", "last")
+    assert result.exit_code == 0, result.output
+
+
+# -- the journal itself ------------------------------------------------------------------------------------
+
+
+def test_a_journal_is_verified_and_its_digest_can_be_asked_for_later(lab):
+    result = lab.run("journal", "verify")
+    assert result.exit_code == 0
+    assert "each as it was written" in result.output
+    digest = re.search(r"digest: ([0-9a-f]{64})", result.output)[1]
+    assert lab.run("journal", "verify", "--digest", digest).exit_code == 0
+    other = lab.run("journal", "verify", "--digest", "0" * 64)
+    assert other.exit_code == 1
+    assert "no row has the digest" in other.output
+
+
+def test_a_journal_is_written_out_for_other_programs(lab):
+    lines = [json.loads(line) for line in lab.run("journal", "export").output.splitlines()]
+    assert [line["number"] for line in lines] == list(range(1, len(lines) + 1))
+    assert not any("seen" in line for line in lines)
+    whole = [json.loads(line) for line in lab.run("journal", "export", "--observations").output.splitlines()]
+    assert {line["seen"]["node"]["name"] for line in whole if "seen" in line} == {"k8s-1", "k8s-2", "k8s-3"}
+
+
+def test_many_incidents_are_not_all_shown_at_once(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    for number in range(45):
+        facts = {"seconds": number * 60.0, "node": "k8s-2", "uid": "u", "incident": f"{number:08x}"}
+        for verdict, reason in (("refuse", "guest_running"), ("healthy", "node_healthy")):
+            one = row(kind=Kind.DECISION, **facts)
+            object.__setattr__(
+                one, "body", lambda v=verdict, r=reason: {"verdict": v, "reason": r, "text": "x"}
+            )
+            store.append([one])
+    store.close()
+    few, every = lab.run("history").output, lab.run("history", "--all").output
+    assert few.splitlines()[0] == "5 older incidents; --all shows them"
+    assert (few.count("k8s-2"), every.count("k8s-2")) == (40, 45)
+
+
+def test_days_are_told_apart(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    for day in range(2):
+        seconds = timedelta(days=day).total_seconds()
+        one = row(kind=Kind.ACTION, seconds=seconds, node="k8s-2", uid="u", incident="5a5ca47e")
+        object.__setattr__(one, "body", lambda: {"action": "Uncordon", "ok": True, "text": "uncordoned"})
+        store.append([one])
+    store.close()
+    assert "2026-11-27 02:14:00  +24h00m" in lab.run("history", "last").output

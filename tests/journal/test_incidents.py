@@ -1,0 +1,215 @@
+"""Rows, folded into incidents; and the one sentence that each of them comes to."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fencer.journal.headline import headline
+from fencer.journal.incidents import incidents
+from fencer.journal.rows import Kind
+from tests.journal.build import Told
+
+
+def clock(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%H:%M}"
+
+
+def lines(told):
+    return [
+        f"{clock(one.began)} {one.node} {headline(one, clock)} ({one.id})" for one in incidents(told.entries)
+    ]
+
+
+def fenced(told, *, node="k8s-2", at_s=0.0, cause="counting_silence"):
+    told.seen(at_s, "wait", cause, node=node)
+    told.seen(at_s + 60, "fence", "proven_off", node=node)
+    told.meant(at_s + 60, "TaintNode", node=node)
+    done = {"type": "Tainted", "power_state": "stopped", "proof": "power", "pods": 2, "volumes": 3}
+    told.did(at_s + 60, "TaintNode", node=node, done=done)
+    told.meant(at_s + 61, "ClearPods", node=node)
+    told.did(at_s + 62, "ClearPods", node=node, done={"type": "PodsCleared", "gone": ["db/db-1", "db/db-2"]})
+    return told.seen(at_s + 65, "fenced", "pods_cleared", node=node)
+
+
+def back(told, *, node="k8s-2", at_s=1020.0):
+    told.seen(at_s - 30, "recovering", "awaiting_boot", node=node)
+    told.did(at_s, "UntaintNode", node=node)
+    told.did(at_s + 30, "Uncordon", node=node)
+    return told.seen(at_s + 30, "healthy", "node_healthy", node=node)
+
+
+def test_a_fence_from_its_cause_to_its_end():
+    assert lines(back(fenced(Told(), cause="guest_paused"))) == [
+        "02:14 k8s-2 paused → fenced in 1m05s, 2 pods moved, 3 volumes, lifted 02:31 (5a5ca47e)"
+    ]
+
+
+def test_a_fence_that_stands():
+    [one] = incidents(fenced(Told()).entries)
+    assert not one.over
+    assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods moved, 3 volumes, still fenced"
+
+
+def test_a_fence_of_which_pods_are_left():
+    told = Told().seen(0, "wait", "counting_silence").did(60, "TaintNode", done={"power_state": "absent"})
+    assert lines(told) == [
+        "02:14 k8s-2 absent → tainted, not cleared yet in 1m00s, 0 pods moved, still fenced (5a5ca47e)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "cause"),
+    [
+        ({"proof": "ha_recovery", "power_state": "unknown"}, "host fenced by HA"),
+        ({"proof": "host_power", "power_state": "unknown"}, "host without power"),
+        ({"proof": "operator", "power_state": "unknown"}, "off"),
+        ({"proof": "power", "power_state": "absent"}, "absent"),
+        ({}, "silent"),
+        (None, "silent"),
+    ],
+)
+def test_how_it_began_is_told_by_its_proof(facts, cause):
+    [one] = incidents(Told().did(0, "TaintNode", done=facts).entries)
+    assert one.cause == cause
+
+
+def test_a_refusal_is_told_with_its_reason_but_not_with_what_would_change_it():
+    told = Told().seen(0, "wait", "silence_too_short")
+    told.seen(
+        40, "refuse", "guest_running", text="its guest runs (running (booted)); what would change this: x"
+    )
+    told.seen(300, "healthy", "node_healthy")
+    assert lines(told) == ["02:14 k8s-2 silent → not fenced: its guest runs, healthy again 02:19 (5a5ca47e)"]
+
+
+def test_what_passes_by_itself_is_told_only_if_asked_for():
+    told = Told().seen(0, "wait", "counting_silence").seen(8, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert not one.worth_telling
+    assert headline(one, clock) == "silent → nothing had to be done, healthy again 02:14"
+
+
+def test_what_goes_on_says_so():
+    [one] = incidents(Told().seen(0, "wait", "counting_silence").entries)
+    assert headline(one, clock) == "silent → nothing had to be done, goes on"
+
+
+def test_notes_on_a_sound_node_are_no_incident():
+    told = Told().meant(0, "BindNode").did(0, "BindNode").did(1, "Alarm").seen(2, "healthy", "node_healthy")
+    assert incidents(told.entries) == []
+
+
+def test_a_second_incident_in_the_same_boot_has_a_name_of_its_own():
+    told = Told().seen(0, "wait", "counting_silence").seen(9, "healthy", "node_healthy")
+    told.seen(100, "refuse", "guest_running").seen(130, "healthy", "node_healthy")
+    assert [one.id for one in incidents(told.entries)] == ["5a5ca47e", "5a5ca47e.2"]
+
+
+def test_two_nodes_at_the_same_time_are_two_incidents():
+    told = Told()
+    for second, node in ((0.0, "k8s-2"), (1.0, "k8s-3")):
+        fenced(told, node=node, at_s=second)
+    told.entries.sort(key=lambda entry: entry.at)
+    first, second = incidents(told.entries)
+    assert ({one.node for one in first.entries}, {one.node for one in second.entries}) == (
+        {"k8s-2"},
+        {"k8s-3"},
+    )
+
+
+def test_the_id_that_comes_with_the_next_boot_does_not_begin_another_one():
+    told = fenced(Told())
+    told.did(900, "UntaintNode").seen(901, "recovering", "settling", incident="d85b8036")
+    told.did(930, "Uncordon", incident="d85b8036").seen(931, "healthy", "node_healthy", incident="d85b8036")
+    [one] = incidents(told.entries)
+    assert (one.id, one.over) == ("5a5ca47e", True)
+
+
+def test_a_planned_stop_and_its_start_are_told_by_what_was_typed():
+    told = Told().asked(0, "shutdown k8s-2")
+    own = {"session": "c0ffee00", "by": "root@pve1 (by hand)"}
+    told.meant(0.1, "CordonNode", incident="", **own).did(0.2, "CordonNode", incident="", **own)
+    told.did(0.3, "EvictPods", incident="", on={"pods": ["demo/web-1"]}, **own)
+    told.seen(20, "ask", "shutdown_due", incident="5a5ca47e-shutdown", **own)
+    told.seen(31, "off", "shut_down", incident="5a5ca47e-shutdown", **own).ended(31)
+    told.asked(100, "start k8s-2", session="beef0000")
+    told.seen(100, "start", "start_due", session="beef0000")
+    told.seen(126, "healthy", "started", session="beef0000").ended(126, session="beef0000")
+    assert lines(told) == [
+        "02:14 k8s-2 root@pve1: shutdown k8s-2 → done in 31 s, 1 pod evicted (5a5ca47e)",
+        "02:15 k8s-2 root@pve1: start k8s-2 → done in 26 s (5a5ca47e.2)",
+    ]
+
+
+def test_a_fence_by_hand_goes_on_after_its_command_and_ends_when_the_agent_lifts_it():
+    told = Told().asked(0, "fence k8s-2 --over-brake 'rack is gone'")
+    for one in fenced(Told(session="c0ffee00", by="root@pve1 (by hand)")).entries:
+        told.entries.append(one)
+    told.ended(65)
+    back(told)
+    [one] = incidents(told.entries)
+    assert one.over
+    assert headline(one, clock) == (
+        "stopped → fenced by root@pve1 in 1m05s, 2 pods moved, 3 volumes, lifted 02:31"
+    )
+
+
+def test_a_command_about_an_incident_that_goes_on_belongs_to_it():
+    told = Told().seen(0, "refuse", "brake").asked(60, "fence k8s-2 --over-brake 'two racks'").ended(90)
+    told.seen(100, "fenced", "pods_cleared")
+    [one] = incidents(told.entries)
+    assert [entry.kind for entry in one.commands] == [Kind.COMMAND]
+    assert (one.code, one.over) == (0, False)
+
+
+def test_a_command_that_did_nothing_to_a_node_is_told_by_itself():
+    told = Told().asked(0, "drain k8s-2 k8s-3", nodes=("k8s-2", "k8s-3")).ended(2, 1)
+    assert lines(told) == [
+        "02:14 k8s-2, k8s-3 root@pve1: drain k8s-2 k8s-3 → ended with code 1 after 2 s (c0ffee00)"
+    ]
+
+
+def test_a_command_whose_end_nobody_wrote_says_so():
+    assert lines(Told().asked(0, "drain k8s-2")) == [
+        "02:14 k8s-2 root@pve1: drain k8s-2 → not ended, as far as is known (c0ffee00)"
+    ]
+
+
+def test_a_command_for_several_nodes_is_told_for_each():
+    told = Told().asked(0, "drain k8s-2 k8s-3", nodes=("k8s-2", "k8s-3"))
+    for node in ("k8s-2", "k8s-3"):
+        told.did(1, "CordonNode", node=node, incident="", session="c0ffee00")
+    told.ended(9)
+    assert [(one.node, one.id, one.over, one.code) for one in incidents(told.entries)] == [
+        ("k8s-2", "c0ffee00", True, 0),
+        ("k8s-3", "c0ffee00.2", True, 0),
+    ]
+
+
+def test_what_concerns_no_node_belongs_to_what_goes_on_unless_it_is_of_another_node():
+    told = Told().seen(0, "wait", "counting_silence").seen(0, "wait", "counting_silence", node="k8s-3")
+    told.tell(Kind.NOTICE, 5, text="lab: does not answer", warning=True)
+    told.tell(Kind.NOTICE, 6, text="k8s-3: no answer within 10 s", warning=True)
+    told.tell(Kind.LOST, 7, rows=3)
+    first, second = incidents(told.entries)
+    assert [entry.body.get("text") for entry in first.entries[1:]] == ["lab: does not answer", None]
+    assert len(second.entries) == 4
+
+
+def test_durations_go_by_the_monotonic_clock_of_one_session_and_by_the_wall_between_two():
+    told = Told().seen(0, "wait", "counting_silence").seen(10, "fence", "proven_off")
+    told.seen(20, "fenced", "pods_cleared", session="another0")
+    object.__setattr__(told.entries[1], "at", told.entries[0].at)  # somebody has set the clock back
+    [one] = incidents(told.entries)
+    assert [one.seconds(entry) for entry in one.entries] == [0.0, 10.0, 20.0]
+
+
+@pytest.mark.parametrize("body", [{}, {"done": "x"}, {"done": {"gone": None}}, {"action": None}])
+def test_rows_of_another_fencer_break_nothing(body):
+    told = Told().seen(0, "wait", "counting_silence")
+    told.tell(Kind.ACTION, 1, node="k8s-2", uid="uid-k8s-2", **body)
+    told.tell(Kind.DECISION, 2, node="k8s-2", uid="uid-k8s-2")
+    told.tell(Kind.COMMAND, 3).tell(Kind.ENDED, 4)
+    for one in incidents(told.entries):
+        assert headline(one, clock)
+        assert one.pods == ()
