@@ -62,21 +62,21 @@ def _build_for(items: list[pytest.Item], fixtures: set[str], build: Callable[[],
             item.add_marker(pytest.mark.skip(reason=str(missing)))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster that loses patience with a silent node four times as fast as any, and then evicts at once."""
     with running_control_plane(tmp_path_factory.mktemp("controlplane"), timing=_QUICK) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def guest_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster as patient as any, for nodes that drain themselves and are away for a while."""
     with running_control_plane(tmp_path_factory.mktemp("guest-cluster")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Report B's cluster on real guests, with a control plane of its own that is as impatient."""
     flags = {"kube-controller-manager": ["--node-eviction-rate=10"]}  # one death follows the other
@@ -88,7 +88,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Operator:
     """fencer, installed beside the lab; nothing of it runs yet."""
     return Operator(lab, tmp_path_factory.mktemp("fencer"))

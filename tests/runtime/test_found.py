@@ -84,6 +84,7 @@ def test_what_was_found_does_not_outlive_a_node_that_is_back(idle):
     assert idle.node(name).fenced
 
 
+@pytest.mark.slow
 def test_attachments_are_listed_once_for_all_nodes_of_a_pass():
     stage = Stagehand()
     stage.run(30)

@@ -65,6 +65,7 @@ class TestPowerThatFails:
             stage.run(2)
         assert stage.reason("k8s-3") is Reason.POWER_WINDOW
 
+    @pytest.mark.slow
     def test_it_is_tried_ever_more_rarely(self):
         stage = self.two_paused(What.POWER_DENIED)
         stage.run(1200)

@@ -81,6 +81,7 @@ class TestWhatItCosts:
         back = max(calls.count("read") for _, calls in ticks(stage, 90))
         assert (most <= 5, back <= 3) == (True, True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("vague", [False, True])
     def test_nor_is_one_whose_guest_cannot_be_told(self, stage, vague):
         if vague:

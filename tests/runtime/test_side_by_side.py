@@ -238,6 +238,7 @@ def test_a_start_that_a_pass_sees_while_the_node_is_read_prevents_the_fence():
     assert "taint" not in stage.calls
 
 
+@pytest.mark.slow
 def test_near_the_brake_slow_lists_leave_nobody_behind():
     """Each list takes so long that what the others saw, who wait for it, grows too old meanwhile."""
     stage = staged(replace(AT_ONCE, max_fenced=24))

@@ -7,22 +7,33 @@ PVE/CLI/pvesh.pm, which goes to other hosts by ssh itself; pve-common's run_comm
 handler failed" and the last line that it read; pve-cluster's PVE/SSHInfo.pm.
 """
 
-import json
+import ast
 import os
 import sys
 from pathlib import Path
 
 HOSTS = {"pve1": "10.0.0.11", "pve2": "10.0.0.12", "pve3": "10.0.0.13"}
 
-TOOL = f"#!{sys.executable} -IS\n"  # as little as a start can cost
+# As little as a start can cost: nothing is imported that not every Python has loaded already.
+TOOL = f"#!{sys.executable} -IS\n"
 TOOL += '''
-import json, os, pathlib, sys
+import os, sys
 
-place = pathlib.Path(os.environ["CLUSTER"])
-state = json.loads(place.read_text())
-tool, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+
+def read(file):
+    with open(file) as opened:
+        return opened.read()
+
+
+def keep():
+    with open(os.environ["CLUSTER"], "w") as kept:
+        kept.write(ascii(state))
+
+
+state = eval(read(os.environ["CLUSTER"]))
+tool, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 state["calls"].append([tool, *words])
-place.write_text(json.dumps(state))
+keep()
 HERE = "pve1"
 CHANGED = """@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
 @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
@@ -48,7 +59,7 @@ def refusal(host, ip, alias, file):
     if file is None:
         known = {name: state["keys"][name] for name in state["merged"]}
     else:
-        known = dict(line.split(" ", 1) for line in pathlib.Path(file).read_text().splitlines())
+        known = dict(line.split(" ", 1) for line in read(file).splitlines())
     if alias not in known:
         return "Host key verification failed."
     if known[alias] != state["keys"][host]:
@@ -88,8 +99,8 @@ def pvesh():
     parts = path.split("/")
     host = parts[2] if parts[1] == "nodes" else HERE
     if host != HERE:
-        file = pathlib.Path(state["etc_pve"], "nodes", host, "ssh_known_hosts")
-        why = refusal(host, state["hosts"][host], host, file if file.is_file() else None)
+        file = os.path.join(state["etc_pve"], "nodes", host, "ssh_known_hosts")
+        why = refusal(host, state["hosts"][host], host, file if os.path.isfile(file) else None)
         if why:
             *before, last = why.splitlines()
             fail(255, "\\n".join([*before, f"proxy handler failed: {last}"]))
@@ -101,23 +112,25 @@ def pvesh():
         fail(255, f"VM is locked ({found['lock']})")
     if verb == "get":
         assert given.pop("--output-format") == "json", words
+        import json
+
         return print(json.dumps(found))
     if given == {"--delete": "hookscript"}:
         if parts[4] not in state["deaf"]:
             found.pop("hookscript", None)
-            place.write_text(json.dumps(state))
+            keep()
         return
     assert verb == "set" and list(given) == ["--hookscript"], words
-    script = pathlib.Path(on(host), "snippets", given["--hookscript"].split("/")[1])
-    if not script.is_file() or not os.access(script, os.X_OK):
-        why = "is not executable" if script.is_file() else "does not exist"
+    script = os.path.join(on(host), "snippets", given["--hookscript"].split("/")[1])
+    if not os.path.isfile(script) or not os.access(script, os.X_OK):
+        why = "is not executable" if os.path.isfile(script) else "does not exist"
         fail(255, "400 Parameter verification failed.\\nhookscript: script "
             f"'{given['--hookscript']}' {why}\\n\\npvesh set <api_path> [OPTIONS] [FORMAT_OPTIONS]")
     if parts[4] in state["busy"]:
         fail(255, f"can't lock file '/var/lock/qemu-server/lock-{parts[4]}.conf' - got timeout")
     if parts[4] not in state["deaf"]:
         found["hookscript"] = given["--hookscript"]
-        place.write_text(json.dumps(state))
+        keep()
 
 
 {"ssh": ssh, "pvesh": pvesh}[tool]()
@@ -139,7 +152,7 @@ class Cluster:
         for tool in ("pvesh", "ssh"):
             (self.tools / tool).write_text(TOOL)
             (self.tools / tool).chmod(0o755)
-        self._state = folder / "cluster.json"
+        self._state = folder / "cluster"
         self.environment = {"PATH": f"{self.tools}:{os.environ['PATH']}", "CLUSTER": str(self._state)}
         self._write(
             {
@@ -207,7 +220,7 @@ class Cluster:
 
     @property
     def state(self):
-        return json.loads(self._state.read_text())
+        return ast.literal_eval(self._state.read_text())
 
     @property
     def hooks(self):
@@ -230,7 +243,7 @@ class Cluster:
         return [words for name, *words in self.state["calls"] if name == tool]
 
     def _write(self, state):
-        self._state.write_text(json.dumps(state))
+        self._state.write_text(ascii(state))
 
 
 def _answers(folder):

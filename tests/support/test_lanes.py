@@ -68,6 +68,7 @@ def test_after():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_ends_its_worker_fails_once_and_those_after_it_are_run(tmp_path: Path) -> None:
     """Else every worker that takes its place dies with it, a test that hangs each time for 15 minutes."""
     (tmp_path / "test_one.py").write_text(ONE_DIES)

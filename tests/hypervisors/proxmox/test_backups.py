@@ -109,6 +109,7 @@ def test_a_qemu_that_does_not_say_that_it_stands_still_is_asked_again(home):
     assert final(home.read(conf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins_s", [12, 20, 30])
 def test_a_dead_node_is_fenced_long_before_its_backup_ends(home, begins_s):
     """By the careful recipe, and without a hook: the cluster tells of the end up to ten seconds late."""

@@ -66,6 +66,7 @@ def test_nor_one_by_ha(home):
     assert all(home.pve.runs(vmid) for vmid in vmids(watch))
 
 
+@pytest.mark.slow
 def test_nor_one_on_a_host_whose_statistics_stand_still(two):
     """Their host's pvestatd is dead: the cluster repeats "stopped" for five minutes."""
     off(two, 30)

@@ -67,6 +67,7 @@ def believed_at(home: Home, conf: Conf, agent, seconds: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_the_reboot_of_another_host_makes_old_statistics_no_newer(home: Home) -> None:
     """Its uptime comes to where it was when corosync began to hang."""
     conf = stopped(home)

@@ -385,6 +385,7 @@ def test_a_host_that_died_is_not_waited_for_at_each_sweep(home):
     assert home.told(well).power_state is PowerState.STOPPED
 
 
+@pytest.mark.slow
 def test_a_host_that_hangs_keeps_nobody_else_from_being_read(tmp_path):
     """Through the proxy its list takes 30 s; the other host's guest is read in the same sweep."""
     for home in serve(PveCluster(), tmp_path):
@@ -409,6 +410,7 @@ def test_a_host_that_hangs_keeps_nobody_else_from_being_read(tmp_path):
 SECONDS = Policy(mode=Mode.ARMED, require_not_ready=False, lease_silent_s=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_s", [0.1, 1.0, 1.9, 3.3, 6.6, 9.9])
 def test_a_node_whose_guest_is_killed_is_fenced_three_seconds_after_the_wait(home, after_s):
     """Without a hook, by the recipe that waits for no silence, whenever between two looks or statistics."""
@@ -454,6 +456,7 @@ def ends_unsettled(home: Home, number: int):
     return conf
 
 
+@pytest.mark.slow
 def test_spare_guests_that_are_off_starve_nobody(home):
     spares = [ends_unsettled(home, number) for number in range(24)]
     node = home.guest("k8s-1")

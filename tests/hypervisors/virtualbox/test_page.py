@@ -15,6 +15,7 @@ PAGE = DOCS / "virtualbox.md"
 ROWS = {row.recordings: row for rows in GROUPS.values() for row in rows}
 
 
+@pytest.mark.slow
 def test_the_page_holds_the_situations_as_they_are_read(tmp_path):
     hold(PAGE, "situations", situations(tmp_path))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from tests.support.pve.api import agent, cluster, guests, ha, power, tasks
 from tests.support.pve.api.call import Call, Json
@@ -33,8 +34,13 @@ class Route:
 
     def match(self, method: str, path: str) -> dict[str, str] | None:
         """Return what the placeholders stand for, if this is what was asked."""
-        found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path), path)
-        return found.groupdict() if found and method == self.method else None
+        found = _pattern(self.path).fullmatch(path) if method == self.method else None
+        return found.groupdict() if found else None
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path))
 
 
 _AUDIT_ALL = ("/", ("Sys.Audit",))
