@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +14,7 @@ from fencer.cli.options import READ_LATER, config_option, timeout_option, yes_op
 from fencer.cli.outlook import SHOWN, say_verdict
 from fencer.cli.planned import Tools, dry_run_option, give_up, introduce, planned
 from fencer.cli.render import clean, paragraph, say, table, tell
+from fencer.cli.report import reported
 from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import Judged, StopGuest
@@ -70,7 +70,7 @@ UNSEEN = frozenset({What.MAY_BLOCK, What.MAY_DISRUPT})
     "report",
     type=READ_LATER,
     metavar="FILE",
-    help="Say how to write the report of it to this file.",
+    help="Write a page about it, as `fencer report` does.",
 )
 @click.pass_obj
 def drill(  # noqa: PLR0913 - one for each option
@@ -95,7 +95,10 @@ def drill(  # noqa: PLR0913 - one for each option
     if not timeout_s:
         raise click.UsageError("--timeout 0: a drill has a limit, because the guest is off until then.")
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
-    with planned(wiring, path, (node,), None, DRILL, act=not dry_run) as tools:
+    with (
+        reported(wiring, path, report) as told,
+        planned(wiring, path, (node,), None, DRILL, act=not dry_run) as tools,
+    ):
         introduce(tools)
         _refuse_unwatched(wiring, tools, agent_watches=agent_watches)
         judged = _refuse_unfit(tools)
@@ -108,7 +111,7 @@ def drill(  # noqa: PLR0913 - one for each option
             return
         consent(lines, f"Cut the power of {tools.names[0]}'s guest now?", yes=yes)
         tools.kept.asked(tools.names)
-        _carry_out(tools, timeout_s, report)
+        _carry_out(tools, timeout_s, told)
 
 
 # -- whether it may begin -----------------------------------------------------------------------------------
@@ -219,7 +222,7 @@ def _plan(judged: Judged, limit_s: float) -> Iterator[str]:
         yield from paragraph(clean(text), indent=2)
 
 
-def _carry_out(tools: Tools, limit_s: float, report: Path | None) -> None:
+def _carry_out(tools: Tools, limit_s: float, told: list[str]) -> None:
     node = tools.node(tools.names[0])
     turn = DrillTurn(
         tools.world, tools.agent, tools.looker, tools.parts.policy, node, limit_s, tools.steps.show
@@ -236,7 +239,8 @@ def _carry_out(tools: Tools, limit_s: float, report: Path | None) -> None:
         if owed and not turn.owes:
             tell(f"{clean(node.name)}: its guest was started after all.")
         _summarize(turn)
-        write_report(turn, report)
+        if Milestone.OFF in turn.course.reached:
+            told.append(turn.incident)
     tell(f"passed in {took}: {clean(node.name)}.", bold=True)
 
 
@@ -287,14 +291,3 @@ def _summarize(turn: DrillTurn) -> None:
     say("after the power cut:")
     for line in table(rows, indent=2, gap=2):
         say(line)
-
-
-def write_report(turn: DrillTurn, file: Path | None) -> None:
-    """Say which command writes the report of this drill.
-
-    Args:
-        turn: The drill.
-        file: Where to; None: none is wanted.
-    """
-    if file is not None and Milestone.OFF in turn.course.reached:
-        tell(f"Its report: `fencer report {turn.incident} --html {clean(shlex.quote(str(file)))}`")

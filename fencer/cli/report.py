@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from fencer.cli.looking_back import incident_of, journal_of, rows
 from fencer.cli.options import config_option
-from fencer.cli.render import clean, say
+from fencer.cli.render import clean, complain, say
 from fencer.cli.wire import Wiring
-from fencer.errors import ConfigError
+from fencer.errors import ConfigError, FencerError
 from fencer.report.story import Report, around
 from fencer.report.story import report as told_of
 
@@ -54,13 +55,40 @@ def report(
     if (incident is None) is not last:
         hint = f"; or is {clean(text)} one? Then put it before --md" if text not in {None, STDOUT} else ""
         raise click.UsageError(f"name one incident, or give --last{hint}")
-    file, now = journal_of(wiring, path), wiring.wall()
-    found = incident_of(file, incident or "last")
-    told = told_of(found, now, around(found, rows(file)))
+    told = _told(wiring, path, incident or "last")
     if page is not None:
         _write(page, lambda: _as_page(told))
     if text is not None:
         _write(text, lambda: _as_markdown(told))
+
+
+@contextmanager
+def reported(wiring: Wiring, path: Path, file: Path | None) -> Iterator[list[str]]:
+    """Write the page of an incident in the end: after the journal of what goes on inside is closed.
+
+    Args:
+        wiring: Builds the parts.
+        path: The configuration.
+        file: Where to; None: no page is wanted.
+
+    Yields:
+        A list that takes the id of the incident. Without one nothing is written.
+    """
+    incidents: list[str] = []
+    try:
+        yield incidents
+    finally:
+        try:
+            if file is not None and incidents:
+                _write(str(file), lambda: _as_page(_told(wiring, path, incidents[-1])))
+        except FencerError as error:  # how the rest has ended counts
+            complain(f"no report: {error}")
+
+
+def _told(wiring: Wiring, path: Path, incident: str) -> Report:
+    file = journal_of(wiring, path)
+    found = incident_of(file, incident)
+    return told_of(found, wiring.wall(), around(found, rows(file)))
 
 
 def _as_page(told: Report) -> str:

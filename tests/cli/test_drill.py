@@ -107,19 +107,35 @@ def test_the_summary_has_every_milestone_with_its_time_after_the_power_cut():
     assert "by fencer@pve1, incident" in output
 
 
-def test_the_report_is_of_the_incident_that_the_agent_fenced():
+def test_the_report_is_of_the_incident_that_the_agent_fenced(tmp_path):
     lab = DrillLab()
-    output = lab.drill("--yes", "--report", "my report.html").output
+    lab.journal, page = tmp_path / "journal.db", tmp_path / "my report.html"
+    output = lab.drill("--yes", "--report", str(page)).output
     [fenced] = [line for line in output.splitlines() if "  fenced " in line and "incident" in line][:1]
-    incident = fenced.rpartition("incident ")[2]
-    assert f"Its report: `fencer report {incident} --html 'my report.html'`" in output
+    assert f"incident {fenced.rpartition('incident ')[2]}" in page.read_text()
+    assert output.rstrip().endswith(f"written: {page}")
+
+
+def test_a_report_that_cannot_be_written_changes_nothing_about_the_drill(tmp_path):
+    lab = DrillLab()
+    lab.journal = tmp_path / "journal.db"
+    result = lab.drill("--yes", "--report", str(tmp_path / "nowhere" / "page.html"))
+    assert result.exit_code == 0
+    assert "no report: " in result.output
+
+
+def test_without_a_journal_a_drill_says_that_there_is_no_report(tmp_path):
+    result = DrillLab().drill("--yes", "--report", str(tmp_path / "page.html"))
+    assert result.exit_code == 0
+    assert "no report: " in result.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_history_has_it_as_one_incident_and_says_that_it_was_a_drill(tmp_path):
     lab = DrillLab()
     lab.journal = tmp_path / "journal.db"
-    said = lab.drill("--yes", "--report", "drill.html").output
-    incident = said.rpartition("fencer report ")[2].partition(" ")[0]
+    said = lab.drill("--yes").output
+    incident = said.rpartition("incident ")[2].split()[0]
     _, *told = lab.run("history").output.splitlines()
     assert len(told) == 1
     assert "k8s-2 drill by admin@desk: stopped → fenced in " in told[0]
