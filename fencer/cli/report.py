@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,11 +12,14 @@ import click
 
 from fencer.cli.looking_back import incident_of, journal_of, rows
 from fencer.cli.options import config_option
+from fencer.cli.planned import SURVEY_S
 from fencer.cli.render import clean, complain, say
-from fencer.cli.wire import Wiring
-from fencer.errors import ConfigError, FencerError
+from fencer.cli.wire import Wiring, connected
+from fencer.errors import ClusterDenied, ConfigError, FencerError
 from fencer.report.story import Report, around
 from fencer.report.story import report as told_of
+from fencer.report.workloads import Replacement
+from fencer.runtime.world import API
 
 STDOUT = "-"
 MODE = 0o644
@@ -39,12 +42,24 @@ MODE = 0o644
     metavar="[FILE]",
     help="Write Markdown, to stdout without a FILE.",
 )
+@click.option(
+    "--replacements",
+    is_flag=True,
+    help="Also ask the cluster which pods took the places of those that were cleared.",
+)
 @config_option
 @click.pass_obj
 def report(
-    wiring: Wiring, incident: str | None, page: str | None, text: str | None, path: Path, *, last: bool
+    wiring: Wiring,
+    incident: str | None,
+    page: str | None,
+    text: str | None,
+    path: Path,
+    *,
+    last: bool,
+    replacements: bool,
 ) -> None:
-    """Explain one incident, out of the journal; it asks nobody.
+    """Explain one incident, out of the journal; without --replacements it asks nobody.
 
     INCIDENT is an id of `fencer history`, the beginning of one, or `last`. The report tells what happened in
     a few sentences; kubelet, guest, fencer, pods and volumes side by side; where the time went; for how long
@@ -55,7 +70,8 @@ def report(
     if (incident is None) is not last:
         hint = f"; or is {clean(text)} one? Then put it before --md" if text not in {None, STDOUT} else ""
         raise click.UsageError(f"name one incident, or give --last{hint}")
-    told = _told(wiring, path, incident or "last")
+    now = _pods_now(wiring, path) if replacements else ()
+    told = _told(wiring, path, incident or "last", now)
     if page is not None:
         _write(page, lambda: _as_page(told))
     if text is not None:
@@ -85,10 +101,27 @@ def reported(wiring: Wiring, path: Path, file: Path | None) -> Iterator[list[str
             complain(f"no report: {error}")
 
 
-def _told(wiring: Wiring, path: Path, incident: str) -> Report:
+def _told(wiring: Wiring, path: Path, incident: str, now: Sequence[Replacement] = ()) -> Report:
     file = journal_of(wiring, path)
     found = incident_of(file, incident)
-    return told_of(found, wiring.wall(), around(found, rows(file)))
+    return told_of(found, wiring.wall(), around(found, rows(file)), now)
+
+
+def _pods_now(wiring: Wiring, path: Path) -> tuple[Replacement, ...]:
+    """Return the cluster's pods as they are now.
+
+    Raises:
+        ClusterError: they could not be listed.
+    """
+    with connected(wiring, path) as parts, parts.asking():
+        surveyor = wiring.surveyor(parts.config)
+        seen = parts.asker.ask(API, surveyor.survey, SURVEY_S).pods
+    if seen.why_not:
+        raise ClusterDenied(f"the pods of the cluster could not be listed: {seen.why_not}")
+    pods = ((one.pod, one.node) for one in seen.items)
+    return tuple(
+        Replacement(str(pod), pod.controller, node, pod.created_utc, pod.ready) for pod, node in pods
+    )
 
 
 def _as_page(told: Report) -> str:

@@ -90,3 +90,21 @@ def test_without_a_journal_it_says_what_begins_one(tmp_path):
     done = lab.run("report", "--last", "--md")
     assert done.exit_code == 1
     assert "no journal yet" in done.stderr
+
+
+def test_whoever_took_a_pods_place_is_told_if_the_cluster_is_asked(lab):
+    alone, asked = (lab.run("report", "--last", "--md", *more).output for more in ((), ("--replacements",)))
+    assert "demo/db-1" in alone
+    [line] = [line for line in asked.splitlines() if line.startswith("| demo/db-1 ")]
+    assert "k8s-1" in line or "k8s-3" in line
+    assert "Ready" in line
+
+
+def test_a_cluster_that_does_not_answer_is_asked_only_for_replacements(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    lab.breaks(What.CRASH, "k8s-2", in_s=60)
+    lab.passes(160, watched=True)
+    lab.breaks(What.API_DOWN)
+    assert lab.run("report", "--last", "--md").exit_code == 0
+    assert lab.run("report", "--last", "--md", "--replacements").exit_code == 3

@@ -24,6 +24,9 @@ _NOT_EVERYWHERE = {
 }
 """Not installed everywhere, each with its licence. Source: their own LICENSE files."""
 
+_UNTOLD = {"jinja2": "BSD-3-Clause"}
+"""Installed, but their metadata only name a family of licences. Source: their own LICENSE files."""
+
 
 def licence(package: str) -> str | None:
     """Return a package's licence as an SPDX expression; None: it tells none, and is not known here either.
@@ -36,7 +39,7 @@ def licence(package: str) -> str | None:
     except metadata.PackageNotFoundError:
         return _NOT_EVERYWHERE.get(package)
     text = (told.get("License-Expression") or told.get("License") or "").strip()
-    return _WORDS.get(text, text) or None
+    return _WORDS.get(text, text) or _UNTOLD.get(package)
 
 
 def allowed(expression: str | None) -> bool:
