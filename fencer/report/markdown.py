@@ -9,6 +9,7 @@ from fencer.core.text import printable
 from fencer.report.steps import Step
 from fencer.report.story import Report
 from fencer.report.words import Clock, took
+from fencer.report.workloads import Replacement
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>|#!~$^&])")
 """Each of them means something in some Markdown; with a backslash none does.
@@ -66,7 +67,7 @@ def _phases(told: Report) -> Iterator[str]:
 def _workloads(told: Report) -> Iterator[str]:
     if not told.workloads:
         return
-    clock = Clock(told.begin, told.written.tzinfo)
+    clock, asked = Clock(told.begin, told.written.tzinfo), any(one.replacement for one in told.workloads)
     yield from ("", "## Workloads", "")
     rows = (
         (
@@ -74,11 +75,21 @@ def _workloads(told: Report) -> Iterator[str]:
             one.controller or "nobody",
             clock(one.cleared) if one.cleared else f"not seen{': ' if one.held else ''}{one.held}",
             "not known" if one.downtime_s is None else took(one.downtime_s),
+            *((_replaced(one.replacement, clock),) if asked else ()),
         )
         for one in told.workloads
     )
-    yield from _table(("Pod", "Recreated by", "Its old pod was gone", "Down at least"), rows)
+    heads = ("Pod", "Recreated by", "Its old pod was gone", "Down at least")
+    yield from _table((*heads, "Replaced by") if asked else heads, rows)
     yield from ("", "When a replacement was Ready is not in the journal: each was down for longer than this.")
+
+
+def _replaced(pod: Replacement | None, clock: Clock) -> str:
+    if pod is None:
+        return "nobody yet"
+    where = f" on {pod.node}" if pod.node else ""
+    ready = "Ready" if pod.ready else "not Ready"
+    return f"{pod.pod}{where}, made at {clock(pod.created)}, {ready} when this was written"
 
 
 def _people(told: Report) -> Iterator[str]:
