@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fencer.cli.looking_back import Since, as_data, incident_of, journal_of, rows, utc
+from fencer.cli.looking_back import Since, as_data, day_of, incident_of, journal_of, rows, utc
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
-from fencer.cli.progress import zone_of
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, say, sign, table, tell
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
-from fencer.journal.headline import headline
+from fencer.journal.headline import headline, moment_of
 from fencer.journal.incidents import NOTES, Incident, incidents
 from fencer.journal.rows import Entry, Kind
 from fencer.wording.reports import lead_of
@@ -38,7 +37,7 @@ PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
 )
 @click.argument("incident", required=False, metavar="[INCIDENT]")
 @config_option
-@click.option("--since", type=Since(), metavar="TIME", help="Only what began since: 12h, 7d, or a day.")
+@click.option("--since", type=Since(), metavar="TIME", help="Only what went on since: 12h, 7d, or a day.")
 @click.option("--node", metavar="NODE", help="Only of this node.")
 @click.option("--all", "everything", is_flag=True, help="Also what passed by itself, and all that is kept.")
 @output_option("table", "json", "yaml")
@@ -58,17 +57,18 @@ def history(
     Without INCIDENT: a line for each incident, the newest last. With one (its id, the beginning of it, or
     `last`): what was seen, meant and done, with the proof before everything that cannot be taken back.
     """
-    file, zone = journal_of(wiring, path), wiring.wall()
+    file, zone = journal_of(wiring, path), wiring.looking_back()
     if incident is not None:
+        if since is not None or node is not None:
+            raise click.UsageError("--since and --node choose from all incidents: leave INCIDENT out")
         show_one(incident_of(file, incident), zone, form)
         return
-    oldest = None if since is None else zone - since
+    oldest = None if since is None else zone.astimezone(UTC) - since
     known = [one for one in incidents(rows(file)) if _is_wanted(one, oldest, node, everything=everything)]
-    shown = known if everything else known[-MOST:]
-    clock = _clock(zone)
     if form != "table":
-        emit([as_data(one, headline(one, clock)) for one in shown], form)
+        emit([as_data(one, headline(one, moment_of(one, UTC))) for one in known], form)
         return
+    shown = known if everything else known[-MOST:]
     if not shown:
         say(
             "nothing has happened, as far as the journal goes back."
@@ -94,13 +94,14 @@ def show_list(shown: Sequence[Incident], zone: datetime) -> None:
         shown: The incidents.
         zone: Has the time zone of people.
     """
-    day, clock = "", _clock(zone)
+    day = ""
     for one in shown:
-        today = _day(one.began.astimezone(zone.tzinfo))
-        if today != day:
-            day = today
+        began = one.began.astimezone(zone.tzinfo)
+        if day_of(began) != day:
+            day = day_of(began)
             say(click.style(day, fg=FAINT))
-        text = f"{clock(one.began)} {clean(one.node)} {clean(headline(one, clock))} ({clean(one.id)})"
+        told = headline(one, moment_of(one, zone.tzinfo))
+        text = f"{began:%H:%M} {clean(one.node)} {clean(told)} ({clean(one.id)})"
         colour = BAD if one.tainted is None and one.refusal is not None else None
         for line in table([["", Cell(text, colour)]], gap=2):
             say(line)
@@ -114,15 +115,15 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
         zone: Has the time zone of people.
         form: ``table``, ``json`` or ``yaml``.
     """
-    clock = _clock(zone)
-    told = headline(incident, clock)
     if form != "table":
+        told = headline(incident, moment_of(incident, UTC))
         emit({**as_data(incident, told), "rows": [_row(one) for one in incident.entries]}, form)
         return
+    told = headline(incident, moment_of(incident, zone.tzinfo))
     began = incident.began.astimezone(zone.tzinfo)
     who = f"{clean(incident.node)} ({clean(incident.guest)})" if incident.guest else clean(incident.node)
     tell(f"{clean(incident.id)}: {who}: {clean(told)}", bold=True)
-    say(click.style(f"  {_day(began)}", fg=FAINT))
+    say(click.style(f"  {day_of(began)}", fg=FAINT))
     say()
     for line in table(list(_timeline(incident, zone)), indent=2, gap=2):
         say(line)
@@ -214,12 +215,3 @@ def _row(one: Entry) -> dict[str, Any]:
         "incident": one.incident or None,
         **one.body,
     }
-
-
-def _clock(zone: datetime) -> Callable[[datetime], str]:
-    """Return what writes times of day, in the zone of people."""
-    return lambda when: f"{when.astimezone(zone.tzinfo):%H:%M}"
-
-
-def _day(when: datetime) -> str:
-    return f"{when:%A, %Y-%m-%d}, times in {zone_of(when)}"

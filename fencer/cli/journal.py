@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fencer.cli.looking_back import journal_of, rows, utc
+from fencer.cli.looking_back import journal_of, rows, saying_who_may, utc
 from fencer.cli.options import config_option
 from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
@@ -16,6 +17,8 @@ from fencer.core.text import count
 from fencer.journal.codec import unpacked
 from fencer.journal.rows import Entry
 from fencer.journal.store import verify
+
+DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @click.group(short_help="Verify or export the journal.", epilog="\b\nExample:\n  fencer journal verify")
@@ -26,7 +29,7 @@ def journal() -> None:
 @journal.command(
     "verify",
     short_help="Make sure that no row was changed, left out or put in between.",
-    epilog="\b\nExamples:\n  fencer journal verify\n  fencer journal verify --digest 5a5ca47e…",
+    epilog="\b\nExamples:\n  fencer journal verify\n  fencer journal verify --digest $(cat noted-digest)",
 )
 @config_option
 @click.option("--digest", metavar="DIGEST", help="That was noted before: some row has to have it still.")
@@ -37,12 +40,18 @@ def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
     Each row carries a digest of itself and of all rows before it. Who may write the file could write all
     digests anew. So note the one that is printed somewhere else, and give it with --digest later.
     """
-    file, zone = journal_of(wiring, path), wiring.wall()
-    found = verify(file)
-    if digest is not None and not any(one.digest == digest for one in rows(file)):
+    noted = None if digest is None else digest.strip().lower()
+    if noted is not None and not DIGEST.fullmatch(noted):
+        raise click.UsageError(
+            f"--digest {clean(digest)}: no digest: 64 digits, as `fencer journal verify` prints"
+        )
+    file, zone = journal_of(wiring, path), wiring.looking_back()
+    with saying_who_may():
+        found = verify(file)
+    if noted is not None and not any(one.digest == noted for one in rows(file)):
         tell(
-            f"{clean(file)}: no row has the digest {clean(digest)}: it is another journal, or was written "
-            "anew, or that row is older than what is kept."
+            f"{clean(file)}: no row has the digest {noted}: rows were cut off at its end, or it was written "
+            "anew, or it is another journal, or that row is older than what is kept."
         )
         raise click.exceptions.Exit(1)
     since = f", since {found.first.astimezone(zone.tzinfo):%Y-%m-%d %H:%M:%S %Z}" if found.first else ""

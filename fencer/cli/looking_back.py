@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fencer.errors import ConfigError, JournalError
 from fencer.journal.incidents import Incident, incidents
 from fencer.journal.rows import Entry
 from fencer.journal.store import entries
+from fencer.report.words import Clock
 
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdw])")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -39,9 +41,10 @@ class Since(click.ParamType[timedelta]):
             if span is not None:
                 return timedelta(seconds=float(span[1]) * _UNITS_S[span[2]])
             wiring = context.obj if context is not None else None
-            now = wiring.wall() if isinstance(wiring, Wiring) else datetime.now().astimezone()
+            now = wiring.looking_back() if isinstance(wiring, Wiring) else datetime.now().astimezone()
             day = datetime.fromisoformat(value)
-            return now - (day if day.tzinfo is not None else day.replace(tzinfo=now.tzinfo))
+            day = day if day.tzinfo is not None else day.replace(tzinfo=now.tzinfo)
+            return now.astimezone(UTC) - day.astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail(
                 f"{value!r} is no time: a span such as 12h, 7d or 2w, or a day such as 2026-11-20",
@@ -78,10 +81,22 @@ def rows(file: Path) -> Iterator[Entry]:
     Raises:
         JournalError: it cannot be read; the text says who may.
     """
-    try:
+    with saying_who_may():
         yield from entries(file)
+
+
+@contextmanager
+def saying_who_may() -> Iterator[None]:
+    """Say who may read a journal, where this user may not.
+
+    Raises:
+        JournalError: it cannot be read; the text says who may.
+    """
+    try:
+        yield
     except JournalError as error:
-        if isinstance(error.__cause__, PermissionError) or "unable to open" in str(error):
+        shut = isinstance(error.__cause__, PermissionError)
+        if shut or any(one in str(error) for one in ("unable to open", "readonly database")):
             raise JournalError(f"{error}. Only fencer and root may read it: try it with sudo") from error
         raise
 
@@ -152,3 +167,13 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
 def utc(when: datetime) -> str:
     """Return a time for programs."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def day_of(when: datetime) -> str:
+    """Return a day, and in which zone times are told: ``Thursday, 2026-11-26, times in CET (UTC+01:00)``.
+
+    Args:
+        when: Some time of that day, in that zone.
+    """
+    told = Clock(when, when.tzinfo)
+    return f"{told.day}, times in {told.zone}"

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from fencer.cli.looking_back import incident_of, journal_of, rows, utc
+from fencer.cli.looking_back import day_of, incident_of, journal_of, rows, utc
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
-from fencer.cli.render import BAD, GOOD, Cell, clean, say, table, tell
+from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, say, table, tell
 from fencer.cli.wire import Wiring
 from fencer.core.text import count
 from fencer.journal.again import Again, again, outcome, policies
@@ -34,11 +34,12 @@ def replay(wiring: Wiring, incident: str, path: Path, form: str) -> None:
     It asks nobody and does nothing. It ends with 1 if a verdict, a reason or an action is another one, or a
     decision cannot be made again.
     """
-    file, zone = journal_of(wiring, path), wiring.wall()
+    file, zone = journal_of(wiring, path), wiring.looking_back()
     found = incident_of(file, incident)
     careful = policies(rows(file))
     made = [again(one, careful.get(one.session)) for one in found.decisions]
     if form == "table":
+        say(click.style(day_of(found.began.astimezone(zone.tzinfo)), fg=FAINT))
         for line in table(list(_rows(made, zone)), gap=2):
             say(line)
         tell(_told(made, found.id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,18 @@ from fencer.runtime.world import API
 
 STDOUT = "-"
 MODE = 0o644
+DISKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+"""What a disk says that does not take a file, whatever its name."""
+
+
+class Unwritten(ConfigError):
+    """The file that was named cannot be written."""
+
+
+class Untaken(Unwritten):
+    """The disk does not take it, whatever its name."""
+
+    exit_code = 1
 
 
 @click.command(
@@ -98,13 +111,14 @@ def reported(wiring: Wiring, path: Path, file: Path | None) -> Iterator[list[str
             if file is not None and incidents:
                 _write(str(file), lambda: _as_page(_told(wiring, path, incidents[-1])))
         except FencerError as error:  # how the rest has ended counts
-            complain(f"no report: {error}")
+            later = f". Later: fencer report {clean(incidents[-1])} --html FILE"
+            complain(f"no report: {error}{later if isinstance(error, Unwritten) else ''}")
 
 
 def _told(wiring: Wiring, path: Path, incident: str, now: Sequence[Replacement] = ()) -> Report:
     file = journal_of(wiring, path)
     found = incident_of(file, incident)
-    return told_of(found, wiring.wall(), around(found, rows(file)), now)
+    return told_of(found, wiring.looking_back(), around(found, rows(file)), now)
 
 
 def _pods_now(wiring: Wiring, path: Path) -> tuple[Replacement, ...]:
@@ -148,7 +162,7 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file completely or not at all, for everybody to read. A pipe or a device gets it as it is.
 
     Raises:
-        ConfigError: it cannot be written.
+        Unwritten: it cannot be written.
     """
     try:
         if path.exists() and not path.is_file():
@@ -165,4 +179,5 @@ def write_whole(path: Path, text: str) -> None:
             os.unlink(draft)  # noqa: PTH108 - the same
             raise
     except OSError as error:
-        raise ConfigError(f"{clean(path)}: cannot be written: {error.strerror or error}") from error
+        kind = Untaken if error.errno in DISKS else Unwritten
+        raise kind(f"{clean(path)}: cannot be written: {error.strerror or error}") from error

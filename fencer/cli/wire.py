@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from fencer.cli import living
 from fencer.cli.asking import asking
+from fencer.cli.local import Local
 from fencer.cli.options import DEFAULT_CONFIG
 from fencer.cli.render import complain
 from fencer.cluster.settings import ClusterSettings
@@ -254,6 +255,10 @@ class Wiring:
     def wall(self) -> datetime:
         """Return the local time, for people."""
         return datetime.now().astimezone()
+
+    def looking_back(self) -> datetime:
+        """Return the local time in a zone that tells times of last summer as they were."""
+        return self.wall().astimezone(Local())
 
     def rest(self, seconds: float) -> None:
         """Wait, so that people can read along."""

@@ -134,6 +134,13 @@ def _wrong_type(kind: str, value: Any, place: Place) -> str:
         accepted = "a plain number of seconds"
         if isinstance(value, str) and (found := _DURATION.fullmatch(value)):
             return f"is in seconds: write {float(found[1]) * _IN_SECONDS[found[2]]:g}, not {quoted(value)}"
+    if place == ("journal",) and isinstance(value, str):  # as it was before it was a section
+        return (
+            "is a section now, and no file of JSON lines is written any more: leave it out, or write "
+            "`journal: {file: /srv/fencer/journal.db}`; `fencer journal export` writes JSON"
+        )
+    if place == ("journal",) and isinstance(value, bool):
+        return f"is a section: write `journal: {{enabled: {str(value).lower()}}}`"
     if kind in {"model_type", "model_attributes_type", "dict_type", "list_type"}:
         return f"must be {accepted}, {_seen_kind(value)}"
     hint = ": put it in quotes" if kind == "string_type" and isinstance(value, int | float) else ""

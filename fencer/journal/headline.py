@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
@@ -22,6 +22,22 @@ def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
     if incident.commands:
         return _command(incident)
     return ", ".join((_unfenced(incident), *_afterwards(incident, clock)))
+
+
+def moment_of(incident: Incident, zone: tzinfo | None) -> Callable[[datetime], str]:
+    """Return what writes times of day; with the day, where it is another one than at the beginning.
+
+    Args:
+        incident: The incident.
+        zone: In which times are told.
+    """
+    first = incident.began.astimezone(zone).date()
+
+    def moment(when: datetime) -> str:
+        local = when.astimezone(zone)
+        return f"{local:%H:%M}" if local.date() == first else f"{local:%Y-%m-%d %H:%M}"
+
+    return moment
 
 
 def _fenced(incident: Incident) -> str:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -76,11 +77,12 @@ class Store:
             raise
 
     def _prepare(self) -> None:
+        tables = _tables(self._database)
+        version = _version(self._database, self.path)
+        if version == 0 and tables:
+            raise JournalError(f"{self.path}: no journal of fencer, but another program's database")
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -256", "mmap_size = 0"):
             self._database.execute(f"PRAGMA {pragma}")
-        version = int(self._database.execute("PRAGMA user_version").fetchone()[0])
-        if version not in {0, SCHEMA}:
-            raise JournalError(f"{self.path}: schema {version} is of another fencer; this one knows {SCHEMA}")
         self._database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -184,14 +186,46 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         JournalError: it is not there, or cannot be read.
     """
     with _told(path):
-        path.stat()  # or SQLite only says that it is unable to open it
-        address = f"{path.absolute().as_uri()}?mode=ro"
+        if not stat.S_ISREG(path.stat().st_mode):  # or SQLite says anything
+            raise JournalError(f"{path}: no file, and so no journal")
+        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if _is_frozen(path) else ''}"
         with closing(sqlite3.connect(address, timeout=BUSY_S, isolation_level=None, uri=True)) as database:
             database.execute("BEGIN")  # all that is read is of one moment
-            version = int(database.execute("PRAGMA user_version").fetchone()[0])
-            if version not in {0, SCHEMA}:
-                raise JournalError(f"{path}: schema {version} is of another fencer; this one knows {SCHEMA}")
+            if _version(database, path) == 0:
+                raise JournalError(
+                    f"{path}: no journal of fencer, but another program's database"
+                    if _tables(database)
+                    else f"{path}: empty: no journal yet"
+                )
             yield database
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether nobody can write a journal, and all of it is in its one file: its disk is read-only.
+
+    SQLite does not open it otherwise: it needs a file beside it. Source: https://sqlite.org/wal.html#readonly.
+    """
+    logs = (path.with_name(path.name + side) for side in SIDES)
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY) and not any(
+        one.exists() and one.stat().st_size for one in logs
+    )
+
+
+def _tables(database: sqlite3.Connection) -> bool:
+    """Whether there is any table."""
+    return database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+def _version(database: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a journal's tables; 0: it has none yet, or is no journal.
+
+    Raises:
+        JournalError: this fencer does not know it.
+    """
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    if version not in {0, SCHEMA}:
+        raise JournalError(f"{path}: schema {version} is of another fencer; this one knows {SCHEMA}")
+    return version
 
 
 def entries(path: Path, where: str = "1", values: Sequence[str] = ()) -> Iterator[Entry]:

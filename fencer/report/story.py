@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fencer.core.text import age, count
-from fencer.journal.headline import headline
+from fencer.journal.headline import headline, moment_of
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import Entry, Kind
 from fencer.report.lanes import Lanes, lanes
@@ -125,7 +125,7 @@ def report(
         id=incident.id,
         node=incident.node,
         guest=incident.guest,
-        headline=headline(incident, lambda at: f"{at.astimezone(zone):%H:%M}"),
+        headline=headline(incident, moment_of(incident, zone)),
         written=written,
         over=incident.over,
         begin=incident.began,

@@ -236,6 +236,9 @@ class Lab(Wiring):
             raise HypervisorUnreachable(f"{words[0]}: there is no such program")
         return self.tools[words[0]][:most_bytes]
 
+    def looking_back(self) -> datetime:
+        return self.wall()
+
     def rest(self, seconds: float) -> None:
         self.rested_s += seconds
 

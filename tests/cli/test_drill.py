@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -122,6 +123,8 @@ def test_a_report_that_cannot_be_written_changes_nothing_about_the_drill(tmp_pat
     result = lab.drill("--yes", "--report", str(tmp_path / "nowhere" / "page.html"))
     assert result.exit_code == 0
     assert "no report: " in result.output
+    [later] = re.findall(r"Later: fencer report ([0-9a-f]{8}) --html FILE", result.output)
+    assert lab.run("report", later, "--html", str(tmp_path / "page.html")).exit_code == 0
 
 
 def test_without_a_journal_a_drill_says_that_there_is_no_report(tmp_path):

@@ -2,11 +2,13 @@
 
 import json
 import re
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 
 import pytest
 
+from fencer.cli.wire import Wiring
 from fencer.core.policy import Mode, Policy
 from fencer.journal.rows import Kind
 from fencer.journal.store import Store, entries
@@ -187,6 +189,7 @@ def test_a_refused_command_is_told_with_its_code(tmp_path):
 
 def test_by_the_same_rules_everything_is_the_same(lab):
     result = lab.run("replay", "last")
+    assert result.output.startswith("Thursday, 2026-01-01, times in UTC\n")
     assert result.exit_code == 0
     assert "ANOTHER" not in result.output
     assert re.search(
@@ -257,6 +260,15 @@ def test_a_journal_is_verified_and_its_digest_can_be_asked_for_later(lab):
     other = lab.run("journal", "verify", "--digest", "0" * 64)
     assert other.exit_code == 1
     assert "no row has the digest" in other.output
+    assert "rows were cut off" in " ".join(other.output.split())
+    assert lab.run("journal", "verify", "--digest", f" {digest.upper()}\n").exit_code == 0
+
+
+@pytest.mark.parametrize("digest", ["", "5a5ca47e", "5a5ca47e…", "g" * 64, "0" * 65])
+def test_what_is_no_digest_is_no_alarm(lab, digest):
+    result = lab.run("journal", "verify", "--digest", digest)
+    assert result.exit_code == 2
+    assert "as `fencer journal verify` prints" in result.output
 
 
 def test_a_journal_is_written_out_for_other_programs(lab):
@@ -280,9 +292,61 @@ def test_many_incidents_are_not_all_shown_at_once(tmp_path):
             )
             store.append([one])
     store.close()
+    assert len(json.loads(lab.run("history", "-o", "json").output)) == 45  # a program is shown all
     few, every = lab.run("history").output, lab.run("history", "--all").output
     assert few.splitlines()[0] == "5 older incidents; --all shows them"
     assert (few.count("k8s-2"), every.count("k8s-2")) == (40, 45)
+
+
+def lifted_days_later(tmp_path):
+    """A lab whose journal has a fence that stood for three days, until one in local time after midnight."""
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    for day, action in ((0, "TaintNode"), (3, "UntaintNode")):
+        facts = {"seconds": timedelta(days=day, hours=day).total_seconds(), "node": "k8s-2", "uid": "u"}
+        one = row(kind=Kind.ACTION, incident="5a5ca47e", **facts)
+        object.__setattr__(one, "body", lambda a=action: {"action": a, "ok": True, "text": a, "done": {}})
+        store.append([one])
+    store.close()
+    return lab
+
+
+def test_a_fence_that_was_lifted_on_another_day_says_on_which(tmp_path):
+    lab = lifted_days_later(tmp_path)
+    for words in (("history",), ("history", "last"), ("report", "--last", "--md")):
+        assert "lifted 2026-11-29 05:14" in lab.run(*words).output
+
+
+def test_programs_are_told_the_same_in_every_zone(tmp_path):
+    lab = lifted_days_later(tmp_path)
+    here = lab.wall
+    told = [lab.run("history", *words, "-o", "json").output for words in ((), ("last",))]
+    lab.wall = lambda: here().astimezone(timezone(timedelta(hours=5, minutes=45)))
+    assert "times in UTC+05:45" in lab.run("history").output
+    assert [lab.run("history", *words, "-o", "json").output for words in ((), ("last",))] == told
+
+
+def test_times_of_last_summer_are_told_as_they_were(monkeypatch):
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        zone = Wiring().looking_back().tzinfo
+        summer = datetime(2026, 7, 20, 4, tzinfo=UTC).astimezone(zone)
+        twice = [datetime(2026, 10, 25, hour, 30, tzinfo=UTC).astimezone(zone) for hour in (0, 1)]
+        assert f"{summer:%H:%M %Z %z}" == "06:00 CEST +0200"
+        assert [f"{one:%H:%M %Z}" for one in twice] == ["02:30 CEST", "02:30 CET"]
+        assert [one.astimezone(UTC).hour for one in twice] == [0, 1]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("words", [("--node", "k8s-3"), ("--since", "7d")])
+def test_one_incident_is_not_chosen_from(lab, words):
+    result = lab.run("history", "last", *words)
+    assert result.exit_code == 2
+    assert "leave INCIDENT out" in result.output
 
 
 def test_days_are_told_apart(tmp_path):

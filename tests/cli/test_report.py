@@ -84,6 +84,13 @@ def test_a_file_that_cannot_be_written_is_said(lab):
     assert done.stderr == "fencer: nowhere/incident.html: cannot be written: No such file or directory\n"
 
 
+@pytest.mark.parametrize("form", ["--html", "--md"])
+def test_a_full_disk_is_no_wrong_name(lab, form):
+    done = lab.run("report", "last", form, "/dev/full")
+    assert done.exit_code == 1
+    assert done.stderr == "fencer: /dev/full: cannot be written: No space left on device\n"
+
+
 def test_without_a_journal_it_says_what_begins_one(tmp_path):
     lab = Lab()
     lab.journal = tmp_path / "journal.db"

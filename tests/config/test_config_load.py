@@ -193,6 +193,18 @@ policy:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "way"),
+    [
+        ("/var/lib/fencer/journal.jsonl", "`journal: {file: /srv/fencer/journal.db}`"),
+        ("false", "`journal: {enabled: false}`"),
+    ],
+)
+def test_a_journal_as_it_was_written_before_is_told_how_it_is_written_now(problems_of, written, way):
+    [problem] = problems_of(f"{VALID}journal: {written}\n")
+    assert way in problem
+
+
 def test_a_password_in_a_uri_is_refused_and_not_repeated(problems_of):
     text = VALID.replace("qemu:///system", "qemu+tcp://me:hunter2@lab1/system")
     text += "    unauthenticated: true\n"

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,6 +161,43 @@ def test_a_file_that_is_no_journal_is_said(path, content):
         Store(path, "5e55105a", "fencer")
     with pytest.raises(CorruptJournalError):
         list(entries(path))
+
+
+def test_a_database_of_another_program_is_left_alone(path):
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE kine (name TEXT)")
+    before = path.read_bytes()
+    for opens in (
+        lambda: Store(path, "5e55105a", "fencer"),
+        lambda: list(entries(path)),
+        lambda: verify(path),
+    ):
+        with pytest.raises(JournalError, match="another program's database"):
+            opens()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_no_journal_yet_and_becomes_one(path):
+    path.touch()
+    with pytest.raises(JournalError, match="empty: no journal yet"):
+        list(entries(path))
+    written(path, row("one"))
+    assert verify(path).rows == 1
+
+
+def test_what_is_no_file_is_no_journal(tmp_path):
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(JournalError, match="no file, and so no journal"):
+            list(entries(path))
+
+
+def test_a_journal_on_a_disk_that_became_read_only_is_read(path, monkeypatch):
+    written(path, row("one"))
+    there = os.statvfs(path)
+    frozen = SimpleNamespace(f_flag=there.f_flag | os.ST_RDONLY)
+    monkeypatch.setattr(os, "statvfs", lambda _path: frozen)
+    assert verify(path).rows == 1
+    assert not list(path.parent.glob("*-shm"))  # nothing could be put beside it
 
 
 def test_damage_in_the_middle_is_said(path):
