@@ -30,8 +30,8 @@ def inspect_journal(file: Path, free_bytes: Callable[[Path], int] = _free_bytes)
     size_bytes = since = None
     try:
         if file.exists():
-            size_bytes = sum(one.stat().st_size for one in _files(file) if one.exists())
-            since = oldest(file)
+            size_bytes = sum(one.stat().st_size for one in _files(file) if one.exists()) or None
+            since = oldest(file) if size_bytes or not file.is_file() else None
         trouble = _unwritable(file, free_bytes)
     except JournalError as error:
         trouble = _unwritable(file, free_bytes) or f"cannot be read: {error}"

@@ -190,6 +190,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             raise JournalError(f"{path}: no file, and so no journal")
         address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if _is_frozen(path) else ''}"
         with closing(sqlite3.connect(address, timeout=BUSY_S, isolation_level=None, uri=True)) as database:
+            database.text_factory = _escaped  # or one damaged row hides which one it is
             database.execute("BEGIN")  # all that is read is of one moment
             if _version(database, path) == 0:
                 raise JournalError(
@@ -198,6 +199,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
                     else f"{path}: empty: no journal yet"
                 )
             yield database
+
+
+def _escaped(text: bytes) -> str:
+    """Return a text as it is kept; what is none any more is escaped."""
+    return text.decode(errors="backslashreplace")
 
 
 def _is_frozen(path: Path) -> bool:

@@ -46,8 +46,12 @@ def judge_journal(settings: JournalSettings | None, facts: JournalFacts) -> Find
     if facts.trouble is not None:
         text = f"{facts.trouble}; fencing goes on without it, and `fencer history` lacks what happens"
         folder = shlex.quote(str(settings.file.parent))
-        tries = (f"install -d -m 0750 {folder}   (owned by fencer's user)", f"df -h {folder}")
-        return Finding("journal", str(settings.file), Level.WARN, text, tries)
+        tries = [f"install -d -m 0750 {folder}   (owned by fencer's user)", f"df -h {folder}"]
+        if facts.trouble.startswith("cannot be read"):  # room and rights are there
+            tries = [
+                "another file in journal.file; of a damaged one `fencer watch` begins a new one by itself"
+            ]
+        return Finding("journal", str(settings.file), Level.WARN, text, tuple(tries))
     if facts.size_bytes is None:
         return Finding("journal", str(settings.file), Level.OK, "none yet: the first that acts begins it")
     since = "empty" if facts.since is None else f"since {facts.since:%Y-%m-%d %H:%M %Z}"

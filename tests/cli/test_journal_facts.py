@@ -36,6 +36,12 @@ def test_its_size_and_since_when_it_goes_back(file):
     assert found.size_bytes == size
 
 
+def test_an_empty_file_is_none_yet(file):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    assert inspect_journal(file) == JournalFacts()
+
+
 def test_one_without_a_row(file):
     filled(file)
     found = inspect_journal(file)

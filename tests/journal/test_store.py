@@ -200,6 +200,15 @@ def test_a_journal_on_a_disk_that_became_read_only_is_read(path, monkeypatch):
     assert not list(path.parent.glob("*-shm"))  # nothing could be put beside it
 
 
+def test_a_row_that_is_no_text_any_more_is_named(path):
+    written(path, row("one"), row("two"))
+    tampered(path, "UPDATE rows SET body = CAST(x'7b22ff' AS TEXT) WHERE number = 2")
+    with pytest.raises(JournalError, match="row 2 cannot be read"):
+        list(entries(path))
+    with pytest.raises(JournalError, match=r"row 2 \(.*\) is not as it was written"):
+        verify(path)
+
+
 def test_damage_in_the_middle_is_said(path):
     written(path, *(decided() for _ in range(200)))
     content = bytearray(path.read_bytes())

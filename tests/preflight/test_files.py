@@ -98,6 +98,13 @@ def test_a_journal_that_cannot_be_written_is_a_warning_for_fencing_goes_on():
     )
 
 
+def test_a_journal_that_is_none_needs_no_room_on_the_disk():
+    told = judge_journal(JOURNAL, JournalFacts(4096, None, "cannot be read: another program's database"))
+    assert told.level is Level.WARN
+    assert len(told.tries) == 1
+    assert told.tries[0].startswith("another file in journal.file")
+
+
 @pytest.mark.parametrize(
     ("missing", "fix"),
     [
