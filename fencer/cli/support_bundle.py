@@ -101,6 +101,8 @@ def support_bundle(wiring: Wiring, path: Path, output: Path | None, *, force: bo
 
     It changes nothing, and sends nothing: look through the file, and send it yourself.
     """
+    if output == Path("-"):
+        raise click.UsageError("-o -: look through it before anybody gets it: name a file")
     now = wiring.wall()
     name = f"{FOLDER}-{wiring.host()}-{now:%Y%m%d-%H%M%S}.tar.gz"
     output = Path(name) if output is None else output

@@ -52,7 +52,10 @@ def laid(facts: Iterable[Span], watched: Sequence[Watch], begin: datetime, end: 
     """
     known: list[Span] = []
     for fact in facts:
-        known = [_until(one, fact.begin) for one in known if one.begin < fact.begin]
+        while known and known[-1].begin >= fact.begin:
+            known.pop()
+        if known:  # those before it end where it begins, at the latest
+            known[-1] = _until(known[-1], fact.begin)
         known.append(fact)
     nexts = [*(one.begin for one in known[1:]), end]
     held = (_until(_held(one, watched, least), least) for one, least in zip(known, nexts, strict=False))

@@ -158,6 +158,14 @@ def test_without_a_name_it_is_named_by_host_and_time_in_the_current_folder(tmp_p
     assert re.fullmatch(r"fencer-support-desk-20260101-0000\d\d\.tar\.gz", made.name)
 
 
+def test_it_is_no_stream(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = Lab().run("support-bundle", "-o", "-")
+    assert result.exit_code == 2
+    assert "name a file" in result.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_is_made_with_real_parts_that_reach_nobody(tmp_path):
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     (tmp_path / "config.yaml").write_text(

@@ -3,6 +3,7 @@
 import pytest
 
 from fencer.journal.rows import Kind
+from fencer.report import spans
 from fencer.report.sights import Watch, watches
 from fencer.report.spans import Span, Tone, laid
 from tests.journal.build import Told
@@ -85,3 +86,12 @@ def test_an_agent_that_said_nothing_while_a_person_acted_may_have_ended():
 def test_of_an_agent_whose_first_rows_are_dropped_it_is_known_what_it_is():
     told = Told().seen(20, "wait", "x", session="a")
     assert watches(told.entries, told.entries[-1], at(100)) == (Watch(at(20), at(100)),)
+
+
+def test_many_looks_are_laid_out_one_after_the_other_and_not_each_beside_all(monkeypatch):
+    cut = []
+    until = spans._until
+    monkeypatch.setattr(spans, "_until", lambda one, end: cut.append(one) or until(one, end))
+    facts = [(number, number, str(number)) for number in range(500)]
+    assert len(bars(facts, [(0, 500)], end=500)) == 500
+    assert len(cut) < 5 * 500
