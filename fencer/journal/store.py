@@ -32,7 +32,7 @@ LARGEST_SEEN_BYTES = 128 * 2**10
 BUSY_S = 5.0
 """How long one writer waits for another."""
 PRUNED = 0.1
-"""So much of the rows goes at a time, where the file has become too large."""
+"""So much of the rows goes at a time, at most: a clock that is years ahead until it is set must not take all."""
 INDEX = "-shm"
 SIDES = ("-wal", INDEX)
 """Files beside the database. Source: https://sqlite.org/wal.html."""
@@ -131,9 +131,8 @@ class Store:
             [young] = self._database.execute(
                 "SELECT coalesce(min(number), ?) FROM rows WHERE at >= ?", (last, oldest_utc)
             ).fetchone()
-            if self._used() > largest_bytes:
-                young = max(young, first + max(1, int((last - first + 1) * PRUNED)))
-            keep = min(young, last)
+            some = first + max(1, int((last - first + 1) * PRUNED))
+            keep = min(some if self._used() > largest_bytes else young, some, last)
             if keep <= first:
                 return 0
             self._database.execute(

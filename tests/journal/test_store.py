@@ -93,7 +93,8 @@ def test_rows_that_change_places_are_found(path):
 def test_old_rows_go_and_what_is_left_is_whole(path):
     store = Store(path, "5e55105a", "fencer")
     store.append([row(str(n), seconds=n * 60.0) for n in range(10)])
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(seconds=250))) == 5
+    dropped = [store.prune(LARGE, text_of(BEGAN + timedelta(seconds=250))) for _ in range(6)]
+    assert dropped == [1, 1, 1, 1, 1, 0]
     store.append([row("after")])
     store.close()
     assert [one.body["text"] for one in entries(path)] == [*"56789", "after"]
@@ -103,10 +104,18 @@ def test_old_rows_go_and_what_is_left_is_whole(path):
 def test_of_rows_that_are_all_too_old_the_newest_stays(path):
     store = Store(path, "5e55105a", "fencer")
     store.append([row(str(n)) for n in range(3)])
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) == 2
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) == 0
+    assert [store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) for _ in range(3)] == [1, 1, 0]
     assert [one.body["text"] for one in entries(path)] == ["2"]
     verify(path)
+
+
+def test_a_clock_that_is_years_ahead_for_a_moment_takes_few_rows_with_it(path):
+    """As after a start with a dead battery, until the time is set."""
+    store = Store(path, "5e55105a", "fencer")
+    store.append([row(str(n)) for n in range(100)])
+    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=9999))) == 10
+    store.close()
+    assert verify(path).rows == 90
 
 
 def test_an_empty_journal_has_nothing_to_drop(path):
