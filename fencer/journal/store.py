@@ -32,7 +32,7 @@ LARGEST_SEEN_BYTES = 128 * 2**10
 BUSY_S = 5.0
 """How long one writer waits for another."""
 PRUNED = 0.1
-"""So much of the rows goes at a time, at most: a clock that is years ahead until it is set must not take all."""
+"""So much of the rows goes at a time, at most: not all, for a clock that is years ahead until it is set."""
 INDEX = "-shm"
 SIDES = ("-wal", INDEX)
 """Files beside the database. Source: https://sqlite.org/wal.html."""
