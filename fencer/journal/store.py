@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ from fencer.core.text import printable
 from fencer.errors import JournalError
 from fencer.journal.codec import pack
 from fencer.journal.rows import UNKEPT, Entry, Kind, Row
+
+log = logging.getLogger(__name__)
 
 SCHEMA = 1
 LONGEST_TEXT = 10_000
@@ -101,7 +104,7 @@ class Store:
             JournalError: they are not.
             CorruptJournalError: the file is damaged.
         """
-        texts = [(row, *_bounded(row)) for row in rows]
+        texts = [(row, *_made(row)) for row in rows]
         with _told(self.path):
             moved = _identity(self.path) != self._identity
         if moved:  # or rows would go where nobody finds them
@@ -338,6 +341,18 @@ def _entry(path: Path, values: Sequence[Any]) -> Entry:
     if not isinstance(told, dict) or not isinstance(seen, bytes | None):
         raise JournalError(f"{path}: row {number} cannot be read: it holds another sort of thing")
     return entry
+
+
+def _made(row: Row) -> tuple[str, bytes | None]:
+    """Return the body of a row, and what was known; of one that cannot be made, that it could not.
+
+    Otherwise it would keep all that come after it from being written, too.
+    """
+    try:
+        return _bounded(row)
+    except Exception as error:
+        log.exception("a row of the journal could not be made: a bug in fencer")
+        return json.dumps({"text": f"not kept: a bug in fencer: {type(error).__name__}: {error}"}), None
 
 
 def _bounded(row: Row) -> tuple[str, bytes | None]:

@@ -298,12 +298,9 @@ def test_an_agent_that_is_killed_after_any_row_leaves_all_its_rows(tmp_path):
 
 
 def test_rows_are_written_all_or_none(path):
-    def broken():
-        raise ValueError("a bug")
-
     store = Store(path, "5e55105a", "fencer")
-    with pytest.raises(ValueError, match="a bug"):
-        store.append([row("one"), Row(text_of(BEGAN), 0.0, Kind.NOTICE, broken)])
+    with pytest.raises(JournalError, match="NOT NULL"):
+        store.append([row("one"), Row(text_of(BEGAN), float("nan"), Kind.NOTICE, dict)])
     store.append([row("two")])
     assert [one.body["text"] for one in entries(path)] == ["two"]
 
@@ -412,3 +409,16 @@ def test_a_body_that_no_fencer_ever_wrote_is_told_and_no_traceback(path, body):
         database.execute("UPDATE rows SET body = ? WHERE number = 2", (body,))
     with pytest.raises(JournalError, match="row 2 cannot be read"):
         list(entries(path))
+
+
+def test_a_row_that_cannot_be_made_keeps_no_other_from_being_written(path):
+    def impossible():
+        raise ValueError("impossible")
+
+    written(path, row("one"), replace(row(), body=impossible), row("three"))
+    assert [one.body["text"] for one in entries(path)] == [
+        "one",
+        "not kept: a bug in fencer: ValueError: impossible",
+        "three",
+    ]
+    verify(path)
