@@ -15,7 +15,7 @@ from fencer.cli.outlook import SHOWN, say_verdict
 from fencer.cli.planned import Tools, dry_run_option, give_up, introduce, planned
 from fencer.cli.render import clean, paragraph, say, table, tell
 from fencer.cli.report import reported
-from fencer.cli.through import see_through
+from fencer.cli.through import as_ctrl_c, see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import Judged, StopGuest
 from fencer.core.pods import clearable, to_release
@@ -229,18 +229,19 @@ def _carry_out(tools: Tools, limit_s: float, told: list[str]) -> None:
     )
     campaign = Campaign(tools.world, [turn], 1, tools.steps.show)
     tools.events.begins(node, StopGuest)
-    try:
-        took = see_through(
-            tools, campaign, lambda word: _standing(turn, word), "failed", lambda _: _told(turn)
-        )
-    finally:
-        owed = turn.owes
-        turn.withdraw()  # whatever went wrong
-        if owed and not turn.owes:
-            tell(f"{clean(node.name)}: its guest was started after all.")
-        _summarize(turn)
-        if Milestone.OFF in turn.course.reached:
-            told.append(turn.incident)
+    with as_ctrl_c():
+        try:
+            took = see_through(
+                tools, campaign, lambda word: _standing(turn, word), "failed", lambda _: _told(turn)
+            )
+        finally:
+            owed = turn.owes
+            turn.withdraw()  # whatever went wrong
+            if owed and not turn.owes:
+                tell(f"{clean(node.name)}: its guest was started after all.")
+            _summarize(turn)
+            if Milestone.OFF in turn.course.reached:
+                told.append(turn.incident)
     tell(f"passed in {took}: {clean(node.name)}.", bold=True)
 
 

@@ -149,7 +149,7 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
             Cell(word, colour),
             clean(text),
         ]
-        if one.kind is Kind.DECISION and PROVED & set(one.body.get("actions", ())):
+        if one.kind is Kind.DECISION and PROVED & set(one.body.get("actions") or ()):
             yield from _proof(one)
 
 
@@ -198,7 +198,7 @@ def _is_answered(intent: Entry, later: Sequence[Entry]) -> bool:
 
 
 def _proof(one: Entry) -> Iterator[list[Cell | str]]:
-    for check in one.body.get("checks", ()):
+    for check in one.body.get("checks") or ():
         if check.get("outcome") == Outcome.PASSED.value:
             text = f"{sign(Outcome.PASSED)} {clean(check.get('name'))}: {clean(check.get('seen'))}"
             yield ["", "", "", Cell(text, FAINT)]

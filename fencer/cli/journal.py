@@ -14,6 +14,7 @@ from fencer.cli.options import config_option
 from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.text import count
+from fencer.errors import JournalError
 from fencer.journal.codec import unpacked
 from fencer.journal.rows import Entry
 from fencer.journal.store import verify
@@ -77,8 +78,20 @@ def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
     for one in rows(journal_of(wiring, path)):
         told = as_data(one)
         if observations and one.packed is not None:
-            told["seen"] = json.loads(unpacked(one.packed))["value"]
+            told["seen"] = _seen(one.number, one.packed)
         click.echo(json.dumps(told))
+
+
+def _seen(number: int, packed: bytes) -> Any:
+    """Return what was known, as it is kept.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    try:
+        return json.loads(unpacked(packed))["value"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise JournalError(f"row {number}: an observation cannot be read: {error}") from error
 
 
 def as_data(one: Entry) -> dict[str, Any]:

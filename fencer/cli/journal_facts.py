@@ -42,6 +42,8 @@ def inspect_journal(file: Path, free_bytes: Callable[[Path], int] = _free_bytes)
 
 def _unwritable(file: Path, free_bytes: Callable[[Path], int]) -> str | None:
     """Say why a journal cannot be written; None: it can. A folder that is missing is made with it."""
+    if file.is_symlink():
+        return f"cannot be written: {printable(str(file))} is a link, and not followed"
     folder = next(one for one in file.absolute().parents if one.exists())
     for one in (*(part for part in _files(file) if part.exists()), folder):
         if not os.access(one, os.W_OK):

@@ -49,22 +49,23 @@ def see_through(
     def ended(turn: Turn) -> None:
         tools.events.went_well(turn.node, done)
 
-    try:
-        with _as_ctrl_c(), living.line() as show:
-            if elsewhere(nodes, tools.scene.nodes.values()):
-                campaign.prepare()
-            well = campaign.run(ended, show)
-    except (KeyboardInterrupt, ClusterError) as error:
-        word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
+    with as_ctrl_c():  # also while it is undone: the end of a session may be told twice
         try:
-            campaign.break_off()
-        finally:  # also for a person who presses Ctrl-C twice
-            lines = tuple(standing(word))
-            with suppress(OSError):
-                for line in lines:
-                    say(clean(line), err=True)
-            _tell_failed(tools.events, turns, lines)
-        raise
+            with living.line() as show:
+                if elsewhere(nodes, tools.scene.nodes.values()):
+                    campaign.prepare()
+                well = campaign.run(ended, show)
+        except (KeyboardInterrupt, ClusterError) as error:
+            word = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
+            try:
+                campaign.break_off()
+            finally:  # also for a person who presses Ctrl-C twice
+                lines = tuple(standing(word))
+                with suppress(OSError):
+                    for line in lines:
+                        say(clean(line), err=True)
+                _tell_failed(tools.events, turns, lines)
+            raise
     if not well:
         lines = tuple(standing(failed))
         _tell_failed(tools.events, turns, lines)
@@ -80,7 +81,7 @@ def _tell_failed(events: PlannedEvents, turns: Sequence[Turn], lines: Sequence[s
 
 
 @contextmanager
-def _as_ctrl_c() -> Iterator[None]:
+def as_ctrl_c() -> Iterator[None]:
     """Treat `kill`, and the end of an ssh session, like Ctrl-C: undo what was prepared, and say so."""
     # A person who ignores them (nohup) wants it to go on.
     heard = [number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -248,6 +248,7 @@ class Evidence:
         stuck: What brings a final state, if waiting for the hypervisor is not enough; empty: not known.
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
         groups: Its groups at that time, by its hypervisor, like ``tag:fencer`` or ``pool:k8s``.
+        fleeting: Its hypervisor forgets it once it is off: nobody could start it again.
     """
 
     guest: GuestRef
@@ -271,6 +272,7 @@ class Evidence:
     stuck: str = ""
     doubt: Doubt | None = None
     groups: frozenset[str] = frozenset()
+    fleeting: bool = False
 
     @classmethod
     def unknown(cls, guest: GuestRef, raw: str, source: str, observed_at_s: float) -> Evidence:

@@ -48,6 +48,7 @@ _EVIDENCE: Mapping[str, Types] = {
     "stuck": (str,),
     "doubt": (NoneType,),
     "groups": (frozenset,),
+    "fleeting": (bool,),
 }
 _INFO: Mapping[str, Types] = {
     "kind": (str,),

@@ -9,7 +9,7 @@ from fencer.core.decide import decide
 from fencer.core.model import Decision
 from fencer.errors import JournalError
 from fencer.journal.codec import policy_from
-from fencer.journal.rows import Entry, Kind
+from fencer.journal.rows import UNKEPT, Entry, Kind
 from fencer.wording.reports import action_word
 
 
@@ -58,6 +58,8 @@ def again(entry: Entry, policy: str | None) -> Again:
     """
     try:
         seen = entry.seen
+        if seen is None and UNKEPT in entry.body:
+            return Again(entry, None, "what was known was too large to be kept")
         if seen is None:
             return Again(entry, None, "what was known is kept with another row")
         if policy is None:

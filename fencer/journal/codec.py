@@ -52,7 +52,7 @@ def _read(kind: Hashable, text: str | bytes, what: str) -> Any:
 
     try:
         return getattr(_carrier(kind).model_validate(json.loads(text)), "value")  # noqa: B009 - a made field
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if not isinstance(error, ValidationError):  # no JSON
             raise JournalError(f"{what} cannot be read: {error}") from error
         first, *more = error.errors(include_url=False, include_input=False)

@@ -29,6 +29,9 @@ CAUSES = {
 PROOFS = {"ha_recovery": "host fenced by HA", "host_power": "host without power", "operator": "off"}
 """What a proof says of how it began."""
 
+ENDED_S = 3600.0
+"""A command of which nothing was heard for so long, with its node well, has ended: somebody killed it."""
+
 REFUSED = frozenset({"refuse"})
 """Verdicts after which a person should look."""
 
@@ -179,6 +182,13 @@ class _Open:
     entries: list[Entry] = field(default_factory=list)
     fenced: bool = False
     by_command: bool = False
+    well: bool = False
+    """The newest row about its node says so."""
+
+    def goes_on_with(self, entry: Entry) -> bool:
+        """Whether a row still belongs to it, after its node was well: of the command, or soon after."""
+        soon = (entry.at - self.entries[-1].at).total_seconds() < ENDED_S
+        return soon or entry.session in {row.session for row in self.entries if row.kind is Kind.COMMAND}
 
 
 def incidents(entries: Iterable[Entry]) -> list[Incident]:
@@ -202,10 +212,7 @@ class _Fold:
         """Take one row in."""
         match entry.kind:
             case Kind.COMMAND:
-                self._commands[entry.session] = entry
-                for one in self._open.values():
-                    if one.node in entry.body.get("nodes", ()):
-                        one.entries.append(entry)
+                self._ask(entry)
             case Kind.ENDED:
                 self._end(entry)
             case Kind.NOTICE | Kind.LOST:
@@ -236,6 +243,9 @@ class _Fold:
     def _take_of_node(self, entry: Entry) -> None:
         healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
         one = self._open.get(entry.uid)
+        if one is not None and one.by_command and one.well and not one.goes_on_with(entry):
+            self._over.append((self._open.pop(entry.uid), True))
+            one = None
         if one is None:
             if healthy or entry.body.get("action") in NOTES:
                 return
@@ -245,11 +255,24 @@ class _Fold:
                 one.by_command = True
                 one.entries.append(asked)
         one.entries.append(entry)
+        if entry.body.get("action") not in NOTES:
+            one.well = healthy
         if entry.kind is Kind.ACTION and entry.body.get("ok"):
             action = entry.body.get("action")
             one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
         if healthy and not (one.by_command and one.entries[0].session in self._commands):
             self._over.append((self._open.pop(entry.uid), True))
+
+    def _ask(self, entry: Entry) -> None:
+        """Take in what a person asks for: a command before it whose node is well has ended."""
+        self._commands[entry.session] = entry
+        for uid, one in tuple(self._open.items()):
+            if one.node not in entry.body.get("nodes", ()):
+                continue
+            if one.by_command and one.well:
+                self._over.append((self._open.pop(uid), True))
+            else:
+                one.entries.append(entry)
 
     def _end(self, entry: Entry) -> None:
         """Take in that a command has ended: what it began is over, unless it left a fence."""
@@ -272,7 +295,8 @@ class _Fold:
         return who != one.node and any(other.node == who for other in self._open.values())
 
     def _touched(self, asked: Entry) -> bool:
-        return any(asked in one.entries for one in self._open.values())
+        told = (*self._open.values(), *(one for one, _ in self._over))
+        return any(row is asked for one in told for row in one.entries)
 
 
 def _id(entries: Sequence[Entry]) -> str:

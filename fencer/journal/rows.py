@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from fencer.core.model import Observation
 from fencer.journal.codec import unpack
 
+UNKEPT = "unkept_bytes"
+"""Of a row's body: what was known had so many bytes, and is not kept."""
+
 
 class Kind(StrEnum):
     """What a row tells."""

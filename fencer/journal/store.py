@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 import stat
@@ -23,14 +24,21 @@ from typing import Any
 from fencer.core.text import printable
 from fencer.errors import JournalError
 from fencer.journal.codec import pack
-from fencer.journal.rows import Entry, Kind, Row
+from fencer.journal.rows import UNKEPT, Entry, Kind, Row
+
+log = logging.getLogger(__name__)
 
 SCHEMA = 1
+LONGEST_TEXT = 10_000
+"""Characters of one text in a row: what a kubelet says of itself may have a million."""
+LARGEST_SEEN_BYTES = 128 * 2**10
+"""Of what was known, compressed: 500 pods have less than a third of that."""
 BUSY_S = 5.0
 """How long one writer waits for another."""
 PRUNED = 0.1
-"""So much of the rows goes at a time, where the file has become too large."""
-SIDES = ("-wal", "-shm")
+"""So much of the rows goes at a time, at most: not all, for a clock that is years ahead until it is set."""
+INDEX = "-shm"
+SIDES = ("-wal", INDEX)
 """Files beside the database. Source: https://sqlite.org/wal.html."""
 CORRUPT = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
 
@@ -63,15 +71,21 @@ class Store:
 
     def __init__(self, path: Path, session: str, by: str) -> None:
         self.path, self._session, self._by = path, session, by
+        self._index_bytes = 0
         with _told(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
             self._database = sqlite3.connect(
-                path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                f"{path.absolute().as_uri()}?mode=rw",  # not made where a link leads to
+                timeout=BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
             )
         try:
             with _told(path):
                 self._prepare()
+                self._identity = _identity(path)
         except JournalError:
             self.close()
             raise
@@ -92,7 +106,11 @@ class Store:
             JournalError: they are not.
             CorruptJournalError: the file is damaged.
         """
-        texts = [(row, json.dumps(row.body(), default=str), row.seen and pack(row.seen)) for row in rows]
+        texts = [(row, *_made(row)) for row in rows]
+        with _told(self.path):
+            moved = _identity(self.path) != self._identity
+        if moved:  # or rows would go where nobody finds them
+            raise JournalError(f"{self.path}: is another file now than the one that was opened")
         with _told(self.path), self._transaction():
             last, digest = _last(self._database)
             for number, (row, body, seen) in enumerate(texts, last + 1):
@@ -118,9 +136,8 @@ class Store:
             [young] = self._database.execute(
                 "SELECT coalesce(min(number), ?) FROM rows WHERE at >= ?", (last, oldest_utc)
             ).fetchone()
-            if self._used() > largest_bytes:
-                young = max(young, first + max(1, int((last - first + 1) * PRUNED)))
-            keep = min(young, last)
+            some = first + max(1, int((last - first + 1) * PRUNED))
+            keep = min(some if self._used() > largest_bytes else young, some, last)
             if keep <= first:
                 return 0
             self._database.execute(
@@ -140,17 +157,33 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Be the only writer, and write all or nothing."""
+        self._keep_index()
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
             self._database.execute("COMMIT")
+            self._keep_index()
         except BaseException:
             with suppress(sqlite3.Error):  # where the disk is full it is rolled back already
                 self._database.execute("ROLLBACK")
             raise
 
+    def _keep_index(self) -> None:
+        """Make the index of SQLite's log as long again as it was, if somebody cut it, as `cp` does.
+
+        SQLite has mapped it into memory: a look behind its end would end the whole process (SIGBUS). What it
+        finds there instead is no index, so it makes that anew. Source: https://sqlite.org/walformat.html.
+        """
+        with suppress(OSError):
+            index = self.path.with_name(self.path.name + INDEX)
+            found = index.lstat()
+            if found.st_size < self._index_bytes and found.st_uid == os.geteuid():  # root touches its own
+                os.truncate(index, self._index_bytes)  # by its name: to close it would end SQLite's locks
+            self._index_bytes = max(found.st_size, self._index_bytes)
+
     def close(self) -> None:
         """Close the file."""
+        self._keep_index()
         with suppress(sqlite3.Error):
             self._database.close()
 
@@ -300,7 +333,10 @@ def verify(path: Path) -> Verified:
             number = told[0]
             if number != before + 1:
                 raise JournalError(f"{path}: after row {before} comes row {number}: rows are missing")
-            digest = _digest(digest, told)
+            try:
+                digest = _digest(digest, told)
+            except TypeError:  # a value of a sort that is never written
+                kept = None
             if digest != kept:
                 raise JournalError(
                     f"{path}: row {number} ({printable(str(told[1]))}) is not as it was written, or another "
@@ -314,8 +350,10 @@ def verify(path: Path) -> Verified:
 
 def _root(database: sqlite3.Connection) -> tuple[int, str]:
     """Return number and digest of the newest row that was dropped."""
-    number, digest = database.execute("SELECT number, digest FROM root").fetchone()
-    return int(number), str(digest)
+    found = database.execute("SELECT number, digest FROM root").fetchone()
+    if found is None or not isinstance(found[0], int):
+        raise sqlite3.DatabaseError("it is not known which row was dropped last")
+    return found[0], str(found[1])
 
 
 def _last(database: sqlite3.Connection) -> tuple[int, str]:
@@ -335,11 +373,46 @@ def _entry(path: Path, values: Sequence[Any]) -> Entry:
     number, at, at_s, session, by, kind, node, uid, incident, body, seen, digest = values
     try:
         when, told = datetime.fromisoformat(at).astimezone(UTC), json.loads(body)
-        return Entry(
+        entry = Entry(
             number, when, float(at_s), session, by, Kind(kind), node, uid, incident, told, seen, digest
         )
-    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+    except (ValueError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise JournalError(f"{path}: row {number} cannot be read: {error}") from error
+    if not isinstance(told, dict) or not isinstance(seen, bytes | None):
+        raise JournalError(f"{path}: row {number} cannot be read: it holds another sort of thing")
+    return entry
+
+
+def _made(row: Row) -> tuple[str, bytes | None]:
+    """Return the body of a row, and what was known; of one that cannot be made, that it could not.
+
+    Otherwise it would keep all that come after it from being written, too.
+    """
+    try:
+        return _bounded(row)
+    except Exception as error:
+        log.exception("a row of the journal could not be made: a bug in fencer")
+        return json.dumps({"text": f"not kept: a bug in fencer: {type(error).__name__}: {error}"}), None
+
+
+def _bounded(row: Row) -> tuple[str, bytes | None]:
+    """Return the body of a row, and what was known: no more of both than anybody honest has."""
+    body = _cut(dict(row.body()))
+    seen = None if row.seen is None else pack(row.seen)
+    if seen is not None and len(seen) > LARGEST_SEEN_BYTES:
+        body, seen = {**body, UNKEPT: len(seen)}, None
+    return json.dumps(body, default=str), seen
+
+
+def _cut(value: Any) -> Any:
+    match value:
+        case str() if len(value) > LONGEST_TEXT:
+            return f"{value[:LONGEST_TEXT]}… ({len(value) - LONGEST_TEXT} more characters)"
+        case dict():
+            return {name: _cut(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_cut(one) for one in value]
+    return value
 
 
 def _text(text: str) -> str:
@@ -347,11 +420,23 @@ def _text(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 def _make(path: Path) -> None:
     """Make the file, for its owner alone; root makes it the directory's owner's, as whom an agent may run.
 
     SQLite gives the files beside it to the same owner. Source: sqlite/src/os_unix.c, findCreateFileMode.
+    A link is not followed, as SQLite would: its owner may be another one than who runs this, and root would
+    write wherever they like.
+
+    Raises:
+        JournalError: it is a link.
     """
+    if path.is_symlink():
+        raise JournalError(f"{path}: is a link, and not followed. Set journal.file to the file itself")
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o640)
         try:

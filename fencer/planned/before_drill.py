@@ -68,6 +68,9 @@ def _unsound(seen: Observation, subject: Subject) -> Iterator[tuple[bool, No]]:
     unseen = f"no agent has seen {subject.guest} alive with the node yet, so none would fence it"
     yield not subject.proven, No(unseen, "an agent that has watched it for two renewals of its lease (20 s)")
     yield fenced, No("it is fenced, or was a moment ago", explain)
+    forgotten = "its hypervisor would forget its guest once it is off, and nobody could start it again"
+    fleeting = seen.evidence is not None and seen.evidence.fleeting
+    yield fleeting, No(forgotten, "a guest that is defined: `virsh dumpxml`, and `virsh define`")
     yield node.ready is not True, No("it is not Ready, so this is no drill", explain)
     yield node.unschedulable, No("it is cordoned", f"`kubectl uncordon {node.name}`")
     yield bool(node.doubts), No("what its hypervisor says of its guest was wrong before", explain)

@@ -384,6 +384,29 @@ def test_a_lost_session_starts_the_guest_first(number):
     assert lab.power() == "running"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_lost_session_that_is_told_twice_starts_the_guest_first(number):
+    lab = DrillLab(watched=False)
+    lab.breaks(What.POWER_DENIED, "lab", in_s=5)
+    lab.breaks(What.TRUTHFUL, "lab", in_s=60)
+    told = []
+
+    def tell() -> None:
+        told.append(signal.getsignal(number))
+        assert callable(told[-1])  # or it would end this process, and leave the guest off
+        os.kill(os.getpid(), number)
+
+    class Twice(Impatient):
+        def wait(self, timeout_s: float) -> bool:
+            self._left_count += 4 if not self._left_count and len(told) == 1 else 0
+            return super().wait(timeout_s)
+
+    lab.clock = lambda: Twice(lab.simulation.clock, 10, tell)
+    assert lab.drill().exit_code == 130
+    assert len(told) == 2
+    assert lab.power() == "running"
+
+
 def test_whoever_presses_ctrl_c_again_waits_for_the_start():
     lab = DrillLab(watched=False)
     lab.breaks(What.POWER_DENIED, "lab", in_s=5)
@@ -396,12 +419,13 @@ def test_whoever_presses_ctrl_c_again_waits_for_the_start():
 
     class Often(Impatient):
         def wait(self, timeout_s: float) -> bool:
-            self._left_count += 8 if self._left_count == 1 and presses else 0
+            self._left_count += 8 if not self._left_count and len(presses) == 1 else 0
             return super().wait(timeout_s)
 
     lab.clock = lambda: Often(lab.simulation.clock, 10, press)
     result = lab.drill()
     assert result.exit_code == 130
+    assert len(presses) == 2
     assert lab.power() == "running"
     assert "k8s-2: interrupted" in result.output
 

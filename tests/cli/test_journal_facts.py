@@ -76,3 +76,9 @@ def test_below_a_file_there_is_no_folder(tmp_path):
 def test_a_full_disk_is_seen(tmp_path, free, trouble):
     found = inspect_journal(tmp_path / "journal.db", lambda _folder: LEAST_FREE_BYTES + free)
     assert found.trouble == trouble
+
+
+def test_a_link_is_told_because_it_is_not_followed(tmp_path):
+    file = tmp_path / "journal.db"
+    file.symlink_to(tmp_path / "elsewhere.db")
+    assert "is a link, and not followed" in str(inspect_journal(file).trouble)

@@ -213,3 +213,29 @@ def test_rows_of_another_fencer_break_nothing(body):
     for one in incidents(told.entries):
         assert headline(one, clock)
         assert one.pods == ()
+
+
+def killed(told):
+    """A drill that somebody killed, and whose guest they started."""
+    told.asked(0, "drill k8s-2")
+    told.did(1, "StopGuest", session="c0ffee00", incident="drill-aaaa1111")
+    told.seen(2, "wait", "counting_silence", incident="aaaa1111")
+    told.seen(60, "healthy", "node_healthy", incident="aaaa1111")
+    return told.meant(70, "BindNode", incident="bbbb2222")
+
+
+def test_what_happens_days_after_a_drill_that_was_killed_is_no_drill():
+    told = back(fenced(killed(Told()), at_s=432_000.0), at_s=433_000.0)
+    assert lines(told) == [
+        "02:14 k8s-2 root@pve1: drill k8s-2 → not ended, as far as is known (aaaa1111)",
+        "02:14 k8s-2 stopped → fenced in 1m05s, 2 pods moved, 3 volumes, lifted 02:30 (5a5ca47e)",
+    ]
+
+
+def test_a_command_after_one_that_was_killed_is_one_of_its_own():
+    told = killed(Told()).asked(100, "start k8s-2", session="5ec0d000")
+    told.did(101, "StartGuest", session="5ec0d000", incident="bbbb2222").ended(102, session="5ec0d000")
+    assert lines(told) == [
+        "02:14 k8s-2 root@pve1: drill k8s-2 → not ended, as far as is known (aaaa1111)",
+        "02:15 k8s-2 root@pve1: start k8s-2 → done in 2 s (bbbb2222)",
+    ]

@@ -5,6 +5,7 @@ import os
 import resource
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.errors import JournalError
+from fencer.journal.again import again
 from fencer.journal.rows import Kind, Row, text_of
 from fencer.journal.store import CorruptJournalError, Store, entries, set_aside, verify
 from tests.core.build import observation
@@ -92,7 +94,8 @@ def test_rows_that_change_places_are_found(path):
 def test_old_rows_go_and_what_is_left_is_whole(path):
     store = Store(path, "5e55105a", "fencer")
     store.append([row(str(n), seconds=n * 60.0) for n in range(10)])
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(seconds=250))) == 5
+    dropped = [store.prune(LARGE, text_of(BEGAN + timedelta(seconds=250))) for _ in range(6)]
+    assert dropped == [1, 1, 1, 1, 1, 0]
     store.append([row("after")])
     store.close()
     assert [one.body["text"] for one in entries(path)] == [*"56789", "after"]
@@ -102,10 +105,18 @@ def test_old_rows_go_and_what_is_left_is_whole(path):
 def test_of_rows_that_are_all_too_old_the_newest_stays(path):
     store = Store(path, "5e55105a", "fencer")
     store.append([row(str(n)) for n in range(3)])
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) == 2
-    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) == 0
+    assert [store.prune(LARGE, text_of(BEGAN + timedelta(days=500))) for _ in range(3)] == [1, 1, 0]
     assert [one.body["text"] for one in entries(path)] == ["2"]
     verify(path)
+
+
+def test_a_clock_that_is_years_ahead_for_a_moment_takes_few_rows_with_it(path):
+    """As after a start with a dead battery, until the time is set."""
+    store = Store(path, "5e55105a", "fencer")
+    store.append([row(str(n)) for n in range(100)])
+    assert store.prune(LARGE, text_of(BEGAN + timedelta(days=9999))) == 10
+    store.close()
+    assert verify(path).rows == 90
 
 
 def test_an_empty_journal_has_nothing_to_drop(path):
@@ -334,12 +345,9 @@ def test_an_agent_that_is_killed_after_any_row_leaves_all_its_rows(tmp_path):
 
 
 def test_rows_are_written_all_or_none(path):
-    def broken():
-        raise ValueError("a bug")
-
     store = Store(path, "5e55105a", "fencer")
-    with pytest.raises(ValueError, match="a bug"):
-        store.append([row("one"), Row(text_of(BEGAN), 0.0, Kind.NOTICE, broken)])
+    with pytest.raises(JournalError, match="NOT NULL"):
+        store.append([row("one"), Row(text_of(BEGAN), float("nan"), Kind.NOTICE, dict)])
     store.append([row("two")])
     assert [one.body["text"] for one in entries(path)] == ["two"]
 
@@ -348,3 +356,116 @@ def test_a_path_that_needs_escaping_is_read(tmp_path):
     path = Path(tmp_path / "a ?b#c %20" / "journal.db")
     written(path, row("one"))
     assert [one.body["text"] for one in entries(path)] == ["one"]
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_file_that_was_moved_or_deleted_is_told_and_made_anew(path, moved):
+    store = Store(path, "5e55105a", "fencer@pve1")
+    store.append([row("one")])
+    if moved:
+        path.rename(path.with_name("journal.old"))
+    else:
+        path.unlink()
+    with pytest.raises(JournalError, match="No such file"):
+        store.append([row("two")])
+    store.close()
+    written(path, row("two"))
+    assert [one.body["text"] for one in entries(path)] == ["two"]
+
+
+def test_another_file_in_its_place_is_told(path, tmp_path):
+    store = Store(path, "5e55105a", "fencer@pve1")
+    store.append([row("one")])
+    written(tmp_path / "other.db", row("other")).replace(path)
+    with pytest.raises(JournalError, match="is another file now"):
+        store.append([row("two")])
+    store.close()
+
+
+def append_beside_a_cut_index(path):
+    store = Store(path, "5e55105a", "fencer@pve1")
+    store.append([row("one")])
+    os.truncate(f"{path}-shm", 0)
+    store.append([row("two")])
+    os.truncate(f"{path}-shm", 0)
+    store.close()
+
+
+def test_an_index_that_somebody_cuts_does_not_end_the_process(path):
+    """As `cp` does, when a journal is put back beside an agent that runs: SQLite has mapped it."""
+    writer = FORK.Process(target=append_beside_a_cut_index, args=(path,))
+    writer.start()
+    writer.join()
+    assert writer.exitcode == 0
+    assert verify(path).rows == 2
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_not_followed(path, tmp_path, there):
+    """Root writes in a folder that is fencer's: a link there must not lead it elsewhere."""
+    elsewhere = tmp_path / "elsewhere"
+    if there:
+        elsewhere.touch()
+    path.symlink_to(elsewhere)
+    with pytest.raises(JournalError, match="is a link, and not followed"):
+        Store(path, "5e55105a", "root@pve1")
+    assert elsewhere.exists() is there
+    assert not there or not elsewhere.read_bytes()
+
+
+def test_nobody_makes_rows_huge(path):
+    """A kubelet may say of itself what it likes, 1.5 MB in all."""
+    secret = os.urandom(400_000).hex()
+    huge = decided(f"no guest has UUID {secret}")
+    assert huge.seen is not None
+    seen = replace(huge.seen, node=replace(huge.seen.node, system_uuid=secret))
+    written(path, replace(huge, seen=seen))
+    [one] = entries(path)
+    assert one.seen is None
+    assert one.body["unkept_bytes"] > 400_000
+    assert one.body["text"].endswith("more characters)")
+    assert len(one.body["text"]) < 10_100
+    assert again(one, None).why_not == "what was known was too large to be kept"
+
+
+HUGE_NUMBER, DEEP = "9" * 6000, "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rows SET body = '[]' WHERE number = 2",
+        "UPDATE rows SET body = 5 WHERE number = 2",
+        "UPDATE rows SET body = CAST(body AS BLOB) WHERE number = 2",
+        "UPDATE rows SET seen = 'text' WHERE number = 2",
+        "UPDATE root SET number = 'x'",
+        "DELETE FROM root",
+    ],
+)
+def test_what_no_fencer_ever_wrote_is_told_and_no_traceback(path, statement):
+    written(path, row("one"), decided())
+    tampered(path, statement)
+    with pytest.raises(JournalError):
+        verify(path)
+
+
+@pytest.mark.parametrize("body", ["[]", DEEP, HUGE_NUMBER])
+def test_a_body_that_no_fencer_ever_wrote_is_told_and_no_traceback(path, body):
+    written(path, row("one"), decided())
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE rows SET body = ? WHERE number = 2", (body,))
+    with pytest.raises(JournalError, match="row 2 cannot be read"):
+        list(entries(path))
+
+
+def test_a_row_that_cannot_be_made_keeps_no_other_from_being_written(path):
+    def impossible():
+        raise ValueError("impossible")
+
+    written(path, row("one"), replace(row(), body=impossible), row("three"))
+    assert [one.body["text"] for one in entries(path)] == [
+        "one",
+        "not kept: a bug in fencer: ValueError: impossible",
+        "three",
+    ]
+    verify(path)

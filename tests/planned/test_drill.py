@@ -232,6 +232,7 @@ def test_a_sound_node_may_be_drilled_because_it_would_be_fenced() -> None:
         ({"evidence": evidence()}, "its guest is off already", "`fencer start k8s-2`"),
         ({"evidence": evidence(PowerState.PAUSED)}, "paused", "resumed"),
         ({"evidence": evidence(PowerState.RUNNING, settled=False)}, "a lock or task", "to end"),
+        ({"evidence": replace(evidence(PowerState.RUNNING), fleeting=True)}, "would forget", "virsh define"),
         ({"node": alive(ready=False)}, "it is not Ready", "`fencer explain k8s-2`"),
         ({"node": alive(unschedulable=True)}, "it is cordoned", "`kubectl uncordon k8s-2`"),
         ({"node": alive(mark=MARK)}, "it is fenced, or was a moment ago", "`fencer explain k8s-2`"),

@@ -144,3 +144,13 @@ def test_the_journal_takes_its_records_as_they_are(system, unit):
 
     [first, *_] = wait_until(records, "record in the journal")
     assert first["MESSAGE"].startswith("kubernetes: no usable answer: https://127.0.0.1:6443")
+
+
+def test_its_journal_is_its_own_and_root_can_read_it(system, unit):
+    system.run("systemctl", "start", unit, check=False)
+    name = unit.partition("@")[2]
+    folder, config = f"/var/lib/fencer/{name}".rstrip("/"), f"/etc/fencer/{name or 'config'}.yaml"
+    wait_until(lambda: "journal.db-wal" in system.run("ls", folder, check=False), "journal")
+    assert "each as it was written" in system.run("/usr/bin/fencer", "journal", "verify", "-c", config)
+    kept = system.run("sh", "-c", f"stat -c '%n %U %a' {folder}/journal.db*").splitlines()
+    assert kept == [f"{folder}/journal.db{side} fencer 600" for side in ("", "-shm", "-wal")]

@@ -224,7 +224,8 @@ class LibvirtHypervisor:
             fresh, stats = records[0]
             if _saved(stats) and not has_saved_image:  # it may have been saved in between
                 has_saved_image = bool(domain.hasManagedSaveImage())
-            return look.evidence(fresh, stats, has_saved_image=has_saved_image)
+            evidence = look.evidence(fresh, stats, has_saved_image=has_saved_image)
+            return replace(evidence, fleeting=not domain.isPersistent())
 
     @contextmanager
     def _power(

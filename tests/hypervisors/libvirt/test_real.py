@@ -293,6 +293,12 @@ def test_one_restored_paused_from_a_file_does_not(hypervisor, machine, guest):
     assert reads(hypervisor, guest, PowerState.UNKNOWN).filed
 
 
+def test_a_guest_that_libvirt_would_forget_is_fleeting(hypervisor, machine, guest):
+    assert not reads(hypervisor, guest, PowerState.RUNNING).fleeting
+    machine.undefine()
+    assert reads(hypervisor, guest, PowerState.RUNNING).fleeting
+
+
 def read_meanwhile(threads, look, work):
     """Read on and on while something is done; return all that was read."""
     done = threads.submit(work)
