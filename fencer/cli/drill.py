@@ -14,7 +14,7 @@ from fencer.cli.options import READ_LATER, config_option, timeout_option, yes_op
 from fencer.cli.outlook import SHOWN, say_verdict
 from fencer.cli.planned import Tools, dry_run_option, give_up, introduce, planned
 from fencer.cli.render import clean, paragraph, say, table, tell
-from fencer.cli.report import reported
+from fencer.cli.report import reported, require_report
 from fencer.cli.through import as_ctrl_c, see_through
 from fencer.cli.wire import Wiring
 from fencer.core.model import Judged, StopGuest
@@ -95,6 +95,8 @@ def drill(  # noqa: PLR0913 - one for each option
     if not timeout_s:
         raise click.UsageError("--timeout 0: a drill has a limit, because the guest is off until then.")
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
+    if report is not None and not dry_run:
+        require_report(wiring, path, report)
     with (
         reported(wiring, path, report) as told,
         planned(wiring, path, (node,), None, DRILL, act=not dry_run) as tools,

@@ -9,7 +9,16 @@ from typing import Any
 
 import click
 
-from fencer.cli.looking_back import Since, as_data, day_of, incident_of, journal_of, rows, utc
+from fencer.cli.looking_back import (
+    Since,
+    as_data,
+    day_of,
+    incident_of,
+    journal_of,
+    journal_option,
+    rows,
+    utc,
+)
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, say, sign, table, tell
@@ -37,6 +46,7 @@ PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
 )
 @click.argument("incident", required=False, metavar="[INCIDENT]")
 @config_option
+@journal_option
 @click.option("--since", type=Since(), metavar="TIME", help="Only what went on since: 12h, 7d, or a day.")
 @click.option("--node", metavar="NODE", help="Only of this node.")
 @click.option("--all", "everything", is_flag=True, help="Also what passed by itself, and all that is kept.")
@@ -46,6 +56,7 @@ def history(
     wiring: Wiring,
     incident: str | None,
     path: Path,
+    journal: Path | None,
     since: timedelta | None,
     node: str | None,
     *,
@@ -57,7 +68,7 @@ def history(
     Without INCIDENT: a line for each incident, the newest last. With one (its id, the beginning of it, or
     `last`): what was seen, meant and done, with the proof before everything that cannot be taken back.
     """
-    file, zone = journal_of(wiring, path), wiring.looking_back()
+    file, zone = journal_of(wiring, path, journal), wiring.looking_back()
     if incident is not None:
         if since is not None or node is not None:
             raise click.UsageError("--since and --node choose from all incidents: leave INCIDENT out")

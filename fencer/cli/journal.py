@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from fencer.cli.looking_back import journal_of, rows, saying_who_may, utc
+from fencer.cli.looking_back import journal_of, journal_option, rows, saying_who_may, utc
 from fencer.cli.options import config_option
 from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
 from fencer.core.text import count
 from fencer.errors import JournalError
 from fencer.journal.codec import unpacked
+from fencer.journal.reading import verify
 from fencer.journal.rows import Entry
-from fencer.journal.store import verify
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -33,9 +33,10 @@ def journal() -> None:
     epilog="\b\nExamples:\n  fencer journal verify\n  fencer journal verify --digest $(cat noted-digest)",
 )
 @config_option
+@journal_option
 @click.option("--digest", metavar="DIGEST", help="That was noted before: some row has to have it still.")
 @click.pass_obj
-def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
+def verify_file(wiring: Wiring, path: Path, journal: Path | None, digest: str | None) -> None:
     """Make sure that no row was changed, left out or put in between; it ends with 1 if one was.
 
     Each row carries a digest of itself and of all rows before it. Who may write the file could write all
@@ -46,7 +47,7 @@ def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
         raise click.UsageError(
             f"--digest {clean(digest)}: no digest: 64 digits, as `fencer journal verify` prints"
         )
-    file, zone = journal_of(wiring, path), wiring.looking_back()
+    file, zone = journal_of(wiring, path, journal), wiring.looking_back()
     with saying_who_may():
         found = verify(file)
     if noted is not None and not any(one.digest == noted for one in rows(file)):
@@ -71,11 +72,12 @@ def verify_file(wiring: Wiring, path: Path, digest: str | None) -> None:
     epilog="\b\nExample:\n  fencer journal export | jq 'select(.kind == \"action\")'",
 )
 @config_option
+@journal_option
 @click.option("--observations", is_flag=True, help="Also all that was known: much.")
 @click.pass_obj
-def export(wiring: Wiring, path: Path, *, observations: bool) -> None:
+def export(wiring: Wiring, path: Path, journal: Path | None, *, observations: bool) -> None:
     """Write all rows to stdout as JSON, one a line, the oldest first."""
-    for one in rows(journal_of(wiring, path)):
+    for one in rows(journal_of(wiring, path, journal)):
         told = as_data(one)
         if observations and one.packed is not None:
             told["seen"] = _seen(one.number, one.packed)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fencer.core.text import printable
 from fencer.errors import JournalError
-from fencer.journal.store import SIDES, oldest
+from fencer.journal.database import SIDES
+from fencer.journal.reading import oldest
 from fencer.preflight.facts import JournalFacts
 
 LEAST_FREE_BYTES = 1 << 20

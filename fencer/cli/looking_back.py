@@ -11,12 +11,14 @@ from typing import Any
 
 import click
 
+from fencer.cli.options import READ_LATER, Decorator
+from fencer.cli.render import complain
 from fencer.cli.wire import Wiring, is_missing
-from fencer.core.text import near, printable
+from fencer.core.text import count, near, printable
 from fencer.errors import ConfigError, JournalError
 from fencer.journal.incidents import Incident, incidents
+from fencer.journal.reading import entries
 from fencer.journal.rows import Entry
-from fencer.journal.store import entries
 from fencer.report.words import Clock
 
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdw])")
@@ -53,17 +55,31 @@ class Since(click.ParamType[timedelta]):
             )
 
 
-def journal_of(wiring: Wiring, path: Path) -> Path:
-    """Return where the journal of a configuration is.
+journal_option: Decorator = click.option(
+    "--journal",
+    "journal",
+    type=READ_LATER,
+    metavar="FILE",
+    help="Read this journal, and no configuration: a copy, or one that was set aside.",
+)
+
+
+def journal_of(wiring: Wiring, path: Path, named: Path | None = None) -> Path:
+    """Return where the journal is that is to be read.
 
     Args:
         wiring: Reads the configuration.
         path: Where that is.
+        named: A journal that was named instead.
 
     Raises:
         ConfigError: it is not right, or says that no journal is kept.
         JournalError: there is none yet.
     """
+    if named is not None:
+        if is_missing(named):
+            raise JournalError(f"{printable(str(named))}: no such file")
+        return named
     settings = wiring.load(path).journal
     if settings is None:
         raise ConfigError(f"{printable(str(path))}: no journal is kept: journal.enabled is false")
@@ -76,13 +92,17 @@ def journal_of(wiring: Wiring, path: Path) -> Path:
 
 
 def rows(file: Path) -> Iterator[Entry]:
-    """Give the rows of a journal, oldest first.
+    """Give the rows of a journal, oldest first. What cannot be read is left out, and said in the end.
 
     Raises:
-        JournalError: it cannot be read; the text says who may.
+        JournalError: it cannot be read at all; the text says who may.
     """
+    damaged: list[JournalError] = []
     with saying_who_may():
-        yield from entries(file)
+        yield from entries(file, damaged=damaged.append)
+    if damaged:
+        number = f"{count(len(damaged), 'row')} {'is' if len(damaged) == 1 else 'are'}"
+        complain(f"{damaged[0]}; {number} left out. `fencer journal verify` says more")
 
 
 @contextmanager
@@ -152,7 +172,8 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
         "cause": incident.cause if incident.decisions else None,
         "told": told,
         **{name: utc(one.at) if one is not None else None for name, one in moments.items()},
-        "fenced_in_s": round(incident.seconds(incident.cleared), 1) if incident.cleared else None,
+        "fenced_in_s": round(incident.seconds(incident.tainted), 1) if incident.tainted else None,
+        "cleared_in_s": round(incident.seconds(incident.cleared), 1) if incident.cleared else None,
         "pods": list(incident.pods),
         "volumes": incident.volumes,
         "refused": incident.refusal.body.get("reason") if incident.refusal else None,

@@ -54,6 +54,12 @@ class Recording:
             self.journal.asked(typed(), tuple(nodes), reasons())
             self._asked = True
 
+    def refused(self) -> None:
+        """Keep what a person has asked for in vain, if that is not kept yet."""
+        if not self._asked:
+            node = click.get_current_context().params.get("node")
+            self.asked((str(node),) if node else ())
+
     def ended(self, code: int) -> None:
         """Keep how that has ended."""
         if self.journal is not None and self._asked:
@@ -90,6 +96,8 @@ def recording(wiring: Wiring, parts: Parts, by: str, *, act: bool = True) -> Ite
         code = INTERRUPTED
         raise
     finally:
+        if code == 1 and reasons() and not click.get_current_context().params.get("dry_run"):
+            kept.refused()  # a person gave their word for it
         kept.ended(code)
         journal.close(CLOSING_S)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fencer.cli.looking_back import day_of, incident_of, journal_of, rows, utc
+from fencer.cli.looking_back import day_of, incident_of, journal_of, journal_option, rows, utc
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, say, table, tell
@@ -26,15 +26,16 @@ from fencer.wording.reports import decision_text
 )
 @click.argument("incident")
 @config_option
+@journal_option
 @output_option("table", "json", "yaml")
 @click.pass_obj
-def replay(wiring: Wiring, incident: str, path: Path, form: str) -> None:
+def replay(wiring: Wiring, incident: str, path: Path, journal: Path | None, form: str) -> None:
     """Judge what was seen in an incident again, by the rules of this fencer and the policy of that time.
 
     It asks nobody and does nothing. It ends with 1 if a verdict, a reason or an action is another one, or a
     decision cannot be made again.
     """
-    file, zone = journal_of(wiring, path), wiring.looking_back()
+    file, zone = journal_of(wiring, path, journal), wiring.looking_back()
     found = incident_of(file, incident)
     careful = policies(rows(file))
     made = [again(one, careful.get(one.session)) for one in found.decisions]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from fencer.cli.looking_back import incident_of, journal_of, rows
+from fencer.cli.looking_back import incident_of, journal_of, journal_option, rows
 from fencer.cli.options import config_option
 from fencer.cli.planned import SURVEY_S
 from fencer.cli.render import clean, complain, say
@@ -21,6 +21,7 @@ from fencer.report.story import Report, around
 from fencer.report.story import report as told_of
 from fencer.report.workloads import Replacement
 from fencer.runtime.world import API
+from fencer.setup.files import require_folder_of
 
 STDOUT = "-"
 MODE = 0o644
@@ -61,6 +62,7 @@ class Untaken(Unwritten):
     help="Also ask the cluster which pods took the places of those that were cleared.",
 )
 @config_option
+@journal_option
 @click.pass_obj
 def report(
     wiring: Wiring,
@@ -68,6 +70,7 @@ def report(
     page: str | None,
     text: str | None,
     path: Path,
+    journal: Path | None,
     *,
     last: bool,
     replacements: bool,
@@ -84,11 +87,24 @@ def report(
         hint = f"; or is {clean(text)} one? Then put it before --md" if text not in {None, STDOUT} else ""
         raise click.UsageError(f"name one incident, or give --last{hint}")
     now = _pods_now(wiring, path) if replacements else ()
-    told = _told(wiring, path, incident or "last", now)
+    told = _told(wiring, journal_of(wiring, path, journal), incident or "last", now)
     if page is not None:
         _write(page, lambda: _as_page(told))
     if text is not None:
         _write(text, lambda: _as_markdown(told))
+
+
+def require_report(wiring: Wiring, path: Path, file: Path) -> None:
+    """Make sure, before anything is done, that a report of it could be written.
+
+    Raises:
+        ConfigError: no journal is kept, or there is no such folder, or it cannot be written there.
+    """
+    if wiring.load(path).journal is None:
+        raise ConfigError(f"{clean(file)}: no report without a journal: journal.enabled is false")
+    require_folder_of(file)
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ConfigError(f"{clean(file)}: cannot be written")
 
 
 @contextmanager
@@ -109,14 +125,13 @@ def reported(wiring: Wiring, path: Path, file: Path | None) -> Iterator[list[str
     finally:
         try:
             if file is not None and incidents:
-                _write(str(file), lambda: _as_page(_told(wiring, path, incidents[-1])))
+                _write(str(file), lambda: _as_page(_told(wiring, journal_of(wiring, path), incidents[-1])))
         except FencerError as error:  # how the rest has ended counts
             later = f". Later: fencer report {clean(incidents[-1])} --html FILE"
             complain(f"no report: {error}{later if isinstance(error, Unwritten) else ''}")
 
 
-def _told(wiring: Wiring, path: Path, incident: str, now: Sequence[Replacement] = ()) -> Report:
-    file = journal_of(wiring, path)
+def _told(wiring: Wiring, file: Path, incident: str, now: Sequence[Replacement] = ()) -> Report:
     found = incident_of(file, incident)
     return told_of(found, wiring.looking_back(), around(found, rows(file)), now)
 

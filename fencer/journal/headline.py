@@ -11,7 +11,7 @@ from fencer.journal.rows import Entry
 
 
 def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
-    """Return the sentence, without time, node and id: ``paused → fenced in 65 s, 8 pods moved``.
+    """Return the sentence, without time, node and id: ``paused → fenced in 65 s, 8 pods cleared``.
 
     Args:
         incident: The incident.
@@ -57,7 +57,7 @@ def _fenced(incident: Incident) -> str:
 
 
 def _what_moved(incident: Incident) -> tuple[str, ...]:
-    pods = f"{count(len(incident.pods), 'pod')} moved"
+    pods = f"{count(len(incident.pods), 'pod')} cleared"
     volumes = (count(incident.volumes, "volume"),) if incident.volumes else ()
     return (pods, *volumes)
 

@@ -123,8 +123,9 @@ class Incident:
 
     @property
     def pods(self) -> tuple[str, ...]:
-        """The pods that were cleared or evicted."""
-        cleared = [_facts(one).get("gone", ()) for one in self._all("ClearPods")]
+        """The pods that were cleared or evicted; where none is left in the end, also those that were held."""
+        kinds = ("gone", "held", "changed") if self.cleared else ("gone",)
+        cleared = [_facts(one).get(kind) or () for one in self._all("ClearPods") for kind in kinds]
         evicted = [one.body.get("on", {}).get("pods", ()) for one in self._all("EvictPods")]
         return tuple(dict.fromkeys(str(pod) for pods in (*cleared, *evicted) for pod in pods))
 

@@ -1,4 +1,4 @@
-"""The journal's file: SQLite, in which each row carries a digest of itself and of the row before it.
+"""Writes the journal's file: SQLite, in which each row carries a digest of itself and of the row before it.
 
 Several agents and commands may write to one file. What is committed is on the disk (``synchronous=FULL``), so
 that a crash at any moment loses no row that was reported as written.
@@ -8,39 +8,41 @@ Source: https://sqlite.org/wal.html; https://sqlite.org/pragma.html#pragma_synch
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fencer.core.text import printable
 from fencer.errors import JournalError
 from fencer.journal.codec import pack
-from fencer.journal.rows import UNKEPT, Entry, Kind, Row
+from fencer.journal.database import (
+    BUSY_S,
+    COLUMNS,
+    INDEX,
+    SCHEMA,
+    SIDES,
+    digest_of,
+    has_tables,
+    last_of,
+    told,
+    version_of,
+)
+from fencer.journal.rows import UNKEPT, Row
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 1
 LONGEST_TEXT = 10_000
 """Characters of one text in a row: what a kubelet says of itself may have a million."""
 LARGEST_SEEN_BYTES = 128 * 2**10
 """Of what was known, compressed: 500 pods have less than a third of that."""
-BUSY_S = 5.0
-"""How long one writer waits for another."""
+MAGIC = b"SQLite format 3\0"
+"""How a file of SQLite begins. Source: https://sqlite.org/fileformat2.html."""
 PRUNED = 0.1
 """So much of the rows goes at a time, at most: not all, for a clock that is years ahead until it is set."""
-INDEX = "-shm"
-SIDES = ("-wal", INDEX)
-"""Files beside the database. Source: https://sqlite.org/wal.html."""
-CORRUPT = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
 
 _TABLES = """
     CREATE TABLE IF NOT EXISTS rows (
@@ -51,9 +53,7 @@ _TABLES = """
     CREATE TABLE IF NOT EXISTS root (number INTEGER NOT NULL, digest TEXT NOT NULL);
     INSERT INTO root SELECT 0, '' WHERE NOT EXISTS (SELECT * FROM root);
 """
-_COLUMNS = "number, at, at_s, session, by, kind, node, uid, incident, body, seen, digest"
-_INSERT = f"INSERT INTO rows ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - all of it is ours
-_ALL = f"SELECT {_COLUMNS} FROM rows ORDER BY number"  # noqa: S608 - the same
+_INSERT = f"INSERT INTO rows ({COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - all of it is ours
 
 
 class Store:
@@ -72,7 +72,7 @@ class Store:
     def __init__(self, path: Path, session: str, by: str) -> None:
         self.path, self._session, self._by = path, session, by
         self._index_bytes = 0
-        with _told(path):
+        with told(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
             self._database = sqlite3.connect(
@@ -83,7 +83,7 @@ class Store:
                 uri=True,
             )
         try:
-            with _told(path):
+            with told(path):
                 self._prepare()
                 self._identity = _identity(path)
         except JournalError:
@@ -91,8 +91,8 @@ class Store:
             raise
 
     def _prepare(self) -> None:
-        tables = _tables(self._database)
-        version = _version(self._database, self.path)
+        tables = has_tables(self._database)
+        version = version_of(self._database, self.path)
         if version == 0 and tables:
             raise JournalError(f"{self.path}: no journal of fencer, but another program's database")
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -256", "mmap_size = 0"):
@@ -107,16 +107,16 @@ class Store:
             CorruptJournalError: the file is damaged.
         """
         texts = [(row, *_made(row)) for row in rows]
-        with _told(self.path):
+        with told(self.path):
             moved = _identity(self.path) != self._identity
         if moved:  # or rows would go where nobody finds them
             raise JournalError(f"{self.path}: is another file now than the one that was opened")
-        with _told(self.path), self._transaction():
-            last, digest = _last(self._database)
+        with told(self.path), self._transaction():
+            last, digest = last_of(self._database)
             for number, (row, body, seen) in enumerate(texts, last + 1):
-                told = (row.at_utc, row.at_s, self._session, _text(self._by), row.kind.value)
-                values = (number, *told, *map(_text, (row.node, row.uid, row.incident)), body, seen)
-                digest = _digest(digest, values)
+                whose = (row.at_utc, row.at_s, self._session, _text(self._by), row.kind.value)
+                values = (number, *whose, *map(_text, (row.node, row.uid, row.incident)), body, seen)
+                digest = digest_of(digest, values)
                 self._database.execute(_INSERT, (*values, digest))
 
     def prune(self, largest_bytes: int, oldest_utc: str) -> int:
@@ -129,7 +129,7 @@ class Store:
         Raises:
             JournalError: that could not be done.
         """
-        with _told(self.path), self._transaction():
+        with told(self.path), self._transaction():
             first, last = self._database.execute("SELECT min(number), max(number) FROM rows").fetchone()
             if first is None:
                 return 0
@@ -188,10 +188,6 @@ class Store:
             self._database.close()
 
 
-class CorruptJournalError(JournalError):
-    """The file is damaged, or no journal at all."""
-
-
 def set_aside(path: Path, suffix: str) -> Path:
     """Rename a damaged journal, with the files that belong to it, and return where it is now.
 
@@ -200,187 +196,20 @@ def set_aside(path: Path, suffix: str) -> Path:
         suffix: What is put behind its name.
 
     Raises:
-        JournalError: it could not be renamed.
+        JournalError: it could not be renamed; or it was never a journal, and somebody still needs it.
     """
-    with _told(path):
+    with told(path):
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise JournalError(
+                    f"{path}: no journal. Name another file as journal.file, or move this one away"
+                )
         aside = path.with_name(f"{path.name}.{suffix}")
         for side in SIDES:
             with suppress(FileNotFoundError):
                 path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
         path.rename(aside)
     return aside
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a journal to read it; writers go on.
-
-    Raises:
-        JournalError: it is not there, or cannot be read.
-    """
-    with _told(path):
-        if not stat.S_ISREG(path.stat().st_mode):  # or SQLite says anything
-            raise JournalError(f"{path}: no file, and so no journal")
-        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if _is_frozen(path) else ''}"
-        with closing(sqlite3.connect(address, timeout=BUSY_S, isolation_level=None, uri=True)) as database:
-            database.text_factory = _escaped  # or one damaged row hides which one it is
-            database.execute("BEGIN")  # all that is read is of one moment
-            if _version(database, path) == 0:
-                raise JournalError(
-                    f"{path}: no journal of fencer, but another program's database"
-                    if _tables(database)
-                    else f"{path}: empty: no journal yet"
-                )
-            yield database
-
-
-def _escaped(text: bytes) -> str:
-    """Return a text as it is kept; what is none any more is escaped."""
-    return text.decode(errors="backslashreplace")
-
-
-def _is_frozen(path: Path) -> bool:
-    """Whether nobody can write a journal, and all of it is in its one file: its disk is read-only.
-
-    SQLite does not open it otherwise: it needs a file beside it. Source: https://sqlite.org/wal.html#readonly.
-    """
-    logs = (path.with_name(path.name + side) for side in SIDES)
-    return bool(os.statvfs(path).f_flag & os.ST_RDONLY) and not any(
-        one.exists() and one.stat().st_size for one in logs
-    )
-
-
-def _tables(database: sqlite3.Connection) -> bool:
-    """Whether there is any table."""
-    return database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-
-
-def _version(database: sqlite3.Connection, path: Path) -> int:
-    """Return the version of a journal's tables; 0: it has none yet, or is no journal.
-
-    Raises:
-        JournalError: this fencer does not know it.
-    """
-    version = int(database.execute("PRAGMA user_version").fetchone()[0])
-    if version not in {0, SCHEMA}:
-        raise JournalError(f"{path}: schema {version} is of another fencer; this one knows {SCHEMA}")
-    return version
-
-
-def entries(path: Path, where: str = "1", values: Sequence[str] = ()) -> Iterator[Entry]:
-    """Give the rows of a journal, oldest first.
-
-    Args:
-        path: The file.
-        where: Which ones, in SQL.
-        values: For the question marks in that.
-
-    Raises:
-        JournalError: it is not there, or cannot be read, or a row of it cannot.
-    """
-    with reading(path) as database:
-        asked = f"SELECT {_COLUMNS} FROM rows WHERE {where} ORDER BY number"  # noqa: S608 - `where` is ours
-        for values_read in database.execute(asked, values):
-            yield _entry(path, values_read)
-
-
-def oldest(path: Path) -> datetime | None:
-    """Return when the oldest row was written; None: there is none.
-
-    Raises:
-        JournalError: it is not there, or cannot be read.
-    """
-    first = next(entries(path, "number = (SELECT min(number) FROM rows)"), None)
-    return None if first is None else first.at
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """That all rows of a journal are as they were written, one after the other.
-
-    Attributes:
-        rows: How many there are.
-        dropped: How many older ones were dropped, because they were too old or too many.
-        first: When the oldest was written; None: there is none.
-        last: When the newest was written.
-        digest: Of the newest row and so of all before it: to be noted elsewhere.
-    """
-
-    rows: int
-    dropped: int
-    first: datetime | None
-    last: datetime | None
-    digest: str
-
-
-def verify(path: Path) -> Verified:
-    """Read a journal from end to end, and make sure that no row was changed, left out or put in between.
-
-    Whoever can write the file can also write all digests anew. Against that only helps a digest that was
-    noted elsewhere.
-
-    Raises:
-        JournalError: it cannot be read, or that is not so; the text names the first row which is wrong.
-    """
-    with reading(path) as database:
-        trouble = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
-        if trouble != "ok":
-            raise CorruptJournalError(f"{path}: damaged: {printable(trouble)}")
-        before, digest = _root(database)
-        dropped, rows, first, last = before, 0, None, None
-        for values in database.execute(_ALL):
-            *told, kept = values
-            number = told[0]
-            if number != before + 1:
-                raise JournalError(f"{path}: after row {before} comes row {number}: rows are missing")
-            try:
-                digest = _digest(digest, told)
-            except TypeError:  # a value of a sort that is never written
-                kept = None
-            if digest != kept:
-                raise JournalError(
-                    f"{path}: row {number} ({printable(str(told[1]))}) is not as it was written, or another "
-                    "one is in its place"
-                )
-            before, rows = number, rows + 1
-            last = _entry(path, values).at
-            first = first or last
-    return Verified(rows, dropped, first, last, digest)
-
-
-def _root(database: sqlite3.Connection) -> tuple[int, str]:
-    """Return number and digest of the newest row that was dropped."""
-    found = database.execute("SELECT number, digest FROM root").fetchone()
-    if found is None or not isinstance(found[0], int):
-        raise sqlite3.DatabaseError("it is not known which row was dropped last")
-    return found[0], str(found[1])
-
-
-def _last(database: sqlite3.Connection) -> tuple[int, str]:
-    """Return number and digest of the newest row."""
-    found = database.execute("SELECT number, digest FROM rows ORDER BY number DESC LIMIT 1").fetchone()
-    return (int(found[0]), str(found[1])) if found else _root(database)
-
-
-def _digest(before: str, values: Sequence[Any]) -> str:
-    """Return the digest of a row, all but its digest, and of what came before it."""
-    *plain, seen = values
-    seen_digest = None if seen is None else hashlib.sha256(seen).hexdigest()
-    return hashlib.sha256(json.dumps([before, *plain, seen_digest]).encode()).hexdigest()
-
-
-def _entry(path: Path, values: Sequence[Any]) -> Entry:
-    number, at, at_s, session, by, kind, node, uid, incident, body, seen, digest = values
-    try:
-        when, told = datetime.fromisoformat(at).astimezone(UTC), json.loads(body)
-        entry = Entry(
-            number, when, float(at_s), session, by, Kind(kind), node, uid, incident, told, seen, digest
-        )
-    except (ValueError, TypeError, OverflowError, AttributeError, RecursionError) as error:
-        raise JournalError(f"{path}: row {number} cannot be read: {error}") from error
-    if not isinstance(told, dict) or not isinstance(seen, bytes | None):
-        raise JournalError(f"{path}: row {number} cannot be read: it holds another sort of thing")
-    return entry
 
 
 def _made(row: Row) -> tuple[str, bytes | None]:
@@ -445,22 +274,3 @@ def _make(path: Path) -> None:
                 os.fchown(descriptor, folder.st_uid, folder.st_gid)
         finally:
             os.close(descriptor)
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Translate what SQLite and the system raise.
-
-    Raises:
-        JournalError: naming the file.
-    """
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "")
-        sort = CorruptJournalError if name.startswith(tuple(CORRUPT)) else JournalError
-        raise sort(f"{path}: {printable(str(error))}") from error
-    except OSError as error:
-        raise JournalError(f"{path}: {error.strerror}") from error
-    except sqlite3.Warning as error:
-        raise JournalError(f"{path}: {printable(str(error))}") from error

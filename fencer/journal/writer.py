@@ -17,8 +17,9 @@ from typing import Protocol
 
 from fencer.core.text import age, count
 from fencer.errors import JournalError
+from fencer.journal.database import CorruptJournalError
 from fencer.journal.rows import Kind, Row, text_of
-from fencer.journal.store import CorruptJournalError, set_aside
+from fencer.journal.store import set_aside
 
 log = logging.getLogger(__name__)
 

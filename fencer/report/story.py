@@ -53,6 +53,10 @@ class Figure:
     about: str
 
 
+MOST_ROWS = 1000
+"""So many rows are shown as they are kept: an incident has some 40."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that a report tells.
@@ -77,7 +81,8 @@ class Report:
         steps: What was concluded and done, in order.
         asked: What people asked for.
         troubles: What went wrong.
-        rows: Every row as it is in the journal: its number, when, its kind, and the rest as JSON.
+        rows: Its rows as they are in the journal: number, when, kind, and the rest as JSON.
+        more_rows: So many older ones are left out.
     """
 
     id: str
@@ -100,6 +105,7 @@ class Report:
     asked: tuple[Asked, ...]
     troubles: tuple[Trouble, ...]
     rows: tuple[tuple[int, datetime, str, str], ...]
+    more_rows: int = 0
 
 
 def report(
@@ -141,7 +147,8 @@ def report(
         steps=tuple(step for one in rows for step in step_of(one)),
         asked=tuple(_asked(entry, entries) for entry in incident.commands),
         troubles=troubles(incident, rows),
-        rows=tuple((one.number, one.at, one.kind.value, as_json(one.body)) for one in entries),
+        rows=tuple((one.number, one.at, one.kind.value, as_json(one.body)) for one in entries[-MOST_ROWS:]),
+        more_rows=max(0, len(entries) - MOST_ROWS),
     )
 
 

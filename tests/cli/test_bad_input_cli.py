@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from fencer.cli import main
-from fencer.journal.store import entries
+from fencer.journal.reading import entries
 from tests.cli.forked import WITHIN_S, Forge
 from tests.cluster.conftest import write_kubeconfig
 from tests.cluster.standin import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -117,21 +116,33 @@ def test_the_report_is_of_the_incident_that_the_agent_fenced(tmp_path):
     assert output.rstrip().endswith(f"written: {page}")
 
 
-def test_a_report_that_cannot_be_written_changes_nothing_about_the_drill(tmp_path):
+def test_a_report_that_could_not_be_written_is_refused_before_the_power_is_cut(tmp_path):
     lab = DrillLab()
     lab.journal = tmp_path / "journal.db"
-    result = lab.drill("--yes", "--report", str(tmp_path / "nowhere" / "page.html"))
-    assert result.exit_code == 0
-    assert "no report: " in result.output
-    [later] = re.findall(r"Later: fencer report ([0-9a-f]{8}) --html FILE", result.output)
-    assert lab.run("report", later, "--html", str(tmp_path / "page.html")).exit_code == 0
+    for where in (tmp_path / "nowhere" / "page.html", tmp_path):
+        result = lab.drill("--yes", "--report", str(where))
+        assert result.exit_code == 2
+        assert "power cut" not in result.output
+    assert lab.events() == []
 
 
-def test_without_a_journal_a_drill_says_that_there_is_no_report(tmp_path):
-    result = DrillLab().drill("--yes", "--report", str(tmp_path / "page.html"))
-    assert result.exit_code == 0
+def test_without_a_journal_there_is_no_report(tmp_path):
+    lab = DrillLab()
+    result = lab.drill("--yes", "--report", str(tmp_path / "page.html"))
+    assert result.exit_code == 2
+    assert "no report without a journal" in result.output
+    assert lab.events() == []
+
+
+def test_a_report_that_cannot_be_written_any_more_changes_nothing_about_the_drill(tmp_path):
+    lab = DrillLab()
+    lab.journal, folder = tmp_path / "journal.db", tmp_path / "gone"
+    folder.mkdir()
+    lab.simulation.clock.after(30.0, folder.rmdir)
+    result = lab.drill("--yes", "--report", str(folder / "page.html"))
+    assert result.exit_code == 0, result.output
+    assert "passed in" in result.output
     assert "no report: " in result.output
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_history_has_it_as_one_incident_and_says_that_it_was_a_drill(tmp_path):

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 
@@ -10,8 +12,9 @@ import pytest
 
 from fencer.cli.wire import Wiring
 from fencer.core.policy import Mode, Policy
+from fencer.journal.reading import entries
 from fencer.journal.rows import Kind
-from fencer.journal.store import Store, entries
+from fencer.journal.store import Store
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 from tests.journal.build import row
@@ -45,7 +48,8 @@ def test_an_incident_is_a_line_with_all_that_matters(lab):
     assert result.exit_code == 0
     assert re.fullmatch(
         r"Thursday, 2026-01-01, times in UTC\n"
-        r"  00:01 k8s-2 paused → fenced in 1m0\ds, 4 pods moved, 3 volumes, lifted 00:0\d \([0-9a-f]{8}\)\n",
+        r"  00:01 k8s-2 paused → fenced in 1m0\ds, 4 pods cleared, 3 volumes, lifted 00:0\d "
+        r"\([0-9a-f]{8}\)\n",
         result.output,
     )
 
@@ -360,3 +364,42 @@ def test_days_are_told_apart(tmp_path):
         store.append([one])
     store.close()
     assert "2026-11-27 02:14:00  +24h00m" in lab.run("history", "last").output
+
+
+def test_a_journal_is_read_without_a_configuration(lab):
+    for words in (("history",), ("history", "last"), ("replay", "last"), ("journal", "verify")):
+        here = lab.run(*words)
+        alone = Lab().run(*words, "--journal", str(lab.journal), "-c", "/nowhere/config.yaml")
+        assert (alone.exit_code, alone.output) == (here.exit_code, here.output)
+    assert Lab().run("history", "--journal", "/nowhere/j.db").exit_code == 1
+
+
+def test_a_row_that_cannot_be_read_hides_no_other(tmp_path):
+    lab = told(tmp_path)
+    with closing(sqlite3.connect(lab.journal)) as database, database:
+        database.execute("UPDATE rows SET kind = 'of a newer fencer' WHERE number = 12")
+        database.execute("UPDATE rows SET body = 'no JSON' WHERE number = 13")
+    result = lab.run("history")
+    assert result.exit_code == 0
+    assert "k8s-2 paused → fenced" in result.output
+    assert "row 12 cannot be read" in result.output
+    assert "2 rows are left out. `fencer journal verify` says more" in result.output
+    assert lab.run("journal", "verify").exit_code == 1
+
+
+def test_a_word_that_was_given_in_vain_is_kept(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    refused = lab.run("fence", "k8s-2", "--yes", "--confirm-guest-off", "it burnt")
+    assert refused.exit_code == 1
+    assert (
+        "admin@desk: fence k8s-2 --confirm-guest-off 'it burnt' → ended with code 1"
+        in lab.run("history").output
+    )
+
+
+def test_a_dry_run_keeps_no_word(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    lab.run("fence", "k8s-2", "--dry-run", "--confirm-guest-off", "it burnt")
+    assert not lab.journal.exists()

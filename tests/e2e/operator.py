@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import yaml
 
+from fencer.journal.reading import entries
 from fencer.journal.rows import Kind, text_of
-from fencer.journal.store import entries
 from tests.e2e.gate import Gate, through
 from tests.e2e.rest import RestClient
 from tests.support import LateError, wait_until

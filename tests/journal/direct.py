@@ -4,8 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from fencer.journal.reading import entries
 from fencer.journal.rows import Kind, Row
-from fencer.journal.store import Store, entries
+from fencer.journal.store import Store
 from fencer.ports import Asker
 from fencer.reporting.journal import JournalReporter
 

@@ -40,20 +40,20 @@ def back(told, *, node="k8s-2", at_s=1020.0):
 
 def test_a_fence_from_its_cause_to_its_end():
     assert lines(back(fenced(Told(), cause="guest_paused"))) == [
-        "02:14 k8s-2 paused → fenced in 1m05s, 2 pods moved, 3 volumes, lifted 02:31 (5a5ca47e)"
+        "02:14 k8s-2 paused → fenced in 1m05s, 2 pods cleared, 3 volumes, lifted 02:31 (5a5ca47e)"
     ]
 
 
 def test_a_fence_that_stands():
     [one] = incidents(fenced(Told()).entries)
     assert not one.over
-    assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods moved, 3 volumes, still fenced"
+    assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, still fenced"
 
 
 def test_a_fence_of_which_pods_are_left():
     told = Told().seen(0, "wait", "counting_silence").did(60, "TaintNode", done={"power_state": "absent"})
     assert lines(told) == [
-        "02:14 k8s-2 absent → tainted, not cleared yet in 1m00s, 0 pods moved, still fenced (5a5ca47e)"
+        "02:14 k8s-2 absent → tainted, not cleared yet in 1m00s, 0 pods cleared, still fenced (5a5ca47e)"
     ]
 
 
@@ -150,7 +150,7 @@ def test_a_fence_by_hand_goes_on_after_its_command_and_ends_when_the_agent_lifts
     [one] = incidents(told.entries)
     assert one.over
     assert headline(one, clock) == (
-        "stopped → fenced by root@pve1 in 1m05s, 2 pods moved, 3 volumes, lifted 02:31"
+        "stopped → fenced by root@pve1 in 1m05s, 2 pods cleared, 3 volumes, lifted 02:31"
     )
 
 
@@ -228,7 +228,7 @@ def test_what_happens_days_after_a_drill_that_was_killed_is_no_drill():
     told = back(fenced(killed(Told()), at_s=432_000.0), at_s=433_000.0)
     assert lines(told) == [
         "02:14 k8s-2 root@pve1: drill k8s-2 → not ended, as far as is known (aaaa1111)",
-        "02:14 k8s-2 stopped → fenced in 1m05s, 2 pods moved, 3 volumes, lifted 02:30 (5a5ca47e)",
+        "02:14 k8s-2 stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, lifted 02:30 (5a5ca47e)",
     ]
 
 

@@ -14,8 +14,10 @@ import pytest
 
 from fencer.errors import JournalError
 from fencer.journal.again import again
+from fencer.journal.database import CorruptJournalError
+from fencer.journal.reading import entries, verify
 from fencer.journal.rows import Kind, Row, text_of
-from fencer.journal.store import CorruptJournalError, Store, entries, set_aside, verify
+from fencer.journal.store import Store, set_aside
 from tests.core.build import observation
 from tests.journal.build import BEGAN, decided, row
 

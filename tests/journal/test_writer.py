@@ -8,11 +8,14 @@ from functools import partial
 import pytest
 
 from fencer.errors import JournalError
+from fencer.journal.database import CorruptJournalError
+from fencer.journal.reading import entries, verify
 from fencer.journal.rows import Kind
-from fencer.journal.store import CorruptJournalError, Store, entries, verify
+from fencer.journal.store import Store
 from fencer.journal.writer import HANGS_S, KEPT_ROWS, JournalWriter
 from tests.journal.build import row
 
+DAMAGED = b"SQLite format 3\0" + b"\xff" * 8000
 LONG_S = 30.0
 """Far longer than any of this takes."""
 NOW = datetime(2026, 11, 26, 2, 14, tzinfo=UTC)
@@ -203,15 +206,24 @@ def real(path, time, **bounds):
 
 
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path, time, caplog):
-    path.write_bytes(b"no database at all" * 100)
+    path.write_bytes(DAMAGED)
     writer = real(path, time)
     assert writer.written(writer.put(row("one")), LONG_S)
     assert writer.close(LONG_S)
     assert texts(path) == ["one"]
     aside = path.with_name("journal.db.damaged-20261126T021400Z")
-    assert aside.read_bytes().startswith(b"no database")
+    assert aside.read_bytes() == DAMAGED
     [told] = [record.getMessage() for record in caplog.records]
     assert told.endswith(f"It is set aside as {aside}, and a new journal begun")
+
+
+def test_a_file_that_was_never_a_journal_is_left_where_it_is(path, time, caplog):
+    path.write_bytes(b"apiVersion: v1\nkind: Config\n" * 100)
+    writer = real(path, time)
+    assert not writer.written(writer.put(row("one")), LONG_S)
+    assert not writer.close(LONG_S)
+    assert list(path.parent.iterdir()) == [path]
+    assert "no journal. Name another file as journal.file" in caplog.text
 
 
 def test_a_file_whose_damage_shows_while_it_is_written_is_set_aside(path, time):

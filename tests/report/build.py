@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from fencer.journal.codec import pack
 from fencer.journal.incidents import Incident, incidents
+from fencer.journal.reading import entries
 from fencer.journal.rows import Entry, Kind
-from fencer.journal.store import entries
 from fencer.report.sights import Sight
 from fencer.report.story import Report, around, report
 from fencer.simulation.faults import What

@@ -38,7 +38,9 @@ def test_every_sign_that_means_something_is_shown_as_it_is(text, expected):
 
 def test_the_text_tells_what_the_page_tells():
     text = markdown(told(crashed()))
-    assert text.startswith("# k8s-2, incident dd0fab59\n\nstopped → fenced in 55 s, 4 pods moved, 3 volumes")
+    assert text.startswith(
+        "# k8s-2, incident dd0fab59\n\nstopped → fenced in 55 s, 4 pods cleared, 3 volumes"
+    )
     assert "\n| 01:02:06 | 2 s | volumes released | Kubernetes to detach them |\n" in text
     assert "\n| demo/db-1 | StatefulSet/db | 01:02:06 | 53 s |\n" in text
     assert "\n- 01:02:06 **fences** its guest is proven off\n" in text
