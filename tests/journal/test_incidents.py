@@ -154,6 +154,16 @@ def test_a_fence_by_hand_goes_on_after_its_command_and_ends_when_the_agent_lifts
     )
 
 
+def test_the_agent_has_fenced_what_a_command_only_starts_again():
+    told = fenced(Told()).asked(70, "start k8s-2")
+    told.seen(200, "unfence", "booted_anew", session="c0ffee00", by="root@pve1 (by hand)").did(
+        201, "UntaintNode", by="root@pve1 (by hand)"
+    ).ended(230)
+    told.seen(231, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods moved, 3 volumes, lifted 02:17"
+
+
 def test_a_command_about_an_incident_that_goes_on_belongs_to_it():
     told = Told().seen(0, "refuse", "brake").asked(60, "fence k8s-2 --over-brake 'two racks'").ended(90)
     told.seen(100, "fenced", "pods_cleared")
