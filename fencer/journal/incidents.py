@@ -207,6 +207,8 @@ class _Fold:
         self._over: list[tuple[_Open, bool]] = []
         self._commands: dict[str, Entry] = {}
         """Those that have not ended, by session."""
+        self._outlived: dict[tuple[str, str], _Open] = {}
+        """What was over before a command about it had ended, by session and node."""
 
     def take(self, entry: Entry) -> None:
         """Take one row in."""
@@ -246,6 +248,10 @@ class _Fold:
         if one is not None and one.by_command and one.well and not one.goes_on_with(entry):
             self._over.append((self._open.pop(entry.uid), True))
             one = None
+        outlived = self._outlived.get((entry.session, entry.uid))
+        if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
+            outlived.entries.append(entry)
+            return
         if one is None:
             if healthy or entry.body.get("action") in NOTES:
                 return
@@ -262,6 +268,9 @@ class _Fold:
             one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
         if healthy and not (one.by_command and one.entries[0].session in self._commands):
             self._over.append((self._open.pop(entry.uid), True))
+            for row in one.entries:
+                if row.kind is Kind.COMMAND and row.session in self._commands:
+                    self._outlived[row.session, entry.uid] = one
 
     def _ask(self, entry: Entry) -> None:
         """Take in what a person asks for: a command before it whose node is well has ended."""
@@ -286,7 +295,10 @@ class _Fold:
             one.entries.append(entry)
             if one.by_command and not one.fenced:
                 self._over.append((self._open.pop(uid), True))
-        if not touched and asked is not None:
+        late = [key for key in self._outlived if key[0] == entry.session]
+        for key in late:
+            self._outlived.pop(key).entries.append(entry)
+        if not touched and not late and asked is not None:
             self._over.append((_Open("", [asked, entry], by_command=True), True))
 
     def _of_another(self, one: _Open, entry: Entry) -> bool:

@@ -172,6 +172,25 @@ def test_a_command_about_an_incident_that_goes_on_belongs_to_it():
     assert (one.code, one.over) == (0, False)
 
 
+def test_a_command_that_ends_after_the_agent_called_the_node_healthy_is_told_once():
+    own = {"session": "c0ffee00", "by": "root@pve1 (by hand)"}
+    told = Told().seen(0, "wait", "silence_too_short").asked(4, "start k8s-2")
+    told.seen(4, "wait", "awaiting_ready", **own).seen(9, "healthy", "node_healthy")
+    told.seen(10, "recovering", "settled", **own).did(10, "Uncordon", **own)
+    told.seen(10, "healthy", "started", **own)
+    goes_on = [one.entries[-1].number for one in incidents(told.entries)]
+    assert goes_on == [len(told.entries)]
+    assert lines(told.ended(10)) == ["02:14 k8s-2 root@pve1: start k8s-2 → done in 6 s (5a5ca47e)"]
+
+
+def test_a_start_that_outlives_the_fence_that_it_lifted_is_told_with_it():
+    told = fenced(Told()).asked(70, "start k8s-2")
+    told.did(201, "UntaintNode", session="c0ffee00", by="root@pve1 (by hand)")
+    told.seen(231, "healthy", "node_healthy").ended(232)
+    [one] = incidents(told.entries)
+    assert (one.code, one.entries[-1].kind) == (0, Kind.ENDED)
+
+
 def test_a_command_that_did_nothing_to_a_node_is_told_by_itself():
     told = Told().asked(0, "drain k8s-2 k8s-3", nodes=("k8s-2", "k8s-3")).ended(2, 1)
     assert lines(told) == [
