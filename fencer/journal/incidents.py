@@ -125,6 +125,8 @@ class Incident:
     def pods(self) -> tuple[str, ...]:
         """The pods that were cleared or evicted."""
         cleared = [_facts(one).get("gone", ()) for one in self._all("ClearPods")]
+        if self.cleared is not None:  # also those that a finalizer still held then: they are over, too
+            cleared += [one.body.get("on", {}).get("pods", ()) for one in self._all("ClearPods")]
         evicted = [one.body.get("on", {}).get("pods", ()) for one in self._all("EvictPods")]
         return tuple(dict.fromkeys(str(pod) for pods in (*cleared, *evicted) for pod in pods))
 

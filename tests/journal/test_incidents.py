@@ -50,6 +50,15 @@ def test_a_fence_that_stands():
     assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods moved, 3 volumes, still fenced"
 
 
+def test_a_pod_that_a_finalizer_held_for_a_while_is_counted_once_all_are_cleared():
+    on = {"pods": ["db/db-1", "db/batch-1"]}
+    done = {"type": "PodsCleared", "gone": ["db/db-1"], "held": {"db/batch-1": "finalizers"}}
+    told = Told().seen(0, "fence", "proven_off").did(1, "TaintNode").did(2, "ClearPods", on=on, done=done)
+    assert [one.pods for one in incidents(told.entries)] == [("db/db-1",)]
+    told.seen(3, "fenced", "pods_cleared")
+    assert [one.pods for one in incidents(told.entries)] == [("db/db-1", "db/batch-1")]
+
+
 def test_a_fence_of_which_pods_are_left():
     told = Told().seen(0, "wait", "counting_silence").did(60, "TaintNode", done={"power_state": "absent"})
     assert lines(told) == [

@@ -17,7 +17,7 @@ def test_it_is_as_it_was_written():
 def test_it_is_one_incident():
     [one] = incidents(entries(JOURNAL))
     told = headline(one, lambda when: f"{when:%H:%M}")
-    assert told == "paused → fenced in 1m08s, 5 pods moved, 3 volumes, lifted 17:56"
+    assert told == "paused → fenced in 1m08s, 6 pods moved, 3 volumes, lifted 17:56"
 
 
 def test_todays_rules_decide_the_same():
