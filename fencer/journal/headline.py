@@ -87,7 +87,7 @@ def _ending(incident: Incident, asked: Entry) -> str:
 def _unfenced(incident: Incident) -> str:
     refusal = incident.refusal
     if refusal is None:
-        return f"{incident.cause} → nothing had to be done"
+        return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
     return f"{incident.cause} → not fenced: {_short(str(refusal.body.get('text', '')))}"
 
 

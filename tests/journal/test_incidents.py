@@ -100,7 +100,7 @@ def test_what_passes_by_itself_is_told_only_if_asked_for():
 
 def test_what_goes_on_says_so():
     [one] = incidents(Told().seen(0, "wait", "counting_silence").entries)
-    assert headline(one, clock) == "silent → nothing had to be done, goes on"
+    assert headline(one, clock) == "silent → not fenced so far, goes on"
 
 
 def test_notes_on_a_sound_node_are_no_incident():
