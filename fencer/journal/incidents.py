@@ -35,6 +35,9 @@ ENDED_S = 3600.0
 REFUSED = frozenset({"refuse"})
 """Verdicts after which a person should look."""
 
+LEFT_S = 3600.0
+"""After so long without a word from a command, what an agent tells of its node is another incident."""
+
 
 @dataclass(frozen=True)
 class Incident:
@@ -248,7 +251,10 @@ class _Fold:
         healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
         one = self._open.get(entry.uid)
         if one is not None and one.by_command and one.well and not one.goes_on_with(entry):
-            self._over.append((self._open.pop(entry.uid), True))
+            self._close(entry.uid, over=True)
+            one = None
+        elif one is not None and self._is_left(one, entry):
+            self._close(entry.uid, over=False)
             one = None
         outlived = self._outlived.get((entry.session, entry.uid))
         if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
@@ -269,10 +275,22 @@ class _Fold:
             action = entry.body.get("action")
             one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
         if healthy and not (one.by_command and one.entries[0].session in self._commands):
-            self._over.append((self._open.pop(entry.uid), True))
-            for row in one.entries:
-                if row.kind is Kind.COMMAND and row.session in self._commands:
-                    self._outlived[row.session, entry.uid] = one
+            self._close(entry.uid, over=True)
+
+    def _close(self, uid: str, *, over: bool) -> None:
+        one = self._open.pop(uid)
+        self._over.append((one, over))
+        for row in one.entries:
+            if row.kind is Kind.COMMAND and row.session in self._commands:
+                self._outlived[row.session, uid] = one
+
+    def _is_left(self, one: _Open, entry: Entry) -> bool:
+        """Whether a command has begun this and was never heard of again: it was killed, as it seems."""
+        session = one.entries[0].session
+        if not one.by_command or one.fenced or session not in self._commands or entry.session == session:
+            return False
+        heard = max(row.at for row in one.entries if row.session == session)
+        return (entry.at - heard).total_seconds() > LEFT_S
 
     def _ask(self, entry: Entry) -> None:
         """Take in what a person asks for: a command before it whose node is well has ended."""

@@ -200,6 +200,15 @@ def test_a_start_that_outlives_the_fence_that_it_lifted_is_told_with_it():
     assert (one.code, one.entries[-1].kind) == (0, Kind.ENDED)
 
 
+def test_a_command_that_was_killed_does_not_take_the_next_night_into_its_incident():
+    told = Told().asked(0, "drain k8s-2")
+    told.did(1, "CordonNode", incident="", session="c0ffee00", by="root@pve1 (by hand)")
+    assert lines(fenced(told, at_s=7200)) == [
+        "02:14 k8s-2 root@pve1: drain k8s-2 → not ended, as far as is known (c0ffee00)",
+        "04:14 k8s-2 stopped → fenced in 1m05s, 2 pods moved, 3 volumes, still fenced (5a5ca47e)",
+    ]
+
+
 def test_a_command_that_did_nothing_to_a_node_is_told_by_itself():
     told = Told().asked(0, "drain k8s-2 k8s-3", nodes=("k8s-2", "k8s-3")).ended(2, 1)
     assert lines(told) == [
