@@ -84,7 +84,7 @@ def phases(rows: Sequence[Sight], *, over: bool = True) -> tuple[Phase, ...]:
     """
     decisions = [one for one in rows if one.entry.kind is Kind.DECISION]
     every = _joined((*_until_noticed(rows), *_between(decisions, rows[-1].entry.at)))
-    if every and not over:
+    if every and not over and not (decisions and decisions[-1].entry.body.get("reason") in NO_CASE):
         every[-1] = replace(every[-1], goes_on=True)
     return tuple(every)
 

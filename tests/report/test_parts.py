@@ -226,6 +226,13 @@ def test_whoever_asks_for_an_unfence_too_early_finds_no_guest_that_runs():
     ]
 
 
+@pytest.mark.parametrize(("then", "goes_on"), [("nothing_to_clear", False), ("node_ready", True)])
+def test_of_a_node_with_nothing_to_clear_no_phase_goes_on(then, goes_on):
+    counted = look(0, body={"verdict": "wait", "reason": "counting_silence"})
+    rows = (counted, look(50, body={"verdict": "refuse", "reason": then}))
+    assert phases(rows, over=False)[-1].goes_on is goes_on
+
+
 def test_all_that_was_known_is_cut_where_it_is_too_much_and_says_so():
     pods = tuple(replace(POD, name=f"web-{number}") for number in range(500))
     [step] = step_of(look(0, body=FENCE, pods=pods))
