@@ -27,7 +27,7 @@ from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
 from fencer.journal.headline import headline, moment_of
 from fencer.journal.incidents import NOTES, Incident, incidents
-from fencer.journal.rows import Entry, Kind
+from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.reports import lead_of
 
 MOST = 40
@@ -142,11 +142,14 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
 
 def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
     """Give a row for each step, and the proof below those that cannot be taken back."""
-    first, day = incident.entries[0], ""
+    first, day, told = incident.entries[0], "", ""
     for number, one in enumerate(incident.entries):
         word, text, colour = _step(one, incident.entries[number + 1 :])
-        if not word:
-            continue
+        proves = one.kind is Kind.DECISION and bool(PROVED & set(one.body.get("actions") or ()))
+        says = str(one.body.get("text", "")) if one.kind is Kind.DECISION else ""
+        if not word or (says and says == told and not proves):
+            continue  # agent and command, side by side, see the same
+        told = says or told
         at = one.at.astimezone(zone.tzinfo)
         new = (
             ""
@@ -158,10 +161,15 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
             f"{new}{at:%H:%M:%S}",
             Cell(f"+{age(incident.seconds(one))}", FAINT),
             Cell(word, colour),
-            clean(text),
+            clean(text + _person(one)),
         ]
-        if one.kind is Kind.DECISION and PROVED & set(one.body.get("actions") or ()):
+        if proves:
             yield from _proof(one)
+
+
+def _person(one: Entry) -> str:
+    by_hand = one.kind is Kind.ACTION and one.by.endswith(BY_HAND)
+    return f" (by {one.by.removesuffix(BY_HAND)})" if by_hand else ""
 
 
 def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  # noqa: PLR0911 - one a kind

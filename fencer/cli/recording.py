@@ -47,6 +47,11 @@ class Recording:
             endpoints = tuple(self._parts.hypervisors)
             self.journal.began(command_name(), version("fencer"), policy, endpoints)
 
+    def says(self, text: str, *, warning: bool) -> None:
+        """Keep what this command says of itself, or of what came of it."""
+        if self.journal is not None:
+            self.journal.said(text, warning=warning)
+
     def asked(self, nodes: Sequence[str]) -> None:
         """Keep what a person has asked for, and agreed to."""
         self.begins(self._parts.policy)

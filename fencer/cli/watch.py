@@ -130,8 +130,10 @@ def watch(
                     wiring.wall,
                     lambda text: world.reporter.said(text, warning=True),
                 )
+                kept.says(f"{by} begins to watch", warning=False)
                 watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages)
                 agent.finish(ENDING_S)
+                kept.says(f"{by} was told to stop: it watches no more", warning=True)
                 log.info("told to stop: stopped")
         notify("STOPPING=1")
 

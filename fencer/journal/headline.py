@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
-from fencer.journal.rows import Entry
+from fencer.journal.rows import BY_HAND, Entry
 
 
 def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
@@ -46,13 +46,11 @@ def _fenced(incident: Incident) -> str:
     took_s = incident.seconds(cleared or tainted)
     done = "fenced" if cleared is not None else "tainted, not cleared yet"
     by = drill = ""
-    if incident.commands:
-        asked = incident.commands[0]
-        who = asked.by.removesuffix(" (by hand)")
-        if str(asked.body.get("words", "")).startswith("drill "):
-            drill = f"drill by {who}: "
-        else:
-            by = f" by {who}"
+    drilled = [asked for asked in incident.commands if str(asked.body.get("words", "")).startswith("drill ")]
+    if drilled:
+        drill = f"drill by {drilled[0].by.removesuffix(BY_HAND)}: "
+    elif tainted.by.endswith(BY_HAND):  # a command may also only have lifted the agent's fence
+        by = f" by {tainted.by.removesuffix(BY_HAND)}"
     return f"{drill}{incident.cause} → {done}{by} in {age(took_s)}"
 
 
@@ -74,7 +72,7 @@ def _afterwards(incident: Incident, clock: Callable[[datetime], str]) -> tuple[s
 
 def _command(incident: Incident) -> str:
     asked = incident.commands[0]
-    words, by = asked.body.get("words", ""), asked.by.removesuffix(" (by hand)")
+    words, by = asked.body.get("words", ""), asked.by.removesuffix(BY_HAND)
     pods = (f"{count(len(incident.pods), 'pod')} evicted",) if incident.pods else ()
     return ", ".join((f"{by}: {words} → {_ending(incident, asked)}", *pods))
 
@@ -89,7 +87,7 @@ def _ending(incident: Incident, asked: Entry) -> str:
 def _unfenced(incident: Incident) -> str:
     refusal = incident.refusal
     if refusal is None:
-        return f"{incident.cause} → nothing had to be done"
+        return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
     return f"{incident.cause} → not fenced: {_short(str(refusal.body.get('text', '')))}"
 
 

@@ -35,6 +35,9 @@ ENDED_S = 3600.0
 REFUSED = frozenset({"refuse"})
 """Verdicts after which a person should look."""
 
+LEFT_S = 3600.0
+"""After so long without a word from a command, what an agent tells of its node is another incident."""
+
 
 @dataclass(frozen=True)
 class Incident:
@@ -208,6 +211,8 @@ class _Fold:
         self._over: list[tuple[_Open, bool]] = []
         self._commands: dict[str, Entry] = {}
         """Those that have not ended, by session."""
+        self._outlived: dict[tuple[str, str], _Open] = {}
+        """What was over before a command about it had ended, by session and node."""
 
     def take(self, entry: Entry) -> None:
         """Take one row in."""
@@ -245,8 +250,15 @@ class _Fold:
         healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
         one = self._open.get(entry.uid)
         if one is not None and one.by_command and one.well and not one.goes_on_with(entry):
-            self._over.append((self._open.pop(entry.uid), True))
+            self._close(entry.uid, over=True)
             one = None
+        elif one is not None and self._is_left(one, entry):
+            self._close(entry.uid, over=False)
+            one = None
+        outlived = self._outlived.get((entry.session, entry.uid))
+        if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
+            outlived.entries.append(entry)
+            return
         if one is None:
             if healthy or entry.body.get("action") in NOTES:
                 return
@@ -262,7 +274,22 @@ class _Fold:
             action = entry.body.get("action")
             one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
         if healthy and not (one.by_command and one.entries[0].session in self._commands):
-            self._over.append((self._open.pop(entry.uid), True))
+            self._close(entry.uid, over=True)
+
+    def _close(self, uid: str, *, over: bool) -> None:
+        one = self._open.pop(uid)
+        self._over.append((one, over))
+        for row in one.entries:
+            if row.kind is Kind.COMMAND and row.session in self._commands:
+                self._outlived[row.session, uid] = one
+
+    def _is_left(self, one: _Open, entry: Entry) -> bool:
+        """Whether a command has begun this and was never heard of again: it was killed, as it seems."""
+        session = one.entries[0].session
+        if not one.by_command or one.fenced or session not in self._commands or entry.session == session:
+            return False
+        heard = max(row.at for row in one.entries if row.session == session)
+        return (entry.at - heard).total_seconds() > LEFT_S
 
     def _ask(self, entry: Entry) -> None:
         """Take in what a person asks for: a command before it whose node is well has ended."""
@@ -287,7 +314,10 @@ class _Fold:
             one.entries.append(entry)
             if one.by_command and not one.fenced:
                 self._over.append((self._open.pop(uid), True))
-        if not touched and asked is not None:
+        late = [key for key in self._outlived if key[0] == entry.session]
+        for key in late:
+            self._outlived.pop(key).entries.append(entry)
+        if not touched and not late and asked is not None:
             self._over.append((_Open("", [asked, entry], by_command=True), True))
 
     def _of_another(self, one: _Open, entry: Entry) -> bool:

@@ -36,6 +36,10 @@ class Kind(StrEnum):
     """So many rows could not be written."""
 
 
+BY_HAND = " (by hand)"
+"""Ends the name of a person who typed a command; an agent's has no such end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What is to be written.

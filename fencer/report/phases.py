@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from fencer.core.model import Outcome, Reason
+from fencer.core.model import Outcome, PowerState, Reason
 from fencer.journal.rows import Entry, Kind
 from fencer.report.lanes import began
 from fencer.report.sights import Sight
@@ -84,7 +84,7 @@ def phases(rows: Sequence[Sight], *, over: bool = True) -> tuple[Phase, ...]:
     """
     decisions = [one for one in rows if one.entry.kind is Kind.DECISION]
     every = _joined((*_until_noticed(rows), *_between(decisions, rows[-1].entry.at)))
-    if every and not over:
+    if every and not over and not (decisions and decisions[-1].entry.body.get("reason") in NO_CASE):
         every[-1] = replace(every[-1], goes_on=True)
     return tuple(every)
 
@@ -97,7 +97,11 @@ def _until_noticed(rows: Sequence[Sight]) -> Iterator[Phase]:
         return
     not_ready = first.seen is not None and not first.seen.node.ready
     waited_for = "Ready to be Unknown or False" if not_ready else "a look at the node and its guest"
-    if begin < noticed:
+    if begin < noticed and first.entry.body.get("reason") == Reason.NODE_READY.value:
+        yield Phase(
+            begin, noticed, NAMES[Reason.COUNTING_SILENCE], "enough silence to ask whether it is dead"
+        )
+    elif begin < noticed:
         yield Phase(begin, noticed, "until it was noticed", waited_for)
 
 
@@ -112,8 +116,15 @@ def _between(decisions: Sequence[Sight], end: datetime) -> Iterator[Phase]:
         except ValueError:  # of a fencer that knows more
             yield Phase(entry.at, until, str(entry.body.get("text")), "")
             continue
+        if reason is Reason.AWAITING_BOOT and _is_off(one):
+            reason = Reason.PODS_CLEARED  # somebody asked for its unfence too early
         name = NAMES.get(reason, TEXTS[reason].says)
         yield Phase(entry.at, until, name, WAITS.get(reason) or _needs(entry) or TEXTS[reason].change)
+
+
+def _is_off(one: Sight) -> bool:
+    run = one.seen.history.run if one.seen is not None else None
+    return run is not None and run.power_state is PowerState.STOPPED
 
 
 def _needs(entry: Entry) -> str:

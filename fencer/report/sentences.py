@@ -8,7 +8,7 @@ from datetime import datetime
 from fencer.core.model import Proof
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
-from fencer.journal.rows import Entry
+from fencer.journal.rows import BY_HAND, Entry
 from fencer.report.lanes import POWER, began, deed_word
 from fencer.report.sights import Sight
 from fencer.report.workloads import down
@@ -131,4 +131,4 @@ def _did(entry: Entry, action: str) -> bool:
 
 
 def _person(entry: Entry) -> str:
-    return entry.by.removesuffix(" (by hand)")
+    return entry.by.removesuffix(BY_HAND)

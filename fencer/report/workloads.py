@@ -14,6 +14,9 @@ from fencer.report.sights import Sight, done_of, left_of, names
 
 CLEARS = "ClearPods"
 
+PATIENT = frozenset({"", "StatefulSet", "DaemonSet"})
+"""Owners that make no other pod elsewhere before the old one is gone; others do once it is being deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -48,7 +51,8 @@ class Workload:
         controller: Who recreates it, like ``ReplicaSet/web-6f``; empty: nobody, or not known.
         down: When it could not run any more for certain: its guest was read not to run. None: not known.
         cleared: When it was seen to be gone, or was reported to be. None: it was not, as far as is known.
-        there: When it was last there for certain: it was cleared then, or the last look still found it.
+        there: When it was last there for certain, with no other in its place: it was cleared then, or the
+            last look still found it. None: it was not.
         held: What held it, or why it could not be cleared; empty: nothing.
         replacement: Who took its place, where the cluster was asked.
     """
@@ -64,9 +68,9 @@ class Workload:
     @property
     def downtime_s(self) -> float | None:
         """How long it was down at least: a replacement could start no earlier. None: not known."""
-        if self.down is None or self.cleared is None or self.there is None:
+        if self.down is None or self.cleared is None or self.there is None or self.there < self.down:
             return None
-        return max(0.0, (self.there - self.down).total_seconds())
+        return (self.there - self.down).total_seconds()
 
 
 def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[Workload, ...]:
@@ -84,6 +88,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
             held.update(left_of(entry))
     named = dict.fromkeys((*_asked(rows), *cleared, *held))
     gone, there = _seen(rows)
+    soon = _replaced_soon(rows)
     owned = {pod: controllers[pod] for pod in named if controllers.get(pod)}
     replaced = _replacements(owned, rows[0].entry.at, now)
     return tuple(
@@ -92,7 +97,7 @@ def workloads(rows: Sequence[Sight], now: Sequence[Replacement] = ()) -> tuple[W
             controllers.get(pod, ""),
             down(rows),
             cleared.get(pod, gone.get(pod)),
-            cleared.get(pod, there.get(pod)),
+            soon.get(pod, cleared.get(pod, there.get(pod))),
             "" if pod in cleared else held.get(pod, ""),
             replaced.get(pod),
         )
@@ -140,6 +145,18 @@ def _seen(rows: Iterable[Sight]) -> tuple[dict[str, datetime], dict[str, datetim
             gone.setdefault(pod, one.ago(0))
         there |= dict.fromkeys(found, one.ago(0))
     return gone, there
+
+
+def _replaced_soon(rows: Iterable[Sight]) -> dict[str, datetime | None]:
+    """Return the pods whose owner could replace them before they were gone, and when no look said so yet."""
+    whole, soon = dict[str, datetime](), dict[str, datetime | None]()
+    for one in rows:
+        for pod in (one.seen.pods or ()) if one.seen is not None else ():
+            if not pod.terminating and not pod.finished:
+                whole[str(pod)] = one.ago(0)
+            elif pod.controller.partition("/")[0] not in PATIENT:
+                soon.setdefault(str(pod), whole.get(str(pod)))
+    return soon
 
 
 def _replacements(

@@ -366,13 +366,16 @@ def test_what_a_plan_finds_is_either_said_or_of_no_matter_in_a_crash():
 # -- the guest is started again, whatever happens -----------------------------------------------------------
 
 
-def test_an_agent_that_does_not_act_fails_the_drill_and_the_node_comes_back():
+def test_an_agent_that_does_not_act_fails_the_drill_and_the_node_comes_back(tmp_path):
     lab = DrillLab(watched=False)
+    lab.journal = tmp_path / "journal.db"
     result = lab.drill("--yes", "--timeout", "120")
     assert result.exit_code == 1
     assert "k8s-2: failed: it was not fenced within 2m00s. The node is back." in result.output
     assert lab.power() == "running"
     assert lab.events() == [*POWERED, "FencerDrillFailed"]
+    why = "k8s-2: the drill failed: it was not fenced within 2m00s"
+    assert why in lab.run("report", "--last", "--md").output
 
 
 @pytest.mark.parametrize("waits", [1, 3, 20, 40])

@@ -175,8 +175,21 @@ def test_what_a_person_said_is_there_to_read(tmp_path):
     one = lab.run("history", "last").output
     assert "admin@desk (by hand): fencer fence k8s-2 --over-brake 'the rack is gone'" in one
     assert re.search(r"ended +done", one)
+    assert re.search(r"did +tainted .* \(by admin@desk\)", one)  # the agent beside it does things, too
     [found] = json.loads(lab.run("history", "-o", "json").output)
     assert found["commands"][0]["why"] == {"over-brake": "the rack is gone"}
+
+
+def test_what_an_agent_and_a_command_both_saw_is_told_once(tmp_path):
+    journal = tmp_path / "journal.db"
+    about = {"node": "k8s-2", "uid": "u2", "incident": "inc-1", "kind": Kind.DECISION}
+    for session, who in (("5e55105a", "fencer@pve1"), ("c0ffee00", "root@pve1 (by hand)")):
+        store = Store(journal, session, who)
+        store.append([row("sees the same", **about)])
+        store.close()
+    lab = Lab()
+    lab.journal = journal
+    assert lab.run("history", "inc-1").output.count("sees the same") == 1
 
 
 def test_a_refused_command_is_told_with_its_code(tmp_path):

@@ -178,6 +178,20 @@ def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
     assert "TaintNode" in deeds(tmp_path / "journal0.db")
 
 
+def test_the_journal_tells_when_an_agent_began_and_was_told_to_stop(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    watched(lab, for_s=50)
+    watched(lab, for_s=130)
+    told = lab.run("history", "last").output
+    assert [line.split("notice")[1].strip() for line in told.splitlines() if "notice" in line] == [
+        "fencer@desk was told to stop: it watches no more",
+        "fencer@desk begins to watch",
+        "fencer@desk was told to stop: it watches no more",
+    ]
+
+
 def test_an_agent_that_is_open_to_others_says_so_at_its_start_and_goes_on():
     lab = Lab()
     lab.uri, lab.trusting = "qemu+tcp://lab1/system", True

@@ -50,6 +50,15 @@ def test_a_fence_that_stands():
     assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, still fenced"
 
 
+def test_a_pod_that_a_finalizer_held_for_a_while_is_counted_once_all_are_cleared():
+    on = {"pods": ["db/db-1", "db/batch-1"]}
+    done = {"type": "PodsCleared", "gone": ["db/db-1"], "held": {"db/batch-1": "finalizers"}}
+    told = Told().seen(0, "fence", "proven_off").did(1, "TaintNode").did(2, "ClearPods", on=on, done=done)
+    assert [one.pods for one in incidents(told.entries)] == [("db/db-1",)]
+    told.seen(3, "fenced", "pods_cleared")
+    assert [one.pods for one in incidents(told.entries)] == [("db/db-1", "db/batch-1")]
+
+
 def test_a_fence_of_which_pods_are_left():
     told = Told().seen(0, "wait", "counting_silence").did(60, "TaintNode", done={"power_state": "absent"})
     assert lines(told) == [
@@ -91,7 +100,7 @@ def test_what_passes_by_itself_is_told_only_if_asked_for():
 
 def test_what_goes_on_says_so():
     [one] = incidents(Told().seen(0, "wait", "counting_silence").entries)
-    assert headline(one, clock) == "silent → nothing had to be done, goes on"
+    assert headline(one, clock) == "silent → not fenced so far, goes on"
 
 
 def test_notes_on_a_sound_node_are_no_incident():
@@ -154,12 +163,50 @@ def test_a_fence_by_hand_goes_on_after_its_command_and_ends_when_the_agent_lifts
     )
 
 
+def test_the_agent_has_fenced_what_a_command_only_starts_again():
+    told = fenced(Told()).asked(70, "start k8s-2")
+    told.seen(200, "unfence", "booted_anew", session="c0ffee00", by="root@pve1 (by hand)").did(
+        201, "UntaintNode", by="root@pve1 (by hand)"
+    ).ended(230)
+    told.seen(231, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert headline(one, clock) == "stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, lifted 02:17"
+
+
 def test_a_command_about_an_incident_that_goes_on_belongs_to_it():
     told = Told().seen(0, "refuse", "brake").asked(60, "fence k8s-2 --over-brake 'two racks'").ended(90)
     told.seen(100, "fenced", "pods_cleared")
     [one] = incidents(told.entries)
     assert [entry.kind for entry in one.commands] == [Kind.COMMAND]
     assert (one.code, one.over) == (0, False)
+
+
+def test_a_command_that_ends_after_the_agent_called_the_node_healthy_is_told_once():
+    own = {"session": "c0ffee00", "by": "root@pve1 (by hand)"}
+    told = Told().seen(0, "wait", "silence_too_short").asked(4, "start k8s-2")
+    told.seen(4, "wait", "awaiting_ready", **own).seen(9, "healthy", "node_healthy")
+    told.seen(10, "recovering", "settled", **own).did(10, "Uncordon", **own)
+    told.seen(10, "healthy", "started", **own)
+    goes_on = [one.entries[-1].number for one in incidents(told.entries)]
+    assert goes_on == [len(told.entries)]
+    assert lines(told.ended(10)) == ["02:14 k8s-2 root@pve1: start k8s-2 → done in 6 s (5a5ca47e)"]
+
+
+def test_a_start_that_outlives_the_fence_that_it_lifted_is_told_with_it():
+    told = fenced(Told()).asked(70, "start k8s-2")
+    told.did(201, "UntaintNode", session="c0ffee00", by="root@pve1 (by hand)")
+    told.seen(231, "healthy", "node_healthy").ended(232)
+    [one] = incidents(told.entries)
+    assert (one.code, one.entries[-1].kind) == (0, Kind.ENDED)
+
+
+def test_a_command_that_was_killed_does_not_take_the_next_night_into_its_incident():
+    told = Told().asked(0, "drain k8s-2")
+    told.did(1, "CordonNode", incident="", session="c0ffee00", by="root@pve1 (by hand)")
+    assert lines(fenced(told, at_s=7200)) == [
+        "02:14 k8s-2 root@pve1: drain k8s-2 → not ended, as far as is known (c0ffee00)",
+        "04:14 k8s-2 stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, still fenced (5a5ca47e)",
+    ]
 
 
 def test_a_command_that_did_nothing_to_a_node_is_told_by_itself():

@@ -47,6 +47,23 @@ def test_a_pod_that_somebody_else_cleared_is_gone_from_the_look_on_that_does_not
     assert pod.downtime_s == 95.0  # it may have been gone right after the look that still found it
 
 
+@pytest.mark.parametrize(
+    ("controller", "down_s"),
+    [("StatefulSet/db", 160.0), ("ReplicaSet/web", 90.0), ("Job/batch", 90.0)],
+)
+def test_a_pod_that_may_be_replaced_while_it_is_deleted_is_down_only_until_then(controller, down_s):
+    pod = replace(POD, controller=controller)
+    ending = look(5, pods=(replace(pod, terminating=True, phase="Failed"),))
+    rows = (look(0, body=FENCE, pods=(pod,)), ending, clearing(70))
+    assert [one.downtime_s for one in workloads(rows)] == [down_s]
+
+
+def test_how_long_a_pod_was_down_is_not_known_if_it_was_replaced_before_its_guest_ended():
+    pod = replace(POD, controller="ReplicaSet/web", terminating=True)
+    [one] = workloads((look(0, body=FENCE, pods=(pod,)), clearing(70)))
+    assert (one.cleared, one.downtime_s) == (at(70), None)
+
+
 def test_a_guest_that_was_never_read_off_says_nothing_about_a_pods_downtime():
     runs = GuestHistory(run(PowerState.RUNNING))
     [tainted] = Told().did(5, "TaintNode", done={"proof": "operator"}).entries
@@ -192,6 +209,28 @@ def test_verdicts_and_reasons_of_a_newer_fencer_are_told_as_they_are():
     rows = sights(one.entries)
     assert lanes(rows, [], at(5)).lanes[2].spans[0].says == "ponder"
     assert phases(rows)[0].name == "stars align"
+
+
+def test_whoever_asks_for_an_unfence_too_early_finds_no_guest_that_runs():
+    off, on = (GuestHistory(run(state)) for state in (PowerState.STOPPED, PowerState.RUNNING))
+    waits = {"verdict": "recovering", "reason": "awaiting_boot"}
+    rows = (
+        look(0, body={"verdict": "fenced", "reason": "pods_cleared"}, history=off),
+        look(14, body={**waits, "verdict": "fenced"}, history=off),
+        look(200, body=waits, history=on),
+    )
+    told_of = [one for one in phases(rows) if one.begin >= at(0)]
+    assert [(one.begin, one.name) for one in told_of] == [
+        (at(0), "until its guest ran again"),
+        (at(200), "until its kubelet was heard again"),
+    ]
+
+
+@pytest.mark.parametrize(("then", "goes_on"), [("nothing_to_clear", False), ("node_ready", True)])
+def test_of_a_node_with_nothing_to_clear_no_phase_goes_on(then, goes_on):
+    counted = look(0, body={"verdict": "wait", "reason": "counting_silence"})
+    rows = (counted, look(50, body={"verdict": "refuse", "reason": then}))
+    assert phases(rows, over=False)[-1].goes_on is goes_on
 
 
 def test_all_that_was_known_is_cut_where_it_is_too_much_and_says_so():
