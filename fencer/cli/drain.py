@@ -207,6 +207,8 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
         "not drained",
         lambda _done: DRAINED,
     )
+    for turn in turns:
+        tools.kept.says(f"{turn.node.name}: drained: {turn.drain.progress()}", warning=False)
     which, stays = listing(tools.names), f"{'It' if len(turns) == 1 else 'They'} {_stay(len(turns))}"
     tell(f"drained in {took}: {which}. {stays} cordoned. The way back: {clean(way_back(tools, turns))}.")
 

@@ -242,8 +242,6 @@ def _carry_out(tools: Tools, limit_s: float, told: list[str]) -> None:
             if owed and not turn.owes:
                 tell(f"{clean(node.name)}: its guest was started after all.")
             _summarize(turn)
-            if turn.failed:
-                tools.kept.says(f"{node.name}: the drill failed: {turn.failed}", warning=True)
             if Milestone.OFF in turn.course.reached:
                 told.append(turn.incident)
     tell(f"passed in {took}: {clean(node.name)}.", bold=True)

@@ -209,7 +209,7 @@ def _history(wiring: Wiring, path: Path) -> tuple[str, Iterator[Any]]:
     from fencer.cli.history import show_list, show_one  # noqa: PLC0415 - SQLite and pydantic
     from fencer.cli.journal import as_data  # noqa: PLC0415 - the same
     from fencer.cli.looking_back import journal_of, rows  # noqa: PLC0415 - the same
-    from fencer.journal.incidents import incidents  # noqa: PLC0415 - the same
+    from fencer.journal.folding import incidents  # noqa: PLC0415 - the same
 
     entries, zone = [*rows(journal_of(wiring, path))], wiring.looking_back()
     lately = [one for one in incidents(entries) if one.last >= zone - HISTORY]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, say, sign
 from fencer.cli.wire import Wiring
 from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
+from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
-from fencer.journal.incidents import NOTES, Incident, incidents
+from fencer.journal.incidents import NOTES, Incident
 from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.reports import lead_of
 
@@ -187,13 +188,8 @@ def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  #
                 f"{body.get('action')}: what came of it is not known: whoever did it has ended",
                 BAD,
             )
-        case Kind.ACTION if body.get("action") == "Alarm":
-            return "ALARM", text, BAD
-        case Kind.ACTION if body.get("ok"):
-            text = f"evicted {text}" if body.get("action") == "EvictPods" else text
-            return "did", text, None if body.get("action") in NOTES else GOOD
         case Kind.ACTION:
-            return "failed", f"{body.get('action')}: {text}", BAD
+            return _deed(body, text)
         case Kind.COMMAND:
             return "asked", f"{one.by}: fencer {body.get('words')}", None
         case Kind.ENDED:
@@ -204,6 +200,19 @@ def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  #
         case Kind.LOST:
             return "lost", f"{count(int(body.get('rows', 0)), 'row')} of the journal, before this one", BAD
     return "", "", None
+
+
+def _deed(body: Mapping[str, Any], text: str) -> tuple[str, str, str | None]:
+    """Return what was done: a word, the rest, and the colour that repeats the word."""
+    action = body.get("action")
+    if action == "Alarm":
+        return "ALARM", text, BAD
+    if (body.get("done") or {}).get("changed"):
+        return "again", f"{action}: changed meanwhile by somebody else, looked at again", None
+    if not body.get("ok"):
+        return "failed", f"{action}: {text}", BAD
+    text = f"evicted {text}" if action == "EvictPods" else text
+    return "did", text, None if action in NOTES else GOOD
 
 
 def _is_answered(intent: Entry, later: Sequence[Entry]) -> bool:

@@ -16,7 +16,8 @@ from fencer.cli.render import complain
 from fencer.cli.wire import Wiring, is_missing
 from fencer.core.text import count, near, printable
 from fencer.errors import ConfigError, JournalError
-from fencer.journal.incidents import Incident, incidents
+from fencer.journal.folding import incidents
+from fencer.journal.incidents import Incident
 from fencer.journal.reading import entries
 from fencer.journal.rows import Entry
 from fencer.report.words import Clock

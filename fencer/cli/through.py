@@ -15,7 +15,6 @@ from fencer.errors import ClusterError
 from fencer.planned.campaign import Campaign
 from fencer.planned.ordering import elsewhere
 from fencer.planned.turns import Turn
-from fencer.reporting.planned import PlannedEvents
 
 _ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 
@@ -64,20 +63,21 @@ def see_through(
                 with suppress(OSError):
                     for line in lines:
                         say(clean(line), err=True)
-                _tell_failed(tools.events, turns, lines)
+                _tell_failed(tools, turns, lines)
             raise
     if not well:
         lines = tuple(standing(failed))
-        _tell_failed(tools.events, turns, lines)
+        _tell_failed(tools, turns, lines)
         give_up([*lines, *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
 
 
-def _tell_failed(events: PlannedEvents, turns: Sequence[Turn], lines: Sequence[str]) -> None:
-    """Leave an Event on each node that is not done, with the line about it."""
+def _tell_failed(tools: Tools, turns: Sequence[Turn], lines: Sequence[str]) -> None:
+    """Leave an Event on each node that is not done, with the line about it, and keep that."""
     for turn, line in zip(turns, lines, strict=True):
         if turn.failed or not turn.over:
-            events.failed(turn.node, line.removeprefix(f"{turn.node.name}: "))
+            tools.kept.says(line, warning=True)
+            tools.events.failed(turn.node, line.removeprefix(f"{turn.node.name}: "))
 
 
 @contextmanager

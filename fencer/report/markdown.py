@@ -80,7 +80,7 @@ def _workloads(told: Report) -> Iterator[str]:
         for one in told.workloads
     )
     heads = ("Pod", "Recreated by", "Its old pod was gone", "Down at least")
-    yield from _table((*heads, "Replaced by") if asked else heads, rows)
+    yield from _table((*heads, "In its place now") if asked else heads, rows)
     yield from ("", "When a replacement was Ready is not in the journal: each was down for longer than this.")
 
 

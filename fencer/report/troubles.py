@@ -9,7 +9,7 @@ from datetime import datetime
 from fencer.core.text import count
 from fencer.journal.incidents import Incident
 from fencer.journal.rows import Entry, Kind
-from fencer.report.sights import Sight, left_of
+from fencer.report.sights import Sight, done_of, left_of
 from fencer.wording.events import NO_CASE
 
 WARNINGS = frozenset({"Alarm", "RecordDoubts"})
@@ -49,6 +49,8 @@ def _trouble(row: Sight) -> Iterator[Trouble]:
 def _told(entry: Entry, text: str) -> Iterator[str]:
     body = entry.body
     match entry.kind:
+        case Kind.ACTION if done_of(entry).get("changed"):
+            pass  # somebody was quicker, and it was looked at again
         case Kind.ACTION if not body.get("ok"):
             yield f"{body.get('action')} failed: {text}"
         case Kind.ACTION if body.get("action") in WARNINGS:

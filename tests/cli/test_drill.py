@@ -374,7 +374,7 @@ def test_an_agent_that_does_not_act_fails_the_drill_and_the_node_comes_back(tmp_
     assert "k8s-2: failed: it was not fenced within 2m00s. The node is back." in result.output
     assert lab.power() == "running"
     assert lab.events() == [*POWERED, "FencerDrillFailed"]
-    why = "k8s-2: the drill failed: it was not fenced within 2m00s"
+    why = "k8s-2: failed: it was not fenced within 2m00s"
     assert why in lab.run("report", "--last", "--md").output
 
 

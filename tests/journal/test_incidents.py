@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fencer.journal.folding import incidents
 from fencer.journal.headline import headline
-from fencer.journal.incidents import incidents
 from fencer.journal.rows import Kind
 from tests.journal.build import Told
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from fencer.journal.again import again, policies
+from fencer.journal.folding import incidents
 from fencer.journal.headline import headline
-from fencer.journal.incidents import incidents
 from fencer.journal.reading import entries, verify
 
 JOURNAL = Path(__file__).with_name("real-incident.db")

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 from fencer.journal.codec import pack
-from fencer.journal.incidents import Incident, incidents
+from fencer.journal.folding import incidents
+from fencer.journal.incidents import Incident
 from fencer.journal.reading import entries
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight

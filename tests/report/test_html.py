@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from fencer.journal.incidents import incidents
+from fencer.journal.folding import incidents
 from fencer.report.html import page
 from fencer.report.markdown import markdown
 from fencer.report.spans import Tone
@@ -112,7 +112,7 @@ def test_what_one_types_is_set_apart(plain):
 def test_who_took_a_pods_place_is_told_where_the_cluster_was_asked(plain):
     now = [Replacement("demo/db-1", "StatefulSet/db", "k8s-3", "2026-01-01T00:02:07Z", ready=True)]
     asked = Outline(page(told(crashed(), now=now))).text
-    assert "Replaced by" not in plain.text
+    assert "In its place now" not in plain.text
     assert "demo/db-1 on k8s-3, made at 01:02:07 , Ready when this was written" in asked
     assert asked.count("nobody yet") == 3
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import GuestHistory, PowerState
-from fencer.journal.incidents import Incident, incidents
+from fencer.journal.folding import incidents
+from fencer.journal.incidents import Incident
 from fencer.journal.rows import Kind
 from fencer.report.html import page
 from fencer.report.lanes import lanes

@@ -1,0 +1,173 @@
+"""Rows, folded into incidents, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fencer.journal.incidents import NOTES, Incident
+from fencer.journal.rows import Entry, Kind
+
+LEFT_S = 3600.0
+"""A command of which nothing was heard for so long has ended, and nobody wrote that down."""
+
+
+@dataclass
+class _Open:
+    """An incident that goes on while rows are read."""
+
+    node: str
+    entries: list[Entry] = field(default_factory=list)
+    fenced: bool = False
+    by_command: bool = False
+    well: bool = False
+    """The newest row about its node says so."""
+
+
+def incidents(entries: Iterable[Entry]) -> list[Incident]:
+    """Fold rows, oldest first, into incidents: in the order in which they began."""
+    fold = _Fold()
+    for entry in entries:
+        fold.take(entry)
+    return fold.told()
+
+
+class _Fold:
+    """Reads rows one after the other."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._over: list[tuple[_Open, bool]] = []
+        self._commands: dict[str, Entry] = {}
+        """Those that have not ended, by session."""
+        self._asked: list[Entry] = []
+        """All of them, ended or not."""
+        self._heard: dict[str, datetime] = {}
+        """When those that have not ended were last heard of."""
+        self._outlived: dict[tuple[str, str], _Open] = {}
+        """What was over before a command about it had ended, by session and node."""
+
+    def take(self, entry: Entry) -> None:
+        """Take one row in."""
+        if entry.session in self._heard:
+            self._heard[entry.session] = entry.at
+        self._leave(entry)
+        match entry.kind:
+            case Kind.COMMAND:
+                self._ask(entry)
+            case Kind.ENDED:
+                self._end(entry)
+            case Kind.NOTICE | Kind.LOST:
+                for one in self._open.values():
+                    if not self._of_another(one, entry):
+                        one.entries.append(entry)
+            case Kind.DECISION | Kind.INTENT | Kind.ACTION if entry.uid:
+                self._take_of_node(entry)
+
+    def told(self) -> list[Incident]:
+        """Return all incidents so far."""
+        every = [*self._over, *((one, False) for one in self._open.values())]
+        every += [
+            (_Open("", [asked], by_command=True), False) for asked in self._asked if not self._touched(asked)
+        ]
+        named, seen = [], dict[str, int]()
+        for one, over in sorted(every, key=lambda found: found[0].entries[0].number):
+            name = _id(one.entries)
+            seen[name] = seen.get(name, 0) + 1
+            number = f".{seen[name]}" if seen[name] > 1 else ""
+            named.append(
+                Incident(f"{name}{number}", one.node or _typed(one.entries), tuple(one.entries), over)
+            )
+        return named
+
+    def _take_of_node(self, entry: Entry) -> None:
+        healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
+        one = self._open.get(entry.uid)
+        outlived = self._outlived.get((entry.session, entry.uid))
+        if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
+            outlived.entries.append(entry)
+            return
+        if one is None:
+            if healthy or entry.body.get("action") in NOTES:
+                return
+            one = self._open[entry.uid] = _Open(entry.node)
+            asked = self._commands.get(entry.session)
+            if asked is not None:
+                one.by_command = True
+                one.entries.append(asked)
+        one.entries.append(entry)
+        if entry.body.get("action") not in NOTES:
+            one.well = healthy
+        if entry.kind is Kind.ACTION and entry.body.get("ok"):
+            action = entry.body.get("action")
+            one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
+        if healthy and not (one.by_command and one.entries[0].session in self._commands):
+            self._close(entry.uid, over=True)
+
+    def _close(self, uid: str, *, over: bool) -> None:
+        one = self._open.pop(uid)
+        self._over.append((one, over))
+        for row in one.entries:
+            if row.kind is Kind.COMMAND and row.session in self._commands:
+                self._outlived[row.session, uid] = one
+
+    def _leave(self, entry: Entry) -> None:
+        """Let commands end of which nothing was heard for long: somebody has killed them, as it seems."""
+        late = [one for one, at in self._heard.items() if (entry.at - at).total_seconds() > LEFT_S]
+        for session in late:
+            del self._heard[session]
+            self._commands.pop(session)
+            for uid, one in tuple(self._open.items()):
+                if one.by_command and one.entries[0].session == session and not one.fenced:
+                    self._close(uid, over=one.well)
+
+    def _ask(self, entry: Entry) -> None:
+        """Take in what a person asks for: a command before it whose node is well has ended."""
+        self._commands[entry.session] = entry
+        self._asked.append(entry)
+        self._heard[entry.session] = entry.at
+        for uid, one in tuple(self._open.items()):
+            if one.node not in entry.body.get("nodes", ()):
+                continue
+            if one.by_command and one.well:
+                self._over.append((self._open.pop(uid), True))
+            else:
+                one.entries.append(entry)
+
+    def _end(self, entry: Entry) -> None:
+        """Take in that a command has ended: what it began is over, unless it left a fence."""
+        asked = self._commands.pop(entry.session, None)
+        self._heard.pop(entry.session, None)
+        touched = [
+            (uid, one)
+            for uid, one in self._open.items()
+            if any(row.session == entry.session for row in one.entries)
+        ]
+        for uid, one in touched:
+            one.entries.append(entry)
+            if one.by_command and not one.fenced:
+                self._over.append((self._open.pop(uid), True))
+        late = [key for key in self._outlived if key[0] == entry.session]
+        for key in late:
+            self._outlived.pop(key).entries.append(entry)
+        if not touched and not late and asked is not None:
+            self._over.append((_Open("", [asked, entry], by_command=True), True))
+
+    def _of_another(self, one: _Open, entry: Entry) -> bool:
+        """Whether a notice is about another node."""
+        who = str(entry.body.get("text", "")).partition(": ")[0]
+        return who != one.node and any(other.node == who for other in self._open.values())
+
+    def _touched(self, asked: Entry) -> bool:
+        told = (*self._open.values(), *(one for one, _ in self._over))
+        return any(row is asked for one in told for row in one.entries)
+
+
+def _id(entries: Sequence[Entry]) -> str:
+    found = (one.incident.removesuffix("-shutdown").removeprefix("drill-") for one in entries if one.incident)
+    return next(found, entries[0].session)
+
+
+def _typed(entries: Sequence[Entry]) -> str:
+    return ", ".join(map(str, entries[0].body.get("nodes", ())))
