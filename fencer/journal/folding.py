@@ -68,8 +68,9 @@ class _Fold:
     def told(self) -> list[Incident]:
         """Return all incidents so far."""
         every = [*self._over, *((one, False) for one in self._open.values())]
+        shown = {row.number for one, _ in every for row in one.entries}
         every += [
-            (_Open("", [asked], by_command=True), False) for asked in self._asked if not self._touched(asked)
+            (_Open("", [asked], by_command=True), False) for asked in self._asked if asked.number not in shown
         ]
         named, seen = [], dict[str, int]()
         for one, over in sorted(every, key=lambda found: found[0].entries[0].number):
@@ -117,7 +118,7 @@ class _Fold:
         late = [one for one, at in self._heard.items() if (entry.at - at).total_seconds() > LEFT_S]
         for session in late:
             del self._heard[session]
-            self._commands.pop(session)
+            self._commands.pop(session, None)
             for uid, one in tuple(self._open.items()):
                 if one.by_command and one.entries[0].session == session and not one.fenced:
                     self._close(uid, over=one.well)
@@ -158,10 +159,6 @@ class _Fold:
         """Whether a notice is about another node."""
         who = str(entry.body.get("text", "")).partition(": ")[0]
         return who != one.node and any(other.node == who for other in self._open.values())
-
-    def _touched(self, asked: Entry) -> bool:
-        told = (*self._open.values(), *(one for one, _ in self._over))
-        return any(row is asked for one in told for row in one.entries)
 
 
 def _id(entries: Sequence[Entry]) -> str:
