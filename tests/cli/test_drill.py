@@ -390,6 +390,16 @@ def test_ctrl_c_at_any_time_starts_the_guest_first(waits):
     assert lab.events()[-1] == "FencerDrillFailed"
 
 
+@pytest.fixture
+def heard():
+    """Signals as a terminal gives them: under `nohup` they are ignored, and a drill goes on."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_lost_session_starts_the_guest_first(number):
     lab = DrillLab()
@@ -398,6 +408,7 @@ def test_a_lost_session_starts_the_guest_first(number):
     assert lab.power() == "running"
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_lost_session_that_is_told_twice_starts_the_guest_first(number):
     lab = DrillLab(watched=False)

@@ -146,9 +146,15 @@ class PveServers:
 @cache
 def _authority() -> Authority:
     """One for all clusters of a run: that a host of another one's is refused is shown with another one."""
-    folder = TemporaryDirectory(prefix="pve-authority-")
+    folder = _folder()
     atexit.register(folder.cleanup)
     return Authority(Path(folder.name))
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Held here, too: a forked process clears what `atexit` holds, and the folder would go with that."""
+    return TemporaryDirectory(prefix="pve-authority-")
 
 
 @cache
