@@ -99,7 +99,7 @@ def look_back(operator: Operator, name: str) -> None:
     wait_until(lambda: operator.story(name)[-1:] == ["healthy/node_healthy"], f"the end of {name}'s incident")
     config = ("-c", str(operator.config_file))
     line = operator.run("history", "--node", name, *config).stdout.splitlines()[-1]
-    says = rf"\d\d:\d\d {name} paused → fenced in .*, \d+ pods? moved, .*, lifted \d\d:\d\d \((\S+)\)"
+    says = rf"\d\d:\d\d {name} paused → fenced in .*, \d+ pods? cleared, .*, lifted \d\d:\d\d \((\S+)\)"
     found = re.search(says, line)
     assert found, line
     told = operator.run("history", found[1], *config).stdout
