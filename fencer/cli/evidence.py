@@ -207,8 +207,7 @@ def _redacted(path: Path) -> Redacted:
 def _history(wiring: Wiring, path: Path) -> tuple[str, Iterator[Any]]:
     """Return what the journal tells of the last days: for people, and its newest rows, the newest first."""
     from fencer.cli.history import show_list, show_one  # noqa: PLC0415 - SQLite and pydantic
-    from fencer.cli.journal import as_data  # noqa: PLC0415 - the same
-    from fencer.cli.looking_back import journal_of, rows  # noqa: PLC0415 - the same
+    from fencer.cli.looking_back import journal_of, row_data, rows  # noqa: PLC0415 - the same
     from fencer.journal.folding import incidents  # noqa: PLC0415 - the same
 
     entries, zone = [*rows(journal_of(wiring, path))], wiring.looking_back()
@@ -221,7 +220,7 @@ def _history(wiring: Wiring, path: Path) -> tuple[str, Iterator[Any]]:
             show_one(incident, zone, "table")
 
     told = _printed(tell) if lately else f"nothing happened in the last {HISTORY.days} days.\n"
-    return told, (as_data(one) for one in reversed(entries) if one.at >= zone - HISTORY)
+    return told, (row_data(one) for one in reversed(entries) if one.at >= zone - HISTORY)
 
 
 def _newest(rows: Iterable[Any]) -> str:

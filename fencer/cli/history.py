@@ -16,8 +16,8 @@ from fencer.cli.looking_back import (
     incident_of,
     journal_of,
     journal_option,
+    row_data,
     rows,
-    utc,
 )
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -129,7 +129,7 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
     """
     if form != "table":
         told = headline(incident, moment_of(incident, UTC))
-        emit({**as_data(incident, told), "rows": [_row(one) for one in incident.entries]}, form)
+        emit({**as_data(incident, told), "rows": [row_data(one) for one in incident.entries]}, form)
         return
     told = headline(incident, moment_of(incident, zone.tzinfo))
     began = incident.began.astimezone(zone.tzinfo)
@@ -230,16 +230,3 @@ def _proof(one: Entry) -> Iterator[list[Cell | str]]:
         if check.get("outcome") == Outcome.PASSED.value:
             text = f"{sign(Outcome.PASSED)} {clean(check.get('name'))}: {clean(check.get('seen'))}"
             yield ["", "", "", Cell(text, FAINT)]
-
-
-def _row(one: Entry) -> dict[str, Any]:
-    return {
-        "number": one.number,
-        "at": utc(one.at),
-        "by": one.by,
-        "session": one.session,
-        "kind": one.kind.value,
-        "node": one.node or None,
-        "incident": one.incident or None,
-        **one.body,
-    }

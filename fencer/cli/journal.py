@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fencer.cli.looking_back import journal_of, journal_option, rows, saying_who_may, utc
+from fencer.cli.looking_back import journal_of, journal_option, row_data, rows, saying_who_may
 from fencer.cli.options import config_option
 from fencer.cli.render import clean, say, tell
 from fencer.cli.wire import Wiring
@@ -17,7 +17,6 @@ from fencer.core.text import count
 from fencer.errors import JournalError
 from fencer.journal.codec import unpacked
 from fencer.journal.reading import verify
-from fencer.journal.rows import Entry
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -78,7 +77,7 @@ def verify_file(wiring: Wiring, path: Path, journal: Path | None, digest: str | 
 def export(wiring: Wiring, path: Path, journal: Path | None, *, observations: bool) -> None:
     """Write all rows to stdout as JSON, one a line, the oldest first."""
     for one in rows(journal_of(wiring, path, journal)):
-        told = as_data(one)
+        told = row_data(one)
         if observations and one.packed is not None:
             told["seen"] = _seen(one.number, one.packed)
         click.echo(json.dumps(told))
@@ -94,19 +93,3 @@ def _seen(number: int, packed: bytes) -> Any:
         return json.loads(unpacked(packed))["value"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise JournalError(f"row {number}: an observation cannot be read: {error}") from error
-
-
-def as_data(one: Entry) -> dict[str, Any]:
-    """Return a row for programs, without all that was known."""
-    return {
-        "number": one.number,
-        "at": utc(one.at),
-        "by": one.by,
-        "session": one.session,
-        "kind": one.kind.value,
-        "node": one.node,
-        "uid": one.uid,
-        "incident": one.incident,
-        "body": one.body,
-        "digest": one.digest,
-    }

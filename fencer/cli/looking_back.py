@@ -186,6 +186,22 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
     }
 
 
+def row_data(one: Entry) -> dict[str, Any]:
+    """Return a row for programs, without all that was known."""
+    return {
+        "number": one.number,
+        "at": utc(one.at),
+        "by": one.by,
+        "session": one.session,
+        "kind": one.kind.value,
+        "node": one.node,
+        "uid": one.uid,
+        "incident": one.incident,
+        "body": one.body,
+        "digest": one.digest,
+    }
+
+
 def utc(when: datetime) -> str:
     """Return a time for programs."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

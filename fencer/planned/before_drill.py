@@ -103,14 +103,22 @@ def if_it_died(seen: Observation, policy: Policy) -> Decision:
     return decide(dead, policy)
 
 
-def others_in_trouble(name: str, nodes: Iterable[NodeView], not_running: Collection[str]) -> No | None:
+def others_in_trouble(
+    name: str, nodes: Iterable[NodeView], not_running: Collection[str], silent: Collection[str] = ()
+) -> No | None:
     """Say which other nodes are in trouble: an emergency beside a drill would be one too many; None: none.
 
     Args:
         name: The node of the drill.
         nodes: All nodes.
         not_running: Names of those whose guests do not run.
+        silent: Endpoints that do not answer: nobody knows of their guests, and nobody fences their nodes.
     """
+    if silent:
+        whose = f"{listing(sorted(silent))} {'does' if len(silent) == 1 else 'do'} not answer"
+        return No(
+            f"{whose}, so nobody knows how other nodes are", "all hypervisors answering: `fencer check`"
+        )
     troubled = {
         node.name: word
         for node in nodes

@@ -45,7 +45,7 @@ def rehearse(agent: Agent, policy: Policy, name: str) -> tuple[Judged, No | None
     scene = agent.observer.look()
     nodes = scene.nodes.values()
     judged = agent.step(name, Intent.SHUTDOWN, Word(), act=False)
-    others = others_in_trouble(name, nodes, not_running(scene, nodes))
+    others = others_in_trouble(name, nodes, not_running(scene, nodes), scene.errors)
     return judged, refusal(judged, policy) or others
 
 

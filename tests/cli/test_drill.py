@@ -17,6 +17,7 @@ from fencer.planned.drill import Milestone
 from fencer.planned.plan.words import What as Found
 from fencer.ports import Clock
 from fencer.runtime.reconcile import Agent
+from fencer.simulation.assembly import Shape
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from tests.cli.lab import Impatient, Lab
@@ -376,6 +377,17 @@ def test_an_agent_that_does_not_act_fails_the_drill_and_the_node_comes_back(tmp_
     assert lab.events() == [*POWERED, "FencerDrillFailed"]
     why = "k8s-2: failed: it was not fenced within 2m00s"
     assert why in lab.run("report", "--last", "--md").output
+
+
+def test_a_second_hypervisor_that_does_not_answer_is_no_time_for_a_drill():
+    shape = Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4"), further=("garage",), spread=True)
+    lab = DrillLab(shape=shape)
+    own = lab.simulation.cluster.fact("k8s-2").node.binding.guest.endpoint
+    lab.breaks(What.UNREACHABLE, "garage" if own == "lab" else "lab")
+    result = lab.drill()
+    assert result.exit_code == 1
+    assert "not answer, so nobody knows how other nodes are" in result.output
+    assert lab.power() == "running"
 
 
 @pytest.mark.parametrize("waits", [1, 3, 20, 40])

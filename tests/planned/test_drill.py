@@ -279,6 +279,12 @@ def test_another_emergency_is_one_too_many(facts, stopped, word) -> None:
     assert (no is None) if word is None else (no is not None and word in no.why)
 
 
+def test_where_a_hypervisor_does_not_answer_nobody_knows_how_other_nodes_are() -> None:
+    no = others_in_trouble("k8s-2", (node(ready=True),), set(), {"garage": "no answer within 2 s"})
+    assert no is not None
+    assert no.why == "garage does not answer, so nobody knows how other nodes are"
+
+
 # -- beside an agent ----------------------------------------------------------------------------------------
 
 
