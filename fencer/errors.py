@@ -42,6 +42,19 @@ class JournalError(FencerError):
     exit_code = 1
 
 
+class ReceiverError(FencerError):
+    """A message did not get to its receiver, or nobody knows. Says nothing about any node.
+
+    Args:
+        message: What came of it, for people.
+        retry_s: So many seconds the receiver asks to be left alone; None: it does not say.
+    """
+
+    def __init__(self, message: str, retry_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+
+
 class HypervisorError(FencerError):
     """A hypervisor's endpoint did not answer as needed."""
 

@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -16,15 +16,17 @@ from types import FrameType
 
 import click
 
+from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
 from fencer.cli.recording import Recording, recording
+from fencer.cli.serving import Served, served
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
 from fencer.core.model import Reason
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.planned.hook import HookDrains, Request, drain_for
-from fencer.ports import Clock, ClusterInfo, Reporter
+from fencer.ports import Clock, ClusterInfo, Reporter, Viewer
 from fencer.preflight.cluster import WITHOUT
 from fencer.preflight.collect import look_at_secrets
 from fencer.preflight.rights import granting
@@ -103,20 +105,24 @@ def watch(
     with (
         connected(wiring, path, patience_s=SLOW_S) as parts,
         recording(wiring, parts, by, act=not dry_run) as kept,
+        ExitStack() as shown,
     ):
         policy = replace(parts.policy, mode=Mode.OBSERVE) if dry_run else parts.policy
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
-        world = parts.world(SeveralReporters(*_reporters(parts, policy.mode, kept.journal)), kept.journal)
+        page = Served() if once else shown.enter_context(served(wiring, parts, policy))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, by))
+        reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
+        world = parts.world(SeveralReporters(*reporters), kept.journal)
         agent = Agent(world, policy, parts.rules, by)
-        outages = Outages(world, policy.poll_s)
+        outages, viewers = Outages(world, policy.poll_s), (*page.viewers, *told)
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
             drains_offered(hooks, wiring, parts, policy, kept),
         ):
             notify("READY=1")
-            if not _ready(parts, agent, policy.mode, stop, outages, once=once):
+            if not _ready(parts, agent, policy.mode, stop, outages, viewers, once=once):
                 raise click.exceptions.Exit(1)
             trim()
             if stop.is_set():
@@ -131,7 +137,7 @@ def watch(
                     lambda text: world.reporter.said(text, warning=True),
                 )
                 kept.says(f"{by} begins to watch", warning=False)
-                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages)
+                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers)
                 agent.finish(ENDING_S)
                 kept.says(f"{by} was told to stop: it watches no more", warning=True)
                 log.info("told to stop: stopped")
@@ -240,7 +246,16 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
             log.warning("credentials: %s; %s", found.text, found.fix)
 
 
-def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, outages: Outages, *, once: bool) -> bool:
+def _ready(  # noqa: PLR0913 - all that is told of it
+    parts: Parts,
+    agent: Agent,
+    mode: Mode,
+    stop: Stop,
+    outages: Outages,
+    viewers: Sequence[Viewer],
+    *,
+    once: bool,
+) -> bool:
     """Prove who we are and what we may do; try again until the cluster answers, or we are told to stop.
 
     Returns:
@@ -256,6 +271,8 @@ def _ready(parts: Parts, agent: Agent, mode: Mode, stop: Stop, outages: Outages,
             if once:
                 raise
             outages.look({API: str(error)}, {API})
+            for viewer in viewers:
+                viewer.failed(str(error))
             notify("WATCHDOG=1")
             parts.clock.wait(parts.policy.poll_s)
         else:

@@ -20,6 +20,8 @@ from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
+from fencer.notify.settings import NotifySettings
+from fencer.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,8 @@ class Config:
             endpoint exists; a UUID is in lower case.
         hook: What hookscripts may ask for.
         journal: Where the journal is; None: none is kept.
+        notify: Who is told without asking.
+        web: Where metrics, health and the status page are; None: nowhere.
     """
 
     policy: Policy
@@ -255,6 +259,8 @@ class Config:
     nodes: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     hook: HookSettings = field(default_factory=HookSettings)
     journal: JournalSettings | None = None
+    notify: NotifySettings = field(default_factory=NotifySettings)
+    web: WebSettings | None = None
 
     @property
     def secrets(self) -> tuple[Path, ...]:
@@ -264,7 +270,7 @@ class Config:
         witnesses = self.power_witnesses.values()
         passwords = [one.password_file for one in witnesses if one.password_file is not None]
         named = (*tokens, *(path for paths in others for path in paths), *passwords)
-        return (self.kubernetes.kubeconfig, *dict.fromkeys(named))
+        return (self.kubernetes.kubeconfig, *dict.fromkeys((*named, *self.notify.secrets)))
 
     @property
     def keys(self) -> tuple[Path, ...]:

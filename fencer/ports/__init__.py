@@ -19,7 +19,7 @@ from fencer.ports.cluster import (
 )
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.planned import Evictor, Surveyor
-from fencer.ports.runtime import Asker, Clock, Recorder, Reporter
+from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, Viewer
 
 __all__ = (
     "Account",
@@ -42,6 +42,8 @@ __all__ = (
     "Pause",
     "Recorder",
     "Reporter",
+    "Sight",
     "StopSettings",
     "Surveyor",
+    "Viewer",
 )

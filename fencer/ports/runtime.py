@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
 from fencer.core.model import (
     Decision,
     Deed,
+    Judged,
     NodeView,
     Observation,
 )
@@ -46,6 +48,44 @@ class Recorder(Protocol):
 
     def intends(self, seen: Observation, action: Deed) -> None:
         """An action is about to be carried out: comes back once that is kept, or cannot be kept soon."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """All nodes, as one pass has left them.
+
+    Attributes:
+        judged: By the name of the node.
+        endpoints: All hypervisors, by name.
+        errors: Endpoint → why it gave no answer that can be used.
+        malformed: Nodes that could not be read, each with why.
+        paused_why: Set when an operator paused fencing for the whole cluster, with their words.
+        utc: The API server's clock.
+        at_s: The agent's clock.
+    """
+
+    judged: Mapping[str, Judged]
+    endpoints: Sequence[str]
+    errors: Mapping[str, str] = field(default_factory=dict)
+    malformed: Sequence[str] = ()
+    paused_why: str | None = None
+    utc: str = ""
+    at_s: float = 0.0
+
+
+class Viewer(Protocol):
+    """Is shown every pass, for metrics, pages and messages. No decision asks it.
+
+    It never raises, and never waits for anybody: the next pass is due.
+    """
+
+    def passed(self, seen: Sight) -> None:
+        """A pass has ended."""
+        ...
+
+    def failed(self, why: str) -> None:
+        """There was no pass: the API server gave no answer that can be used."""
         ...
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from fencer.core.model import Judged, Reason
 from fencer.core.text import listing
 from fencer.errors import ClusterError
+from fencer.ports import Sight, Viewer
 from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.systemd import notify
@@ -23,6 +24,7 @@ def watch(
     stopped: Callable[[], bool],
     beside: Callable[[], None] = lambda: None,
     outages: Outages | None = None,
+    viewers: Sequence[Viewer] = (),
 ) -> None:
     """Run passes until `stopped` says so.
 
@@ -33,6 +35,7 @@ def watch(
         stopped: Asked after every pass.
         beside: Called before every pass: for work that does not concern nodes.
         outages: What was told of those who do not answer, before the first pass.
+        viewers: Are shown every pass.
     """
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
@@ -41,19 +44,24 @@ def watch(
     while not stopped():
         _still_alive()
         beside()
-        wait_s = _one_pass(agent, news, poll_s)
+        wait_s = _one_pass(agent, news, poll_s, viewers)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
 
 
-def _one_pass(agent: Agent, news: News, poll_s: float) -> float:
-    """Run one pass and say what is new; return when to come again. What it saw is then forgotten."""
+def _one_pass(agent: Agent, news: News, poll_s: float, viewers: Sequence[Viewer]) -> float:
+    """Run one pass, say what is new and show it; return when to come again. What it saw is then forgotten."""
     try:
         done = agent.tick(_still_alive)
     except ClusterError as error:
         news.of_failure(error)
+        for viewer in viewers:
+            viewer.failed(str(error))
         return poll_s
     news.of_pass(done)
+    seen = news.sight(done)
+    for viewer in viewers:
+        viewer.passed(seen)
     return done.recheck_s
 
 
@@ -86,6 +94,19 @@ class News:
         self._tell(unreadable(done.scene.malformed), "all nodes can be read again")
         self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
         self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
+
+    def sight(self, done: Pass) -> Sight:
+        """Return what viewers are shown of a pass."""
+        scene = done.scene
+        return Sight(
+            dict(done.judged),
+            tuple(self._world.hypervisors),
+            dict(scene.errors),
+            scene.malformed,
+            scene.paused_why,
+            scene.utc,
+            self._world.clock.now_s(),
+        )
 
     def _tell(self, text: str, over: str) -> None:
         """Tell it if it is new; `over`, if there is nothing of the kind any more."""

@@ -1,0 +1,1 @@
+"""What can be looked at over HTTP: metrics, health and the status page. It only reads."""

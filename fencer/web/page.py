@@ -1,0 +1,3 @@
+"""The status page."""
+
+import jinja2  # noqa: F401

@@ -1,0 +1,3 @@
+"""Serves what there is to look at."""
+
+import waitress  # noqa: F401
