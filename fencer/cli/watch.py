@@ -246,7 +246,7 @@ def _name_what_is_open(wiring: Wiring, config: Config) -> None:
             log.warning("credentials: %s; %s", found.text, found.fix)
 
 
-def _ready(  # noqa: PLR0913 - all that is told of it
+def _ready(
     parts: Parts,
     agent: Agent,
     mode: Mode,
