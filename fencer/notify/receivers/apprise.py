@@ -119,7 +119,7 @@ def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
             said = bounded_lines(ours, bounds).read()
             return process.wait(bounds.left_s()), said
         except (TimeoutError, subprocess.TimeoutExpired) as error:
-            text = f"apprise did not end within {deadline_s:g} s; whether anybody was told is not known"
+            text = f"apprise did not end within {deadline_s:.3g} s; whether anybody was told is not known"
             raise ReceiverError(text) from error
         except BrokenPipeError:
             return process.wait(_REAP_S), b""

@@ -82,7 +82,7 @@ class Mail:
             raise ReceiverError(f"{shown}: {_why(error)}") from error
 
     def _late(self) -> str:
-        return f"no answer within {self._deadline_s:g} s; whether it was taken is not known"
+        return f"no answer within {self._deadline_s:.3g} s; whether it was taken is not known"
 
     @property
     def _sender(self) -> str:
