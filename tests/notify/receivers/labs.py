@@ -381,7 +381,8 @@ class MailServer:
                     word = self.commands[-1].partition(" ")[0].lower()
                     if word == "data":
                         self._say(connection, word, b"354 go on\r\n")
-                        self.mails.append(b"".join(iter(lines.readline, b".\r\n")))
+                        taken = iter(lines.readline, b".\r\n")
+                        self.mails.append(b"".join(one.removeprefix(b".") for one in taken))
                         self._say(connection, "mail data", b"250 taken\r\n")
                     else:
                         self._say(connection, word, b"250 fine\r\n")
@@ -402,6 +403,11 @@ class MailServer:
             connection.sendall(reply)
 
 
+def text_of(mail: EmailMessage) -> str:
+    """Return the text of a mail."""
+    return str(mail.get_content()).replace("\r\n", "\n")
+
+
 @dataclass(frozen=True, slots=True)
 class MailLab:
     """Mail in front of a stand-in."""
@@ -416,11 +422,11 @@ class MailLab:
 
     def told(self) -> Sequence[Told]:
         """See `Lab.told`."""
-        return [Told(str(one["Subject"]), str(one.get_content()), one) for one in self.mails()]
+        return [Told(str(one["Subject"]), text_of(one), one) for one in self.mails()]
 
 
 @contextmanager
-def mail(folder: Path) -> Iterator[MailLab]:  # noqa: ARG001 - as the others are called
+def mail(folder: Path) -> Iterator[MailLab]:
     """A mailbox."""
     with MailServer() as server:
         yield MailLab(built(MailSettings("m", ALL, ("root",), server=server.at)), server)
