@@ -1,4 +1,4 @@
-"""Receivers with somebody behind them: real servers where they can be had, else stand-ins that answer as those do."""
+"""Receivers with somebody behind them: real servers, or stand-ins that answer as those did."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import secrets
 import socket
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+import pytest
+import urllib3
+from urllib3.exceptions import HTTPError
 
 from fencer.notify.message import Message
 from fencer.notify.receiver import Receiver
@@ -206,29 +210,24 @@ def running(words: Sequence[str | Path], url: str, folder: Path, **environment: 
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
+        return urllib3.request("GET", url, timeout=5, retries=False).status == HTTPStatus.OK
+    except HTTPError:
         return False
 
 
 def asked(url: str, authorization: str = "", body: dict[str, Any] | None = None) -> bytes:
     """Ask a real server for something."""
-    headers = {
-        "Content-Type": "application/json",
-        **({"Authorization": authorization} if authorization else {}),
-    }
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as response:
-        return bytes(response.read())
+    headers = {"Authorization": authorization} if authorization else {}
+    method = "GET" if body is None else "POST"
+    response = urllib3.request(method, url, json=body, headers=headers, timeout=30, retries=False)
+    assert response.status == HTTPStatus.OK, (url, response.data)
+    return response.data
 
 
 def _named(variable: str) -> Path:
     path = os.environ.get(variable)
     if not path:
         # Their builds take minutes, and their modules are not served everywhere: never required.
-        import pytest  # noqa: PLC0415
-
         pytest.skip(f"{variable} names no binary")
     return Path(path)
 
@@ -239,8 +238,8 @@ def real_ntfy(folder: Path) -> Iterator[Lab]:
     binary, port = _named("FENCER_NTFY"), free_port()
     url, users = f"http://127.0.0.1:{port}", folder / "users"
     serve = [
-        binary, "serve", f"--listen-http=127.0.0.1:{port}", f"--cache-file={folder}/cache", f"--auth-file={users}",
-        "--auth-default-access=deny-all",
+        binary, "serve", f"--listen-http=127.0.0.1:{port}", f"--cache-file={folder}/cache",
+        f"--auth-file={users}", "--auth-default-access=deny-all",
     ]  # fmt: skip
     with running(serve, f"{url}/v1/health", folder):
         own = {**os.environ, "NTFY_PASSWORD": secrets.token_hex()}
@@ -345,7 +344,7 @@ class MailServer:
     """A mail server that takes everything, unless it is told to answer otherwise.
 
     Args:
-        replies: What it says to a command, by its first word; ``greeting`` to nothing yet. None: nothing at all.
+        replies: What it says to a command, by its first word; ``greeting`` comes before any. None: nothing.
     """
 
     def __init__(self, **replies: bytes | None) -> None:
@@ -357,7 +356,7 @@ class MailServer:
         self.end = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def __enter__(self) -> MailServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -152,7 +152,7 @@ def test_a_child_that_goes_wrong(tmp_path, monkeypatch, script, why):
 
 def test_a_python_that_is_gone(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
-    with pytest.raises(ReceiverError, match="cannot run .*/gone: No such file"):
+    with pytest.raises(ReceiverError, match=r"cannot run .*/gone: No such file"):
         telling(tmp_path, "json://127.0.0.1:1").send([message()])
 
 

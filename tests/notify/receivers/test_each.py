@@ -245,12 +245,12 @@ class TestAlertmanager:
             f"both: one of its servers does not take alerts: {bad.url} answered 500: on strike"
         )
 
-    def test_one_that_hangs_leaves_time_for_the_next(self, standing, caplog):
+    def test_one_that_hangs_leaves_time_for_the_next(self, standing):
         good, bad = standing(answer(b"")), standing(silent)
         built(AlertmanagerSettings("both", ALL, (bad.url, good.url)), 1.0).send([message()])
         assert len(good.requests) == 1
 
-    def test_if_none_takes_it_all_say_why(self, standing, caplog):
+    def test_if_none_takes_it_all_say_why(self, standing):
         first = standing(answer("busy", status=503, headers={"Retry-After": "30"}))
         second = standing(answer("busy", status=503, headers={"Retry-After": "20"}))
         with pytest.raises(ReceiverError) as caught:

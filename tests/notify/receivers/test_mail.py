@@ -141,7 +141,7 @@ def test_a_server_that_hangs_up():
         at = f"127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(ReceiverError) as caught:
         built(MailSettings("m", ALL, ("root",), server=at)).send([message()])
-    assert str(caught.value) == f"{at} (SMTP): Connection refused"
+    assert str(caught.value) == f"no mail server answers at {at}: Connection refused"
 
 
 def test_one_of_two_mailboxes_is_enough_and_the_other_is_told_of(caplog):
