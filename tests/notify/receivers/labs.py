@@ -46,6 +46,7 @@ from tests.support.debs import program
 SOURCE = "lab"
 PAGE = "https://fencer.lab/"
 RECORDINGS: dict[str, Any] = json.loads((Path(__file__).parent / "recordings.json").read_text())
+TEXT = "home/102 on pve1: guest stopped; 3 pods.\nIts pods are cleared and its volumes released."
 BEGAN = datetime(2026, 11, 26, 10, 41, 7, tzinfo=UTC)
 
 
@@ -56,9 +57,9 @@ def message(**changed: Any) -> Message:
             "key": "k8s-2-7f3a",
             "occasion": Occasion.FENCED,
             "about": "k8s-2",
-            "title": "k8s-2 is fenced",
-            "text": "home/102: stopped, confirmed twice\n3 pods cleared",
-            "reason": "fence",
+            "title": "k8s-2 is fenced, its pods are cleared",
+            "text": TEXT,
+            "reason": "pods_cleared",
             "guest": "home/102",
             "began": BEGAN,
             "at": BEGAN + timedelta(seconds=7),

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "notifications.md"
 def block(title: str) -> str:
     """Return what stands between two marks of the page."""
     found = re.search(
-        rf"<!-- {re.escape(title)}: checked by a test -->\n(.*?)<!-- end of", PAGE.read_text(), re.S
+        rf"<!-- {re.escape(title)}: checked by a test -->\n(.*?)<!-- end of", PAGE.read_text(), re.DOTALL
     )
     assert found is not None
     return textwrap.dedent(found[1].strip("\n"))
@@ -57,11 +57,11 @@ def test_the_page_names_each_occasion():
     text = PAGE.read_text()
     for occasion in ALL:
         assert f"`{occasion.value}`" in text
-    assert ALL == frozenset(Occasion)
+    assert frozenset(Occasion) == ALL
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
 
 
 def test_each_example_is_a_receiver_that_the_configuration_knows():
-    examples = re.findall(r"^    - name: .*\n(?:    .*\n)+", PAGE.read_text(), re.M)
+    examples = re.findall(r"^    - name: .*\n(?:    .*\n)+", PAGE.read_text(), re.MULTILINE)
     found = [yaml.safe_load(textwrap.dedent(example))[0]["type"] for example in examples]
     assert found == ["ntfy", "gotify", "alertmanager", "webhook", "mail", "apprise"]
