@@ -40,12 +40,21 @@ class Server:
         settings: Where.
         application: What answers.
         again_s: Seconds between two tries to listen.
+        idle_s: Seconds that a connection may be idle.
+        longest_s: Seconds that it may be open.
     """
 
     def __init__(
-        self, settings: WebSettings, application: Callable[..., Any], again_s: float = AGAIN_S
+        self,
+        settings: WebSettings,
+        application: Callable[..., Any],
+        *,
+        again_s: float = AGAIN_S,
+        idle_s: float = IDLE_S,
+        longest_s: float = LONGEST_S,
     ) -> None:
         self._settings, self._application, self._again_s = settings, application, again_s
+        self._idle_s, self._longest_s = idle_s, longest_s
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._listening = threading.Event()
@@ -131,10 +140,11 @@ class Server:
             sockets,
             _sock=sock,
             dispatcher=dispatcher,
-            adj=_adjustments(sock),
+            adj=_adjustments(sock, self._idle_s, self._longest_s),
             sockinfo=info,
             bind_socket=False,
         )
+        server.longest_s = self._longest_s
         self._server = server
         self._listening.set()
         try:
@@ -149,7 +159,13 @@ class Server:
 
 
 class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no types
-    """Waitress', but for connections that are kept busy with a byte now and then."""
+    """Waitress', but for connections that are kept busy with a byte now and then.
+
+    Attributes:
+        longest_s: So long one may be open, in seconds.
+    """
+
+    longest_s = LONGEST_S
 
     def maintenance(self, now: float) -> None:
         """Close connections that are idle, or open for too long.
@@ -159,23 +175,24 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no typ
         """
         super().maintenance(now)
         for channel in self.active_channels.values():
-            if channel.creation_time < now - LONGEST_S:
+            if channel.creation_time < now - self.longest_s:
                 channel.will_close = True
 
 
-def _adjustments(sock: socket.socket) -> Adjustments:
-    return Adjustments(
+def _adjustments(sock: socket.socket, idle_s: float, longest_s: float) -> Adjustments:
+    adjustments = Adjustments(
         sockets=[sock],
         threads=THREADS,
         connection_limit=CONNECTIONS,
-        channel_timeout=IDLE_S,
-        cleanup_interval=int(IDLE_S / 2),
         max_request_header_size=HEADERS_BYTES,
         max_request_body_size=1,
         log_socket_errors=False,
         asyncore_use_poll=True,
         ident=None,
     )
+    adjustments.channel_timeout = idle_s
+    adjustments.cleanup_interval = min(idle_s, longest_s) / 2
+    return adjustments
 
 
 def _quiet() -> None:

@@ -43,7 +43,7 @@ def test_values_say_their_line_and_defaults_say_so():
         "  max_mb: 100  # default",
         "web:",
         "  enabled: true  # default",
-        "  listen: 127.0.0.1:9721  # default",
+        '  listen: "127.0.0.1:9721"  # default',
         "  names: []  # default",
     ]
 
