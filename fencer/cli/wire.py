@@ -125,6 +125,15 @@ class Wiring:
         """Return whether an agent listens at this socket; None: we may not ask."""
         return hookserver.answers(socket)
 
+    def unable_to_listen(self, host: str, port: int) -> str:
+        """Return why nobody can listen there now; empty: somebody can."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            socket.create_server((host, port), family=family).close()
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
     def clock(self) -> Clock:
         """Build the clock."""
         return SystemClock()
