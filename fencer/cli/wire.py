@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import os
 import secrets
 import shlex
 import socket
@@ -131,7 +132,7 @@ class Wiring:
         try:
             socket.create_server((host, port), family=family).close()
         except OSError as error:
-            return error.strerror or str(error)
+            return os.strerror(error.errno) if error.errno else str(error)
         return ""
 
     def clock(self) -> Clock:
