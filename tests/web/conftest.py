@@ -42,9 +42,9 @@ def stage():
 def serve(stage):
     with ExitStack() as open_:
 
-        def serve(pages=None, *, now_s=time.monotonic, styles=(), names=(), **settings):
+        def serve(pages=None, *, snapshot=None, now_s=time.monotonic, styles=(), names=(), **settings):
             site = Site(
-                stage.board.snapshot,
+                snapshot or stage.board.snapshot,
                 {"/": lambda shown: f"<p>{shown.by}".encode()} if pages is None else pages,
                 Names(["box"], names),
                 now_s,
