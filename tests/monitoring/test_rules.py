@@ -87,8 +87,8 @@ def for_the_operator() -> str:
     )
     return (
         "# The alerts of fencer-rules.yaml for the Prometheus operator: made from them by a test\n"
-        "# (FENCER_WRITE_DOCS=1 ./dev quick tests/monitoring). Give it the labels that your Prometheus' ruleSelector\n"
-        "# asks for.\n"
+        "# (FENCER_WRITE_DOCS=1 ./dev quick tests/monitoring). Give it the labels that the ruleSelector of\n"
+        "# your Prometheus asks for.\n"
         "apiVersion: monitoring.coreos.com/v1\n"
         "kind: PrometheusRule\n"
         "metadata:\n"
