@@ -24,6 +24,7 @@ class Message:
         began: When the incident began.
         at: When this was true.
         number: Counts the messages of the incident, from 1.
+        done: All has been done about it that fencer does by itself: what follows is its end.
         over: It is over; the last message of the incident.
         loud: Worth somebody's attention: it begins, it is something else now, it still goes on, it is over.
             Otherwise only details are new, and only a receiver that can replace a message gets it.
@@ -39,6 +40,7 @@ class Message:
     began: datetime
     at: datetime
     number: int
+    done: bool = False
     over: bool = False
     loud: bool = True
 

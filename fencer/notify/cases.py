@@ -1,0 +1,165 @@
+"""Which incidents there are after a pass: what each node, and whoever does not answer, is a case of. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from fencer.core.model import FenceMark, Judged, Reason, Verdict
+from fencer.ports.runtime import Sight
+from fencer.wording import notices
+from fencer.wording.conditions import Condition, condition
+from fencer.wording.events import needs_a_person
+from fencer.wording.nodes import blind, silent_endpoints
+from fencer.wording.occasions import Occasion
+
+API = "kubernetes"
+"""What the API server is called."""
+
+OPENS_S: dict[Occasion, float] = {
+    Occasion.FENCED: 0.0,
+    Occasion.ALARM: 0.0,
+    Occasion.REFUSED: 10.0,
+    Occasion.BLIND: 60.0,
+}
+"""So long it has to stand before anybody is told: a hypervisor that is restarted is no news."""
+
+CLEARING_S = 20.0
+"""The same of a fence that is not complete: mostly it is by then, and one message is enough."""
+
+FAILING_S = 60.0
+"""The same of what is due and fails: it is tried again."""
+
+_INCIDENT = re.compile(r"[a-z0-9]{1,16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something that people are told of while it stands.
+
+    Attributes:
+        occasion: What it is.
+        done: All has been done about it that fencer does by itself.
+        about: The node, or who does not answer.
+        title: One line.
+        text: More of it.
+        reason: The decision's; empty: there is none.
+        guest: The node's guest; empty: not known.
+        opens_s: So long it has to stand before anybody is told.
+    """
+
+    occasion: Occasion
+    about: str
+    title: str
+    text: str
+    reason: str = ""
+    guest: str = ""
+    done: bool = False
+    opens_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is, by one look.
+
+    Attributes:
+        cases: By the incident's id: letters and digits.
+        unclear: What was no case, but is not well either: an incident about it is not over.
+        known: All nodes and endpoints that there are; None: nobody could look.
+    """
+
+    cases: Mapping[str, Case]
+    unclear: frozenset[str] = frozenset()
+    known: frozenset[str] | None = None
+
+
+def look_at(seen: Sight, path: str) -> Look:
+    """Return what there is after a pass.
+
+    Args:
+        seen: The pass.
+        path: Where the configuration is, for what people may type.
+    """
+    cases: dict[str, Case] = {}
+    unclear = {text.partition(": ")[0] for text in seen.malformed}
+    for name, judged in seen.judged.items():
+        case = of_node(judged, path)
+        if case is not None:
+            cases[incident_of(judged)] = case
+        elif judged.observation.node.ready is not True:
+            unclear.add(name)
+    for endpoint, why in seen.errors.items():
+        cases[ident("silent", endpoint)] = of_silence(endpoint, why)
+    cases |= _unseen(seen)
+    return Look(cases, frozenset(unclear), frozenset({*seen.judged, *unclear, *seen.endpoints, API}))
+
+
+def without_api(why: str) -> Look:
+    """Return what there is if the API server does not answer: of nodes nobody knows anything."""
+    return Look({ident("silent", API): of_silence(API, why)})
+
+
+def of_node(judged: Judged, path: str) -> Case | None:
+    """Return what a node is a case of; None: of nothing that people are told of."""
+    node, decision, what = judged.observation.node, judged.decision, condition(judged)
+    opens_s, done = 0.0, decision.reason is Reason.PODS_CLEARED
+    if what is Condition.ALARM:
+        occasion, (title, text) = Occasion.ALARM, notices.alarm(judged, path)
+    elif what is Condition.FENCED:
+        if isinstance(node.mark, FenceMark) and node.mark.incident.endswith("-shutdown"):
+            return None  # a person has shut it down, and knows
+        occasion, (title, text) = Occasion.FENCED, notices.fenced(judged)
+        opens_s = 0.0 if done else CLEARING_S
+    elif node.ready is True or decision.reason is Reason.NODE_EXCLUDED:
+        return None
+    elif needs_a_person(decision):
+        occasion, (title, text) = Occasion.REFUSED, notices.refused(judged, path)
+    elif judged.failed and decision.verdict in DUE:
+        occasion, (title, text) = Occasion.REFUSED, notices.failed(judged)
+        opens_s = FAILING_S
+    else:
+        return None
+    guest, reason = notices.guest_name(judged), decision.reason.value
+    opens_s = max(opens_s, OPENS_S[occasion])
+    return Case(occasion, node.name, title, text, reason, guest, done, opens_s)
+
+
+DUE = frozenset({Verdict.FENCE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST})
+"""Something is to be done now."""
+
+
+def of_silence(name: str, why: str) -> Case:
+    """Return the case of somebody who does not answer."""
+    title, text = notices.silent(name, why.removeprefix(f"{name}: "), api=name == API)
+    return Case(Occasion.BLIND, name, title, text, opens_s=OPENS_S[Occasion.BLIND])
+
+
+def _unseen(seen: Sight) -> dict[str, Case]:
+    """Return the cases of guests that cannot be read although their endpoint answers, one an endpoint."""
+    whys: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for name, judged in seen.judged.items():
+        why = blind(judged)
+        if why is None or silent_endpoints(judged.observation) or not judged.observation.candidates:
+            continue
+        whys[judged.observation.candidates[0].guest.endpoint][name] = why
+    cases = {}
+    for endpoint, nodes in whys.items():
+        title, text = notices.unseen(endpoint, nodes, next(iter(nodes.values())))
+        opens_s, reason = OPENS_S[Occasion.BLIND], Reason.BLIND.value
+        case = Case(Occasion.BLIND, endpoint, title, text, reason, opens_s=opens_s)
+        cases[ident("unseen", endpoint)] = case
+    return cases
+
+
+def incident_of(judged: Judged) -> str:
+    """Return the id of a node's incident: as it is on the Node, where it is fit for that."""
+    node, incident = judged.observation.node, judged.observation.incident
+    return incident if _INCIDENT.fullmatch(incident) else ident("node", f"{node.uid}/{node.boot_id}")
+
+
+def ident(kind: str, name: str) -> str:
+    """Return an id of letters and digits for what has a name of any kind."""
+    return sha256(f"{kind}/{name}".encode()).hexdigest()[:8]

@@ -1,0 +1,144 @@
+"""What people are told of a node without asking: a title that fits on a locked phone, and the text below it.
+
+All of it is printable: names and readings come from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencer.core.model import Alarm, FenceMark, Judged, PowerState, Proof, Reason
+from fencer.core.text import age, count, printable
+from fencer.wording.nodes import guest_of
+from fencer.wording.occasions import Occasion
+from fencer.wording.outages import MEANS, without_answer
+from fencer.wording.reasons import TEXTS, says
+from fencer.wording.reports import ENDS
+from fencer.wording.ways_out import ways_out
+
+SO_FAR: dict[Reason, str] = {
+    Reason.CLEARING_PODS: ", its pods are being cleared",
+    Reason.RELEASING_VOLUMES: ", its volumes are being released",
+    Reason.PODS_CLEARED: ", its pods are cleared",
+    Reason.AWAITING_RENEWALS: ", and coming back",
+}
+"""How far a fence has come, where its reason tells."""
+
+BACK: dict[Occasion, str] = {
+    Occasion.FENCED: "{about} is back, its fence is lifted",
+    Occasion.REFUSED: "{about} is back",
+    Occasion.ALARM: "{about}: the alarm is over",
+    Occasion.BLIND: "{about} answers again",
+}
+"""The title of what is over."""
+
+PAST: dict[Occasion, str] = {
+    Occasion.FENCED: "It was down for {took} at least.",
+    Occasion.REFUSED: "It was down, and not fenced, for {took} at least.",
+    Occasion.ALARM: "It lasted {took}.",
+    Occasion.BLIND: "It gave no answer for {took}.",
+}
+"""The text of what is over."""
+
+GONE = "{about} is deleted"
+"""The title, if there is no such node any more."""
+
+
+def fenced(judged: Judged) -> tuple[str, str]:
+    """Return title and text of a node that carries our fence."""
+    node, decision = judged.observation.node, judged.decision
+    title = f"{node.name} is fenced{SO_FAR.get(decision.reason, '')}"
+    mark = node.mark
+    assert isinstance(mark, FenceMark)  # noqa: S101 - the caller has looked
+    proof = ENDS.get(mark.proof) or ENDS[PROVEN.get(mark.proof, PowerState.STOPPED)]
+    pods = "" if mark.pods is None else f"; {count(mark.pods, 'pod')}"
+    so_far = TEXTS[decision.reason].says if decision.reason in SO_FAR else says(decision)
+    return _printable(title, (f"{mark.guest}: {proof}{pods}.", f"{_sentence(so_far)}."))
+
+
+PROVEN = {Proof.POWER: PowerState.STOPPED, Proof.ABSENCE: PowerState.ABSENT}
+"""What a guest reads that is proven off by its own hypervisor."""
+
+
+def refused(judged: Judged, path: str) -> tuple[str, str]:
+    """Return title and text of a node that is down, and is not fenced.
+
+    Args:
+        judged: The node.
+        path: Where the configuration is.
+    """
+    title = f"{judged.observation.node.name} is down and not fenced: {TEXTS[judged.decision.reason].says}"
+    return _printable(title, (f"{_sentence(says(judged.decision))}.", *ways_out(judged, path)))
+
+
+def failed(judged: Judged) -> tuple[str, str]:
+    """Return title and text of a node that is due to be fenced, which fails again and again."""
+    title = f"{judged.observation.node.name} is down and not fenced: that fails"
+    return _printable(title, (f"{_sentence(says(judged.decision))}.", f"{judged.failed}; it is tried again."))
+
+
+def alarm(judged: Judged, path: str) -> tuple[str, str]:
+    """Return title and text of a node that a person has to look at now."""
+    node, decision = judged.observation.node, judged.decision
+    alarms = [action.text.rstrip(".") for action in decision.actions if isinstance(action, Alarm)]
+    what = alarms[0].partition("; ")[0] if alarms else TEXTS[decision.reason].says
+    lines = (*(f"{text}." for text in alarms), *ways_out(judged, path))
+    return _printable(f"ALARM: {node.name}: {what}", lines)
+
+
+def silent(name: str, why: str, *, api: bool) -> tuple[str, str]:
+    """Return title and text of somebody who does not answer.
+
+    Args:
+        name: Who.
+        why: What came of asking.
+        api: It is the API server.
+    """
+    return _printable(
+        f"fencer is blind: {name} does not answer", (_sentence(f"{without_answer(why)}; {MEANS[api]}."),)
+    )
+
+
+def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:
+    """Return title and text of guests whose end nobody would notice, although their hypervisor answers.
+
+    Args:
+        endpoint: The hypervisor.
+        nodes: The names of their nodes.
+        why: What is told of the first of them.
+    """
+    names = list(nodes)
+    title = f"fencer is blind: {count(len(names), 'guest')} of {endpoint} cannot be read"
+    return _printable(title, (f"{', '.join(names)}: {why}.", "Nobody would notice their end."))
+
+
+def still(title: str, for_s: float) -> str:
+    """Return the title of what people are reminded of."""
+    return f"{title} (for {age(for_s)} now)"
+
+
+def over(occasion: Occasion, about: str, took_s: float, *, gone: bool) -> tuple[str, str]:
+    """Return title and text of what is over.
+
+    Args:
+        occasion: What it was.
+        about: The node, or who did not answer.
+        took_s: How long, in seconds.
+        gone: There is no such node any more.
+    """
+    title = GONE if gone else BACK[occasion]
+    return title.format(about=printable(about)), PAST[occasion].format(took=age(took_s))
+
+
+def guest_name(judged: Judged) -> str:
+    """Return a node's guest as it is named to people; empty: it is not known."""
+    guest = judged.decision.guest or guest_of(judged)
+    return printable(str(guest)) if guest is not None else ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _printable(title: str, lines: Iterable[str]) -> tuple[str, str]:
+    return printable(title), "\n".join(printable(line) for line in lines)
