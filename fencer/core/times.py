@@ -34,6 +34,13 @@ def age_between(earlier_utc: str, later_utc: str) -> str:
     return age(max(0.0, seconds_between(earlier_utc, later_utc)) if known else math.inf)
 
 
+def zone_of(at: datetime) -> str:
+    """Return the name of a time's zone, with its offset then: ``CET (UTC+01:00)``."""
+    name, offset = f"{at:%Z}", f"{at:%z}"
+    told = f"UTC{offset[:3]}:{offset[3:5]}" if offset.strip("+-0") else "UTC"
+    return told if not name or name.startswith(("UTC", "+", "-")) else f"{name} ({told})"
+
+
 def in_zone(text: str, zone: tzinfo | None) -> str:
     """Return a text for people: the times in it are in their zone, which is named; None: this machine's."""
     return _UTC.sub(lambda found: _local(found[0], zone), text)

@@ -1,0 +1,182 @@
+"""The first line of the status page: is all well, and if not, what is wrong, the worst first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum, auto
+
+from fencer.core.model import Judged
+from fencer.core.policy import Mode
+from fencer.core.text import age, count, listing, printable
+from fencer.ports.runtime import Sight
+from fencer.web.board import Snapshot
+from fencer.wording.conditions import Condition, condition, problems_first
+from fencer.wording.headlines import headline
+
+STALE_S = 30.0
+"""Passes follow each other every 2 s; one over thousands of nodes that wait for slow endpoints takes a few.
+From here on nobody should believe that what was seen last is so now."""
+NAMED = 2
+"""So many incidents are told in the first line; on a phone that fills half of the screen."""
+
+RUNNING = frozenset(
+    {
+        *(Condition.ALARM, Condition.REFUSED, Condition.ONLY_OBSERVED, Condition.DUE),
+        *(Condition.MAY_BE_DEAD, Condition.FENCED, Condition.COMING_BACK),
+    }
+)
+"""A node in such a condition is an incident that goes on."""
+IF_NOT_READY = frozenset({Condition.CANNOT_BE_FENCED, Condition.BLIND})
+"""The same, if the node is not Ready; otherwise only its next incident would be one."""
+
+
+class Tone(StrEnum):
+    """What a colour repeats, the worst first."""
+
+    BAD = auto()
+    DOUBTFUL = auto()
+    AT_WORK = auto()
+    GOOD = auto()
+
+
+TONES: dict[Condition, Tone] = {
+    Condition.ALARM: Tone.BAD,
+    Condition.REFUSED: Tone.BAD,
+    Condition.CANNOT_BE_FENCED: Tone.BAD,
+    Condition.BLIND: Tone.BAD,
+    Condition.ONLY_OBSERVED: Tone.DOUBTFUL,
+    Condition.DUE: Tone.AT_WORK,
+    Condition.MAY_BE_DEAD: Tone.DOUBTFUL,
+    Condition.FENCED: Tone.AT_WORK,
+    Condition.COMING_BACK: Tone.AT_WORK,
+    Condition.NEEDS_NO_FENCE: Tone.DOUBTFUL,
+    Condition.SHUT_DOWN: Tone.DOUBTFUL,
+    Condition.EXCLUDED: Tone.DOUBTFUL,
+    Condition.CORDONED: Tone.DOUBTFUL,
+    Condition.PAUSED: Tone.DOUBTFUL,
+    Condition.HEALTHY: Tone.GOOD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that somebody has to know.
+
+    Attributes:
+        tone: How bad it is.
+        word: The same in a word or two.
+        text: What it is; printable.
+    """
+
+    tone: Tone
+    word: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether all is well.
+
+    Attributes:
+        lines: What there is to say, the worst first; never empty.
+        running: Incidents that go on, what needs a person first.
+    """
+
+    lines: tuple[Line, ...]
+    running: tuple[Judged, ...]
+
+    @property
+    def tone(self) -> Tone:
+        """The worst of all."""
+        return self.lines[0].tone
+
+
+def answer(seen: Snapshot) -> Answer:
+    """Return whether all is well, as far as the agent knows.
+
+    Args:
+        seen: What the agent has shown last.
+    """
+    sight = seen.sight
+    judged = problems_first(sight.judged.values()) if sight is not None else []
+    running = tuple(item for item in judged if is_running(item))
+    order = list(Tone)
+    lines = [*_of_agent(seen), *(_of_sight(seen, sight, judged, running) if sight is not None else ())]
+    if not lines:
+        lines = [_well(judged)]
+    return Answer(tuple(sorted(lines, key=lambda line: order.index(line.tone))), running)
+
+
+def is_running(item: Judged) -> bool:
+    """Whether a node is an incident that goes on."""
+    found = condition(item)
+    return found in RUNNING or (found in IF_NOT_READY and item.observation.node.ready is not True)
+
+
+def tone_of(item: Judged) -> Tone:
+    """Return how bad it is about a node."""
+    return TONES[condition(item)]
+
+
+def _of_agent(seen: Snapshot) -> Iterator[Line]:
+    """Say what is wrong with the agent, or between it and the API server: then all below it is old."""
+    if seen.silent_s > STALE_S:
+        yield Line(
+            Tone.BAD,
+            "NO NEWS",
+            f"fencer has not looked at any node for {age(seen.silent_s)}: nothing is fenced, and what is "
+            "below is old. It may hang: `systemctl status fencer`",
+        )
+    if seen.api_down_s is not None:
+        yield Line(
+            Tone.BAD,
+            "BLIND",
+            f"the API server does not answer for {age(seen.api_down_s)}: nothing is fenced until it does "
+            f"({printable(seen.api_why)})",
+        )
+    elif seen.sight is None:
+        yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
+    if seen.mode is not Mode.ARMED:
+        yield Line(Tone.DOUBTFUL, "NOT ARMED", "fencer only observes, and fences nobody")
+
+
+def _of_sight(
+    seen: Snapshot, sight: Sight, judged: Sequence[Judged], running: Sequence[Judged]
+) -> Iterator[Line]:
+    for name, _why in sorted(sight.errors.items()):
+        since_s = seen.answered_s.get(name)
+        since = f" for {age(since_s)}" if since_s is not None else ""
+        yield Line(
+            Tone.BAD, "BLIND", f"{printable(name)} does not answer{since}: its nodes are not fenced meanwhile"
+        )
+    if sight.malformed:
+        names = [one.partition(": ")[0] for one in sight.malformed]
+        yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{listing(names)}: not guarded")
+    if running:
+        yield Line(_worst(running), count(len(running), "incident"), _told(running))
+    unfit = [item for item in judged if item not in running and condition(item) in IF_NOT_READY]
+    if unfit:
+        names = [item.observation.node.name for item in unfit]
+        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", f"{listing(names, 4)}: see why below")
+    if sight.paused_why is not None:
+        why = printable(sight.paused_why) or "no reason given"
+        yield Line(Tone.DOUBTFUL, "PAUSED", f"fencing is paused ({why}): nothing is fenced, no fence is lifted")
+
+
+def _worst(running: Sequence[Judged]) -> Tone:
+    return min(map(tone_of, running), key=list(Tone).index)
+
+
+def _told(running: Sequence[Judged]) -> str:
+    told = "; ".join(headline(item).removesuffix(".") for item in running[:NAMED])
+    more = len(running) - NAMED
+    return f"{told}; and {more} more" if more > 0 else told
+
+
+def _well(judged: Sequence[Judged]) -> Line:
+    if not judged:
+        return Line(Tone.DOUBTFUL, "No nodes", "the cluster has none")
+    excluded = sum(condition(item) is Condition.EXCLUDED for item in judged)
+    but = f", {excluded} excluded" if excluded else ""
+    return Line(Tone.GOOD, "All well", f"{count(len(judged) - excluded, 'node')} guarded{but}")
