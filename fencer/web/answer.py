@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 from fencer.core.model import Judged
-from fencer.core.policy import Mode
 from fencer.core.text import age, count, listing, printable
 from fencer.ports.runtime import Sight
 from fencer.web.board import Snapshot
@@ -121,35 +120,50 @@ def tone_of(item: Judged) -> Tone:
 
 def _of_agent(seen: Snapshot) -> Iterator[Line]:
     """Say what is wrong with the agent, or between it and the API server: then all below it is old."""
-    if seen.silent_s > STALE_S:
+    if seen.alive_age_s > STALE_S:
         yield Line(
             Tone.BAD,
             "NO NEWS",
-            f"fencer has not looked at any node for {age(seen.silent_s)}: nothing is fenced, and what is "
-            "below is old. It may hang: `systemctl status fencer`",
+            f"fencer has shown no sign of life for {age(seen.alive_age_s)}: nothing is fenced, and what is "
+            "below is old. `systemctl status fencer` says more",
         )
-    if seen.api_down_s is not None:
+    if seen.failing:
+        api = next((one for one in seen.endpoints if one.name == seen.api), None)
+        since = _since(api.success_age_s if api is not None else None)
         yield Line(
             Tone.BAD,
             "BLIND",
-            f"the API server does not answer for {age(seen.api_down_s)}: nothing is fenced until it does "
-            f"({printable(seen.api_why)})",
+            f"the API server does not answer{since}: nothing is fenced until it does "
+            f"({printable(seen.failing)})",
         )
     elif seen.sight is None:
         yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
-    if seen.mode is not Mode.ARMED:
+    elif seen.pass_age_s is not None and seen.alive_age_s <= STALE_S < seen.pass_age_s:
+        yield Line(
+            Tone.DOUBTFUL,
+            "OLD",
+            f"the newest pass ended {age(seen.pass_age_s)} ago: the one under way takes long, and what is "
+            "below is of the one before",
+        )
+    if not seen.armed:
         yield Line(Tone.DOUBTFUL, "NOT ARMED", "fencer only observes, and fences nobody")
+
+
+def _since(seconds: float | None) -> str:
+    return " since fencer began" if seconds is None else f" for {age(seconds)}"
 
 
 def _of_sight(
     seen: Snapshot, sight: Sight, judged: Sequence[Judged], running: Sequence[Judged]
 ) -> Iterator[Line]:
-    for name, _why in sorted(sight.errors.items()):
-        since_s = seen.answered_s.get(name)
-        since = f" for {age(since_s)}" if since_s is not None else ""
-        yield Line(
-            Tone.BAD, "BLIND", f"{printable(name)} does not answer{since}: its nodes are not fenced meanwhile"
-        )
+    for one in seen.endpoints:
+        if one.name in sight.errors:
+            yield Line(
+                Tone.BAD,
+                "BLIND",
+                f"{printable(one.name)} does not answer{_since(one.success_age_s)}: its nodes are not fenced "
+                "meanwhile",
+            )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
         yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{listing(names)}: not guarded")
@@ -158,10 +172,14 @@ def _of_sight(
     unfit = [item for item in judged if item not in running and condition(item) in IF_NOT_READY]
     if unfit:
         names = [item.observation.node.name for item in unfit]
-        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", f"{listing(names, 4)}: see why below")
+        yield Line(
+            Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", f"{listing(names, 4)}: see why below"
+        )
     if sight.paused_why is not None:
         why = printable(sight.paused_why) or "no reason given"
-        yield Line(Tone.DOUBTFUL, "PAUSED", f"fencing is paused ({why}): nothing is fenced, no fence is lifted")
+        yield Line(
+            Tone.DOUBTFUL, "PAUSED", f"fencing is paused ({why}): nothing is fenced, no fence is lifted"
+        )
 
 
 def _worst(running: Sequence[Judged]) -> Tone:
