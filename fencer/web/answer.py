@@ -169,7 +169,7 @@ def _of_sight(
         yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{listing(names)}: not guarded")
     if running:
         yield Line(_worst(running), count(len(running), "incident"), _told(running))
-    unfit = [item for item in judged if item not in running and condition(item) in IF_NOT_READY]
+    unfit = [item for item in judged if condition(item) in IF_NOT_READY and not is_running(item)]
     if unfit:
         names = [item.observation.node.name for item in unfit]
         yield Line(

@@ -122,6 +122,7 @@ def page(
             folds=len(judged) > SMALL,
             bad=Tone.BAD,
             doubtful=Tone.DOUBTFUL,
+            at_work=Tone.AT_WORK,
         )
     )
 
@@ -196,13 +197,16 @@ def _file(name: str) -> str:
 
 
 STYLE = _file("style.css").replace("OLD_S", f"{OLD_S}s")
-STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-"""Of all there is between ``<style>`` and ``</style>``. Source: https://www.w3.org/TR/CSP3/#grammardef-hash-source."""
+STYLE_HASH = f"sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}"
+"""Of all there is between ``<style>`` and ``</style>``, as a Content-Security-Policy names it.
+
+Source: https://www.w3.org/TR/CSP3/#grammardef-hash-source.
+"""
 CSP = (
-    f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; img-src data:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    f"default-src 'none'; style-src '{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
-"""What a browser may do with the page: apply its one style, and show its one icon."""
+"""What a browser has to be allowed for the page: its one style, and its one icon."""
 SIGNS: dict[Tone, str] = {
     Tone.BAD: "!",
     Tone.DOUBTFUL: "?",

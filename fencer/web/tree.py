@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencer.core.identity import subject_of
@@ -19,7 +19,7 @@ MOST_ROWS, MOST_OF_ALL = 200, 1000
 MOST_NAMES = 1000
 """So many nodes are named where they are folded."""
 MOST_HOSTS = 100
-"""So many hosts of an endpoint are shown on which there is nothing to say."""
+"""So many hosts of an endpoint are shown; more only if a node there has a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,18 @@ class Branch:
         rooms: Its hosts.
         count: How many nodes are there.
         error: Why it gave no answer that can be used; empty: it did.
-        quiet_hosts: How many more hosts there are, on which all is well.
-        quiet_nodes: How many nodes those have.
+        further_hosts: How many more hosts there are.
+        further_well: How many nodes on those are well.
+        further_left_out: How many are not.
     """
 
     endpoint: str
     rooms: tuple[Room, ...]
     count: int
     error: str = ""
-    quiet_hosts: int = 0
-    quiet_nodes: int = 0
+    further_hosts: int = 0
+    further_well: int = 0
+    further_left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -112,26 +114,25 @@ def _branch(
     endpoint: str, by_host: Mapping[str, Sequence[Judged]], errors: Mapping[str, str], budget: _Budget
 ) -> Branch:
     rooms: list[Room] = []
-    quiet_hosts = quiet_nodes = 0
+    further: list[Room] = []
     for host in sorted(by_host, key=natural):
-        nodes = by_host[host]
-        quiet = not any(item.observation.node.name in budget.rows for item in nodes)
-        if quiet and _all_well(nodes) and len(rooms) >= MOST_HOSTS:
-            quiet_hosts, quiet_nodes = quiet_hosts + 1, quiet_nodes + len(nodes)
-            continue
-        rooms.append(_room(host, nodes, budget))
-    count = sum(map(len, by_host.values()))
-    return Branch(endpoint, tuple(rooms), count, errors.get(endpoint, ""), quiet_hosts, quiet_nodes)
+        room = _room(host, by_host[host], budget, named=len(rooms) < MOST_HOSTS)
+        (rooms if room.shown or len(rooms) < MOST_HOSTS else further).append(room)
+    return Branch(
+        endpoint,
+        tuple(rooms),
+        sum(map(len, by_host.values())),
+        errors.get(endpoint, ""),
+        len(further),
+        sum(room.folded_count for room in further),
+        sum(room.left_out for room in further),
+    )
 
 
-def _room(host: str, nodes: Sequence[Judged], budget: _Budget) -> Room:
+def _room(host: str, nodes: Sequence[Judged], budget: _Budget, *, named: bool) -> Room:
     shown = tuple(item for item in nodes if item.observation.node.name in budget.rows)
     others = [item for item in nodes if item.observation.node.name not in budget.rows]
     well = [item.observation.node.name for item in others if condition(item) in PLAIN]
-    named = tuple(well[: budget.names])
-    budget.names -= len(named)
-    return Room(host, shown, named, len(well), len(others) - len(well))
-
-
-def _all_well(nodes: Iterable[Judged]) -> bool:
-    return all(condition(item) in PLAIN for item in nodes)
+    names = tuple(well[: budget.names if named else 0])
+    budget.names -= len(names)
+    return Room(host, shown, names, len(well), len(others) - len(well))
