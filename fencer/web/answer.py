@@ -12,6 +12,7 @@ from fencer.ports.runtime import Sight
 from fencer.web.board import Snapshot
 from fencer.wording.conditions import Condition, condition, problems_first
 from fencer.wording.headlines import headline
+from fencer.wording.nodes import silent_endpoints
 
 STALE_S = 30.0
 """Passes follow each other every 2 s; one over thousands of nodes that wait for slow endpoints takes a few.
@@ -44,7 +45,7 @@ TONES: dict[Condition, Tone] = {
     Condition.REFUSED: Tone.BAD,
     Condition.CANNOT_BE_FENCED: Tone.BAD,
     Condition.BLIND: Tone.BAD,
-    Condition.ONLY_OBSERVED: Tone.DOUBTFUL,
+    Condition.ONLY_OBSERVED: Tone.BAD,
     Condition.DUE: Tone.AT_WORK,
     Condition.MAY_BE_DEAD: Tone.DOUBTFUL,
     Condition.FENCED: Tone.AT_WORK,
@@ -168,8 +169,10 @@ def _of_sight(
         names = [one.partition(": ")[0] for one in sight.malformed]
         yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{listing(names)}: not guarded")
     if running:
-        yield Line(_worst(running), count(len(running), "incident"), _told(running))
+        alarm = condition(running[0]) is Condition.ALARM  # what needs a person most comes first
+        yield Line(_worst(running), "ALARM" if alarm else count(len(running), "incident"), _told(running))
     unfit = [item for item in judged if condition(item) in IF_NOT_READY and not is_running(item)]
+    unfit = [item for item in unfit if not silent_endpoints(item.observation)]  # that is told of the endpoint
     if unfit:
         names = [item.observation.node.name for item in unfit]
         yield Line(

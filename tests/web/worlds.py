@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from fencer.core.model import Binding, GuestRef, Judged
 from fencer.core.policy import Mode, Policy
-from fencer.ports.runtime import Sight
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.watch import watch
@@ -37,7 +36,7 @@ class Watched:
     def __init__(
         self, shape: Shape | None = None, policy: Policy = ARMED, *, journal: Path | None = None
     ) -> None:
-        self.lab = Lab(policy, shape=shape)
+        self.lab = Lab(policy, shape=shape, strict=False)
         self.lab.journal = journal
         inner = self.lab._watched_world()
         clock = inner.clock
@@ -101,6 +100,44 @@ def fenced(journal: Path | None = None) -> Watched:
     return world.passes(140)
 
 
+def old_memory() -> Watched:
+    """A node is fenced, and its guest comes back out of a snapshot with its old memory."""
+    world = Watched(HOME).passes(30).breaks(What.SNAPSHOT, "k8s-2").passes(30)
+    return world.breaks(What.CRASH, "k8s-2").passes(90).breaks(What.REVERT, "k8s-2").passes(60)
+
+
+def blind() -> Watched:
+    """A hypervisor has not answered for a while."""
+    return Watched(HOME).passes(60).breaks(What.UNREACHABLE, "home").passes(240)
+
+
+def api_down() -> Watched:
+    """The API server has not answered for a while, while a node was fenced."""
+    return fenced().breaks(What.API_DOWN).passes(240)
+
+
+def observed() -> Watched:
+    """A guest has crashed, and fencer only observes."""
+    world = Watched(HOME, Policy(mode=Mode.OBSERVE)).passes(60)
+    return world.breaks(What.CRASH, "k8s-2").passes(100)
+
+
+def paused() -> Watched:
+    """Somebody has paused all fencing."""
+    world = Watched(HOME).passes(30)
+    world.lab.simulation.api.paused_why = "storage work until noon"
+    return world.passes(10)
+
+
+def excluded() -> Watched:
+    """A node is excluded from fencing."""
+    world = Watched(HOME).passes(30)
+    api = world.lab.simulation.api
+    api.nodes["k8s-3"].annotations["fencer.dev/exclude"] = "true"
+    api.changed(api.nodes["k8s-3"])
+    return world.passes(10)
+
+
 def many(nodes: int, hosts: int) -> Snapshot:
     """Many nodes, all well, made out of one: no agent has time for so many in a test."""
     seen = well().board.snapshot()
@@ -144,3 +181,78 @@ def sick(seen: Snapshot, every: int) -> Snapshot:
             observed = replace(item.observation, node=node)
             judged[name] = replace(item, observation=observed, decision=pattern.decision)
     return replace(seen, sight=replace(sight, judged=judged))
+
+
+HOSTILE = (
+    "<script>window.owned=1</script><img src=x onerror='window.owned=1'>\"'{{7*7}}{% raw %}]]></style>"
+    "</title><!--&amp;\u202egnp.\u2066\x1b[31m\n# |~|`\ud800"
+)
+LONG = "n" * 253
+
+
+def spoiled(seen: Snapshot, with_: str) -> Snapshot:
+    """The same, with this in every name and every word that comes from outside."""
+    sight = seen.sight
+    assert sight is not None
+    return replace(
+        seen,
+        by=seen.by + with_,
+        version=seen.version + with_,
+        failing=seen.failing and seen.failing + with_,
+        endpoints=tuple(replace(one, name=one.name + with_, error=with_) for one in seen.endpoints),
+        steps={
+            name + with_: tuple(replace(step, text=step.text + with_) for step in steps)
+            for name, steps in seen.steps.items()
+        },
+        sight=replace(
+            sight,
+            judged={name + with_: _spoiled(item, with_) for name, item in sight.judged.items()},
+            endpoints=tuple(name + with_ for name in sight.endpoints),
+            errors={name + with_: with_ for name in sight.endpoints},
+            malformed=(f"{with_}: {with_}",),
+            paused_why=with_,
+        ),
+    )
+
+
+def _spoiled(item: Judged, with_: str) -> Judged:
+    seen, decision = item.observation, item.decision
+
+    def guest(one: GuestRef) -> GuestRef:
+        return replace(
+            one,
+            endpoint=one.endpoint + with_,
+            id=one.id + with_,
+            name=one.name + with_,
+            host=(one.host or "") + with_,
+        )
+
+    checks = tuple(replace(one, seen=one.seen + with_, needs=one.needs + with_) for one in decision.checks)
+    binding = seen.node.binding
+    return replace(
+        item,
+        failed=with_,
+        decision=replace(decision, checks=checks, guest=decision.guest and guest(decision.guest)),
+        observation=replace(
+            seen,
+            node=replace(
+                seen.node,
+                name=seen.node.name + with_,
+                binding=replace(binding, guest=guest(binding.guest))
+                if isinstance(binding, Binding)
+                else binding,
+            ),
+            candidates=tuple(replace(one, guest=guest(one.guest)) for one in seen.candidates),
+            evidence=seen.evidence
+            and replace(seen.evidence, guest=guest(seen.evidence.guest), raw=seen.evidence.raw + with_),
+        ),
+    )
+
+
+def spoiled_past(lately: Lately, with_: str) -> Lately:
+    """The last incidents, likewise."""
+    told = tuple(
+        replace(one, id=one.id + with_, node=one.node + with_, told=one.told + with_)
+        for one in lately.incidents
+    )
+    return replace(lately, incidents=told, trouble=with_)
