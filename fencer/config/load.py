@@ -12,6 +12,7 @@ from fencer.config.document import MAX_BYTES, Document, Problem, parse, refusal
 from fencer.config.policy_section import PolicySection
 from fencer.config.schema import File, JournalSection
 from fencer.config.settings import MB, Bounds, Config, HookSettings, JournalSettings, usual_journal
+from fencer.config.web_section import WebSection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
 
@@ -104,6 +105,7 @@ def _config(file: File) -> Config:
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
         journal=_journal(file.journal or JournalSection()),
+        web=(file.web or WebSection()).settings(),
     )
 
 

@@ -183,6 +183,7 @@ _PATH = _text(_FILE.pattern)
 _NAME = _text(r"[a-z0-9][a-z0-9_-]{0,62}")
 _HOST = _text(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _SERVER = _text(r"https://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?")
+_LISTEN = _text(r"(?:[0-9.]{7,15}|localhost|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}")
 _GROUP = _text(r"[A-Za-z0-9_][A-Za-z0-9_+./-]{0,80}")
 _GUEST = _text(r"[a-z0-9-]{1,63}/[A-Za-z0-9_.:() -]{1,100}")
 _UUID = _text(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -250,5 +251,6 @@ FILE: dict[str, Any] = {
     },
     "hook": {"pre_stop": _word_of(PreStop), "budget_s": _number},
     "journal": {"enabled": _number, "file": _PATH, "keep_days": _number, "max_mb": _number},
+    "web": {"enabled": _number, "listen": _LISTEN, "names": [_HOST]},
 }
 """Every key that fencer knows, and what is shown of it."""

@@ -41,6 +41,7 @@ from fencer.config.texts import (
     TokenId,
     Word,
 )
+from fencer.config.web_section import WebSection
 from fencer.core.policy import Mode
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.adapters import installed
@@ -366,6 +367,10 @@ class File(Section):
     journal: Annotated[
         JournalSection | None,
         key("What is kept of what fencer saw and did.", example={"keep_days": 90}),
+    ] = None
+    web: Annotated[
+        WebSection | None,
+        key("Where metrics, health and a status page are served.", example={"listen": "127.0.0.1:9722"}),
     ] = None
 
 

@@ -234,6 +234,7 @@ def configuration(folder: Path, kubeconfig: Path, policy: Mapping[str, Any] | No
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "hypervisors": [endpoint],
         "policy": policy or {},
+        "web": {"enabled": False},  # others may run on this machine
     }
     config.write_text(json.dumps(content))
     return config

@@ -39,6 +39,7 @@ from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet, Workload
+from fencer.web.settings import WebSettings
 from tests.journal.direct import direct_reporter
 
 PATH = Path("/etc/fencer/config.yaml")
@@ -116,6 +117,7 @@ class Lab(Wiring):
         self.broken: dict[str, str] = {}
         """Endpoint → why its adapter cannot be built."""
         self.journal: Path | None = None
+        self.web: WebSettings | None = None
         self.uri = "qemu+ssh://fencer@lab1/system"
         """Of every endpoint, by the configuration."""
         self.trusting = False
@@ -190,6 +192,7 @@ class Lab(Wiring):
             endpoints,
             hook=self.hook,
             journal=JournalSettings(self.journal) if self.journal else None,
+            web=self.web,
         )
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:

@@ -84,6 +84,10 @@ journal:
   file: /srv/fencer/journal.db
   keep_days: 90
   max_mb: 500
+web:
+  enabled: true
+  listen: "[::1]:9722"
+  names: [fencer.example]
 """
 """Every kind of key, with values that are not defaults."""
 

@@ -36,11 +36,15 @@ def test_values_say_their_line_and_defaults_say_so():
     assert "  poll_s: 2.5  # line 9" in lines
     assert "  confirm_s: 5  # line 10" in lines
     assert "  lease_silent_s: 40  # default" in lines
-    assert lines[-4:] == [
+    assert lines[-8:] == [
         "  enabled: true  # default",
         f"  file: {Path.cwd() / 'f.journal.db'}  # default",
         "  keep_days: 400  # default",
         "  max_mb: 100  # default",
+        "web:",
+        "  enabled: true  # default",
+        '  listen: "127.0.0.1:9721"  # default',
+        "  names: []  # default",
     ]
 
 
