@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fencer.core.text import age, alike
 from fencer.runtime.world import API, World
+from fencer.wording.outages import MEANS, without_answer
 
 FIRST_REST_S, LONGEST_REST_S = 60.0, 3600.0
 """Between two lines about the causes of one outage: doubled each time."""
@@ -18,8 +19,6 @@ MOST_CAUSES = 4
 """So many are told in a line."""
 HANGS = ("no answer within", "calls hang there")
 """Words of texts that say that it hangs, however long, and however often it was asked: one cause."""
-MEANS = {True: "nothing is fenced until it answers", False: "its nodes are not fenced meanwhile"}
-"""What an outage means: of the API server, or of another."""
 
 
 @dataclass(slots=True)
@@ -98,11 +97,6 @@ class Outages:
             meanwhile = f"; meanwhile: {out.news}" if out.news else ""
             text = f"{name}: answers again after {age(self._now_s() - out.since_s)}{meanwhile}"
             self._reporter.said(text, warning=False)
-
-
-def without_answer(why: str) -> str:
-    """Say that whoever was asked gave no answer that can be used."""
-    return why if why.startswith("no answer") else f"no usable answer: {why}"
 
 
 def _kind(why: str) -> str:

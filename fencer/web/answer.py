@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
-from fencer.core.model import Judged
+from fencer.core.model import Judged, Reason
 from fencer.core.text import age, count, listing, printable
 from fencer.ports.runtime import Sight
 from fencer.web.board import Snapshot
 from fencer.wording.conditions import Condition, condition, problems_first
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import silent_endpoints
+from fencer.wording.outages import MEANS
+from fencer.wording.ways_out import WAYS
 
 STALE_S = 30.0
 """Passes follow each other every 2 s; one over thousands of nodes that wait for slow endpoints takes a few.
@@ -134,8 +136,7 @@ def _of_agent(seen: Snapshot) -> Iterator[Line]:
         yield Line(
             Tone.BAD,
             "BLIND",
-            f"the API server does not answer{since}: nothing is fenced until it does "
-            f"({printable(seen.failing)})",
+            f"the API server has not answered{since}: {MEANS[True]} ({printable(seen.failing)})",
         )
     elif seen.sight is None:
         yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
@@ -162,8 +163,7 @@ def _of_sight(
             yield Line(
                 Tone.BAD,
                 "BLIND",
-                f"{printable(one.name)} does not answer{_since(one.success_age_s)}: its nodes are not fenced "
-                "meanwhile",
+                f"{printable(one.name)} has not answered{_since(one.success_age_s)}: {MEANS[False]}",
             )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
@@ -181,7 +181,10 @@ def _of_sight(
     if sight.paused_why is not None:
         why = printable(sight.paused_why) or "no reason given"
         yield Line(
-            Tone.DOUBTFUL, "PAUSED", f"fencing is paused ({why}): nothing is fenced, no fence is lifted"
+            Tone.DOUBTFUL,
+            "PAUSED",
+            f"fencing is paused ({why}): nothing is fenced, and no fence is lifted; "
+            f"{WAYS[Reason.FENCING_PAUSED]} ends that",
         )
 
 

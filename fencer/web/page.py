@@ -30,7 +30,7 @@ QUICK_S, SLOW_S = 5, 15
 """The page loads itself again after so long: while something goes on, and otherwise."""
 OLD_S = 45
 """If it could not, it says that it is old: after a reload or two came to nothing."""
-MOST_INCIDENTS = 10
+MOST_INCIDENTS = 5
 """So many incidents that go on are told in full; the others are in the tree."""
 LAST_STEPS = 6
 """So many steps of each."""

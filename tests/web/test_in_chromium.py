@@ -39,14 +39,14 @@ WIDER = """[...document.querySelectorAll("body *:not(.old)")]
     .map(one => one.tagName + " " + one.textContent.slice(0, 40))"""
 """What reaches over the right side."""
 
-OVERLAPPING = """[...document.querySelectorAll("tr")].flatMap(row => {
+OVERLAPPING = """[...document.querySelectorAll("tr")].filter(row => {
     const cells = [...row.children].filter(one => one.getClientRects().length === 1)
         .map(one => { const range = document.createRange(); range.selectNodeContents(one); return range })
         .map(range => range.getBoundingClientRect()).filter(one => one.width > 0)
     const before = place => cells[place]
     return cells.slice(1).filter((one, place) => one.left < before(place).right - 0.5
-        && one.top < before(place).bottom - 0.5 && before(place).top < one.bottom - 0.5).map(_ => row.textContent)
-})"""
+        && one.top < before(place).bottom - 0.5 && before(place).top < one.bottom - 0.5).length
+}).map(row => row.innerText)"""
 """Rows in which the words of one cell reach into the next."""
 
 FAINT = """(() => {

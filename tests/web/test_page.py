@@ -126,7 +126,7 @@ def test_old_memory_is_an_alarm():
 
 def test_a_hypervisor_that_does_not_answer_is_told_once_and_not_for_each_node():
     world = blind()
-    assert lines(world) == [("BLIND", "home does not answer for 4m02s: its nodes are not fenced meanwhile")]
+    assert lines(world) == [("BLIND", "home has not answered for 4m02s: its nodes are not fenced meanwhile")]
     seen = Outline(world.page())
     assert "home 12 nodes ! does not answer home: connection refused" in seen.text
     assert seen.text.count("blind: home does not answer; nobody would notice the end of its guest") == len(
@@ -137,7 +137,7 @@ def test_a_hypervisor_that_does_not_answer_is_told_once_and_not_for_each_node():
 def test_without_the_api_server_the_page_says_so_before_all_that_is_old():
     word, text = lines(api_down())[0]
     assert word == "BLIND"
-    assert text.startswith("the API server does not answer for 4m04s: nothing is fenced until it does")
+    assert text.startswith("the API server has not answered for 4m04s: nothing is fenced until it answers")
 
 
 def test_an_agent_that_only_observes_says_so_and_what_it_would_do():
@@ -150,8 +150,12 @@ def test_an_agent_that_only_observes_says_so_and_what_it_would_do():
 
 
 def test_a_pause_is_told_with_the_words_of_who_asked_for_it():
-    told = "fencing is paused (storage work until noon): nothing is fenced, no fence is lifted"
-    assert lines(paused()) == [("PAUSED", told)]
+    [(word, text)] = lines(paused())
+    assert word == "PAUSED"
+    assert text == (
+        "fencing is paused (storage work until noon): nothing is fenced, and no fence is lifted; "
+        "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that"
+    )
 
 
 def test_a_node_that_is_excluded_is_not_counted_as_guarded():
