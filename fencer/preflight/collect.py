@@ -63,6 +63,10 @@ class Builder(Protocol):
         """Return whether an agent listens at this socket; None: we may not ask."""
         ...
 
+    def unable_to_listen(self, host: str, port: int) -> str:
+        """Return why nobody can listen there now; empty: somebody can."""
+        ...
+
     def clock(self) -> Clock:
         """Build the clock."""
         ...
@@ -146,7 +150,9 @@ class _Collector:
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
         agent = self._agent_answers(path), self._agent_older(path)
-        return Facts(path, config, secrets, journal, *agent, cluster, endpoints, nodes)
+        web = config.web
+        trouble = "" if web is None else builder.unable_to_listen(web.host, web.port)
+        return Facts(path, config, secrets, journal, *agent, cluster, endpoints, nodes, trouble)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,8 @@ MOST_KINDS = 50
 """So many different things are logged of what waitress has to say."""
 AGAIN_S = 30.0
 """Between two tries to listen."""
+REST_S = 0.2
+"""After a connection that could not be accepted."""
 END_S = 2.0
 """How long answers may still take once the server is closed."""
 
@@ -166,6 +169,18 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no typ
     """
 
     longest_s = LONGEST_S
+
+    def accept(self) -> Any:
+        """Accept a connection; where none can be for a while, as no descriptor is free, rest for a moment.
+
+        Raises:
+            OSError: none can be.
+        """
+        try:
+            return super().accept()
+        except OSError:
+            time.sleep(REST_S)  # it would be tried again at once, and take a processor
+            raise
 
     def maintenance(self, now: float) -> None:
         """Close connections that are idle, or open for too long.

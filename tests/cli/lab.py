@@ -118,6 +118,7 @@ class Lab(Wiring):
         """Endpoint → why its adapter cannot be built."""
         self.journal: Path | None = None
         self.web: WebSettings | None = None
+        self.web_trouble = ""
         self.uri = "qemu+ssh://fencer@lab1/system"
         """Of every endpoint, by the configuration."""
         self.trusting = False
@@ -204,6 +205,11 @@ class Lab(Wiring):
     def agent_answers(self, socket: Path) -> bool | None:
         assert socket == Path("/run/fencer/fencer.sock")
         return self.agent
+
+    def unable_to_listen(self, host: str, port: int) -> str:
+        assert self.web is not None
+        assert (host, port) == (self.web.host, self.web.port)
+        return self.web_trouble
 
     def clock(self) -> Clock:
         return self.simulation.clock
