@@ -38,7 +38,7 @@ from fencer.reporting.several import SeveralReporters
 from fencer.reporting.story import LogReporter
 from fencer.runtime.footprint import trim
 from fencer.runtime.hookserver import HookServer
-from fencer.runtime.outages import Outages, without_answer
+from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.reminder import CredentialReminder
 from fencer.runtime.systemd import notify
@@ -46,6 +46,7 @@ from fencer.runtime.watch import watch as watch_world
 from fencer.runtime.world import API
 from fencer.wording.conditions import tally_text
 from fencer.wording.events import HOOK_DRAIN
+from fencer.wording.outages import without_answer
 
 log = logging.getLogger(__name__)
 

@@ -79,7 +79,7 @@ class Watched:
         """The page as it is now."""
         return page(
             self.board.snapshot(), self.lately(), self.now(), path="/etc/fencer/config.yaml", **options
-        )  # type: ignore[arg-type]
+        )
 
 
 HOME = Shape(
@@ -153,7 +153,7 @@ def many(nodes: int, hosts: int) -> Snapshot:
         guest = replace(evidence.guest, name=name, id=name, host=f"pve{number % hosts}")
         candidate = replace(observed.candidates[0], guest=guest)
         node = observed.node
-        binding = replace(node.binding, guest=guest) if node.binding is not None else None  # type: ignore[type-var]
+        binding = replace(node.binding, guest=guest) if node.binding is not None else None
         observed = replace(
             observed,
             node=replace(node, name=name, uid=name, binding=binding),
@@ -169,7 +169,7 @@ def sick(seen: Snapshot, every: int) -> Snapshot:
     """The same, with every so many-th node silent and refused."""
     pattern = next(
         item
-        for item in fenced().board.snapshot().sight.judged.values()  # type: ignore[union-attr]
+        for item in fenced().board.snapshot().sight.judged.values()
         if item.observation.node.name == "k8s-5"
     )
     sight = seen.sight
