@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.policy import Policy
 from fencer.ports import Credential, Reporter, Viewer
 from fencer.runtime.world import API
-from fencer.web.board import Board
+from fencer.web.board import Board, Snapshot
 from fencer.web.settings import WebSettings
 
 
@@ -71,21 +73,33 @@ def served(wiring: Wiring, parts: Parts, policy: Policy) -> Iterator[Served]:
         wiring.wall,
         None if journal is None else journal.file,
     )
-    with _listening(settings, board, host):
+    with _listening(settings, board, host, wiring, parts.path):
         yield Served(board)
 
 
 @contextmanager
-def _listening(settings: WebSettings, board: Board, host: str) -> Iterator[None]:
+def _listening(
+    settings: WebSettings, board: Board, host: str, wiring: Wiring, configuration: Path
+) -> Iterator[None]:
     """Answer on the port, until this ends."""
-    from fencer.web.names import Names  # noqa: PLC0415 - a server and its libraries, which no other command needs
+    from fencer.web.lately import LatelyReader  # noqa: PLC0415 - a server and its libraries: no other command needs them
+    from fencer.web.names import Names  # noqa: PLC0415 - as above
+    from fencer.web.page import STYLE_HASH, page  # noqa: PLC0415 - as above
     from fencer.web.server import Server  # noqa: PLC0415 - as above
     from fencer.web.site import Site  # noqa: PLC0415 - as above
 
-    pages = {"/": lambda shown: f"fencer {shown.version}, {shown.mode.value}\n".encode()}
+    lately = LatelyReader(board.snapshot().journal, wiring.looking_back, time.monotonic)
+
+    def made(shown: Snapshot, *, every: bool) -> bytes:
+        now = wiring.looking_back()
+        return page(shown, lately.look(), now, every=every, path=str(configuration)).encode()
+
+    pages = {"/": partial(made, every=False), "/all": partial(made, every=True)}
     names = Names((host, host.partition(".")[0]), settings.names)
-    server = Server(settings, Site(board.snapshot, pages, names, time.monotonic))
+    server = Server(settings, Site(board.snapshot, pages, names, time.monotonic, (STYLE_HASH,)))
+    lately.begin()
     try:
         yield
     finally:
         server.close()
+        lately.end()

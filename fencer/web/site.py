@@ -153,7 +153,9 @@ class Kept:
 
 def _headers(styles: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return what tells browsers to load nothing, run nothing, keep nothing, and be framed by nobody."""
-    style = f"; style-src {' '.join(map(repr, styles))}" if styles else ""
+    style = (
+        f"; style-src {' '.join(map(repr, styles))}; img-src data:" if styles else ""
+    )  # a page has an icon
     policy = f"default-src 'none'{style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return (
         ("Content-Security-Policy", policy),

@@ -59,8 +59,8 @@ def test_browsers_are_told_to_load_run_keep_and_frame_nothing(serve):
     for path in ("/", "/metrics", "/nothing"):
         _, headers, _ = serve(styles=["sha256-abc="]).get(path)
         assert headers["Content-Security-Policy"] == (
-            "default-src 'none'; style-src 'sha256-abc='; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'none'"
+            "default-src 'none'; style-src 'sha256-abc='; img-src data:; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'"
         )
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["X-Frame-Options"] == "DENY"
