@@ -55,6 +55,12 @@ class ReceiverError(FencerError):
         self.retry_s = retry_s
 
 
+class ToldError(FencerError):
+    """What people were told cannot be kept, or not be read. Says nothing about any node."""
+
+    exit_code = 1
+
+
 class HypervisorError(FencerError):
     """A hypervisor's endpoint did not answer as needed."""
 

@@ -43,10 +43,7 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
             checked.
     """
     written = document.root if isinstance(document.root, dict) else {}
-    listed = written.get("hypervisors")
-    hypervisors = (
-        [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
-    )
+    hypervisors = _mappings(written.get("hypervisors"))
     found = [problem for name in _UNIQUE for problem in _twice(document, hypervisors, name)]
     found += [
         problem for index, item in enumerate(hypervisors) for problem in _witnesses(document, index, item)
@@ -59,6 +56,11 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
     if "policy" not in wrong:
         found += _policy(document, written.get("policy") or {})
     return tuple(found)
+
+
+def _mappings(listed: Any) -> list[dict[str, Any]]:
+    """Return the mappings of a list; in place of anything else an empty one, so that places stay right."""
+    return [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
 
 
 def _twice(
@@ -114,11 +116,8 @@ def _way(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator
 
 
 def _receivers(document: Document, notify: Any) -> Iterator[Problem]:
-    """Find receivers of one name, and ways in the clear, unless accepted on purpose; needless keys for that."""
-    listed = notify.get("receivers") if isinstance(notify, dict) else None
-    receivers = (
-        [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
-    )
+    """Find receivers of one name, and ways in the clear that nobody accepted on purpose."""
+    receivers = _mappings(notify.get("receivers") if isinstance(notify, dict) else None)
     yield from _twice(document, receivers, "name", ("notify", "receivers"))
     for index, item in enumerate(receivers):
         yield from _in_clear(document, ("notify", "receivers", index), item)
@@ -134,8 +133,8 @@ def _in_clear(document: Document, place: Place, receiver: dict[str, Any]) -> Ite
     taken = receiver.get(transport.KEY) is True
     if taken and named and not open_to_others:
         where = (*place, transport.KEY)
-        text = f"{spell(where)}: true, but the way there is encrypted, or stays on this machine: leave this key out"
-        yield Problem(document.line(where), text)
+        closed = "the way there is encrypted, or stays on this machine"
+        yield Problem(document.line(where), f"{spell(where)}: true, but {closed}: leave this key out")
     for where, why in () if taken else open_to_others:
         text = f"{spell(where)}: {why}: use https://, or, where nobody else is in between, {_TAKE}"
         yield Problem(document.line(where), text)

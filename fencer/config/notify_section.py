@@ -25,8 +25,8 @@ MOST_RECEIVERS = 32
 """Each has a thread of its own, and the unit's TasksMax is 512."""
 
 IN_CLEAR = (
-    "Accept http:// to another machine: anybody in between reads the messages and the token, and may keep them "
-    "back. `fencer check` warns then."
+    "Accept http:// to another machine: anybody in between reads the messages and the token, and may keep "
+    "them back. `fencer check` warns then."
 )
 NO_CA = "CA that signed the server's certificate. Absent: the usual public ones."
 CA = "/etc/fencer/home-ca.pem"
@@ -47,7 +47,7 @@ class _ReceiverSection(Section):
             "not answer. back: any of these is over. Absent: all of it.",
             example=["alarm", "refused", "back"],
         ),
-    ] = list(Occasion)
+    ] = list(Occasion)  # noqa: RUF012 - pydantic copies defaults
 
     @property
     def told_of(self) -> frozenset[Occasion]:
@@ -171,7 +171,7 @@ class MailSection(_ReceiverSection):
         list[Mailbox],
         Field(min_length=1, max_length=16),
         key(
-            "Whose mailboxes: root, where this host's own mail server knows what to do with it, or addresses.",
+            "Whose mailboxes: root, where this host's own mail server takes care of it, or addresses.",
             example=["admin@example.org"],
         ),
     ] = ["root"]  # noqa: RUF012 - pydantic copies defaults
