@@ -23,7 +23,7 @@ class FencerError(Exception):
 
     exit_code = 3
 
-    def __new__(cls, *_args: object) -> FencerError:  # noqa: PYI034 - refuses the root on purpose
+    def __new__(cls, *_args: object, **_named: object) -> FencerError:  # noqa: PYI034 - refuses the root on purpose
         """Refuse to build the root."""
         if cls is FencerError:
             raise TypeError("FencerError is abstract: raise one of its subclasses")

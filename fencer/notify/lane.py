@@ -149,10 +149,14 @@ class Lane:
                 self._outdated.add(key)
             return
         self._outdated.discard(key)
-        if message.loud or before is not None or self.manner.replaces or self.manner.several:
+        if message.loud or self._takes_details or self.has(key):
             if not self.waiting and not self.sending:
                 self._gathers_until_s = now_s + self.pace.gather_s
             self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
+
+    @property
+    def _takes_details(self) -> bool:
+        return self.manner.replaces or self.manner.several
 
     def forget(self, key: str) -> None:
         """Forget an incident: there are too many."""
@@ -173,7 +177,7 @@ class Lane:
         return max(0.0, min(times) - now_s, self._paused_until_s - now_s) if times else None
 
     def take(self, now_s: float) -> tuple[Message, ...]:
-        """Return what is to be sent now, in one call; then `sent` or `failed` has to follow. Empty: nothing."""
+        """Return what is to be sent now, in one call: `sent` or `failed` follows. Empty: nothing is."""
         if self._renews_at_s is not None and self._renews_at_s <= now_s:
             self.waiting = {**self._standing, **self.waiting}
             self._renews_at_s = None
@@ -209,9 +213,11 @@ class Lane:
             self.told[key] = Last(message.number, message.occasion)
             if key not in self._outdated:
                 self._stands(key, message)
-            # It may have ended while this was on its way.
-            if key in self.waiting and self._is_unwanted_end(self.waiting[key]):
+            newer = self.waiting.get(key)  # came while this was on its way
+            if newer is not None and self._is_unwanted_end(newer):
                 self._knows_enough(key)
+            elif newer is not None and not (newer.loud or self._takes_details):
+                self._forget_waiting(key)
         self._outdated.clear()
         self.sending, self.failures, self.asked = {}, 0, False
         self._paused_until_s = float("-inf")
