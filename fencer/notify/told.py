@@ -34,6 +34,7 @@ class Told:
         reads: Reads the file.
         writes: Writes it.
         patience_s: So long the caller waits for what is in it.
+        retry_s: Between two tries to write to a disk that refuses.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class Told:
         reads: Callable[[Path], Past] | None = None,
         writes: Callable[[Path, str], None] | None = None,
         patience_s: float = READ_S,
+        retry_s: float = RETRY_S,
     ) -> None:
-        self._path, self._utc = path, utc
+        self._path, self._utc, self._retry_s = path, utc, retry_s
         self._reads, self._writes = reads or read, writes or write
         self._changed = threading.Condition()
         self._snapshot: Callable[[], Past] | None = None
@@ -144,7 +146,7 @@ class Told:
         """Wait until there is something to write; False: it is closed."""
         with self._changed:
             if self._trouble:
-                self._changed.wait_for(lambda: self._closed, RETRY_S)
+                self._changed.wait_for(lambda: self._closed, self._retry_s)
             self._changed.wait_for(lambda: self._closed or (self._stale and self._snapshot is not None))
             if not self._stale or self._snapshot is None or (self._closed and self._trouble):
                 return False

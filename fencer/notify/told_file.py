@@ -48,12 +48,14 @@ def read(path: Path) -> Past:
             ) from error
         raise ToldError(f"{shown}: cannot be read: {error.strerror}") from error
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ForeignError(f"{shown}: is no file. Name another one as notify.told_file")
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ForeignError(f"{shown}: is no file. Name another one as notify.told_file")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise ToldError(f"{shown}: cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
     if not content:
         return Past()
     if not content.startswith(MAGIC.encode()):

@@ -82,8 +82,8 @@ def test_a_receiver_that_fails_is_told_in_the_end_and_both_is_logged_once(outbox
     out.put(message("k8s-3"))
     assert box.next() == [("k8s-3", 1, False)]
     assert [record.getMessage() for record in caplog.records] == [
-        "phone is not told: 503 from https://ntfy.example: try later; tried again until it is, 1 message waits. "
-        "Fencing goes on",
+        "phone is not told: 503 from https://ntfy.example: try later; tried again until it is, 1 message "
+        "waits. Fencing goes on",
         "phone is told again; 1 message was late",
     ]
 
