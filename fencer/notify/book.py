@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fencer.core.text import alike
 from fencer.notify.cases import Case, Look
 from fencer.notify.message import Message
 from fencer.notify.settings import REMIND_S
@@ -26,6 +25,9 @@ CALM_S: dict[Occasion, float] = {
     Occasion.BLIND: 30.0,
 }
 """So long all has to be well before an incident is over. A fence that was lifted is over at once."""
+
+QUIET_S = 30.0
+"""So long after a message nobody is told of details."""
 
 RESTLESS_S, LONGEST_REST_S = 6 * 3600.0, 3600.0
 """What has opened before within this time has to stand longer before it is told: twice as long each time, up
@@ -41,11 +43,12 @@ class _Open:
 
     Attributes:
         case: As it is now.
-        since_s: Since when.
-        began: The same, by the time of day.
+        since_s: Since when it has been of this occasion.
+        began: When it began, by the time of day.
         told: The newest message of it; None: people do not know of it yet.
         well_s: Since when all is well; None: it is not.
-        loud_s: When people were last told.
+        told_s: When that was.
+        loud_s: When people were last told something that they should look at.
     """
 
     case: Case
@@ -53,6 +56,7 @@ class _Open:
     began: datetime
     told: Message | None = None
     well_s: float | None = None
+    told_s: float = 0.0
     loud_s: float = 0.0
 
 
@@ -105,7 +109,7 @@ class Book:
                 message.done,
             )
             ident = message.key.partition("-")[0]
-            self._open[ident] = _Open(case, now_s, message.began, message, loud_s=now_s)
+            self._open[ident] = _Open(case, now_s, message.began, message, told_s=now_s, loud_s=now_s)
 
     def _rename(self, found: Look) -> None:
         """Let what is known of a node go on under another id: it has booted, and is down again or still."""
@@ -124,20 +128,21 @@ class Book:
         one = self._open.get(ident)
         if one is None:
             one = self._open[ident] = _Open(case, now_s, at)
+        if case.occasion is not one.case.occasion:
+            one.since_s = now_s
         one.case, one.well_s = case, None
-        if one.told is None:
+        if one.told is None or case.occasion is not one.told.occasion:
             if now_s - one.since_s < self._opens_s(case, now_s):
                 return None
             self._note_opening(case, now_s)
             return self._tell(ident, one, now_s, at)
-        other = case.occasion is not one.told.occasion
-        if other or (case.done and not one.told.done):
+        if case.done and not one.told.done:
             return self._tell(ident, one, now_s, at)
         if case.occasion is Occasion.BLIND and now_s - one.loud_s >= self.remind_s:
             for_s = (at - one.began).total_seconds()
             one.case = replace(case, title=notices.still(case.title, for_s))
             return self._tell(ident, one, now_s, at)
-        if case.reason != one.told.reason or alike(case.text) != alike(one.told.text):
+        if case.reason != one.told.reason and now_s - one.told_s >= QUIET_S:
             return self._tell(ident, one, now_s, at, loud=False)
         return None
 
@@ -179,8 +184,7 @@ class Book:
             done=case.done or (before is not None and before.done),
             loud=loud,
         )
-        if loud:
-            one.loud_s = now_s
+        one.told_s, one.loud_s = now_s, now_s if loud else one.loud_s
         return one.told
 
     def _opens_s(self, case: Case, now_s: float) -> float:

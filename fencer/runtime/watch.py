@@ -44,12 +44,12 @@ def watch(
     while not stopped():
         _still_alive()
         beside()
-        wait_s = _one_pass(agent, news, poll_s, viewers)
+        wait_s = _one_pass(agent, world, news, poll_s, viewers)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
 
 
-def _one_pass(agent: Agent, news: News, poll_s: float, viewers: Sequence[Viewer]) -> float:
+def _one_pass(agent: Agent, world: World, news: News, poll_s: float, viewers: Sequence[Viewer]) -> float:
     """Run one pass, say what is new and show it; return when to come again. What it saw is then forgotten."""
     try:
         done = agent.tick(_still_alive)
@@ -59,10 +59,29 @@ def _one_pass(agent: Agent, news: News, poll_s: float, viewers: Sequence[Viewer]
             viewer.failed(str(error))
         return poll_s
     news.of_pass(done)
-    seen = news.sight(done)
+    seen = sight(done, world)
     for viewer in viewers:
         viewer.passed(seen)
     return done.recheck_s
+
+
+def sight(done: Pass, world: World) -> Sight:
+    """Return what viewers are shown of a pass.
+
+    Args:
+        done: The pass.
+        world: For the endpoints, and the time.
+    """
+    scene = done.scene
+    return Sight(
+        dict(done.judged),
+        tuple(world.hypervisors),
+        dict(scene.errors),
+        scene.malformed,
+        scene.paused_why,
+        scene.utc,
+        world.clock.now_s(),
+    )
 
 
 def _still_alive() -> None:
@@ -94,19 +113,6 @@ class News:
         self._tell(unreadable(done.scene.malformed), "all nodes can be read again")
         self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
         self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
-
-    def sight(self, done: Pass) -> Sight:
-        """Return what viewers are shown of a pass."""
-        scene = done.scene
-        return Sight(
-            dict(done.judged),
-            tuple(self._world.hypervisors),
-            dict(scene.errors),
-            scene.malformed,
-            scene.paused_why,
-            scene.utc,
-            self._world.clock.now_s(),
-        )
 
     def _tell(self, text: str, over: str) -> None:
         """Tell it if it is new; `over`, if there is nothing of the kind any more."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fencer.core.model import FenceMark, Judged, PowerState, Proof, Reason
+from fencer.core.model import Alarm, FenceMark, Judged, PowerState, Proof, Reason
 from fencer.core.text import age, count, printable
 from fencer.wording.nodes import guest_of
 from fencer.wording.occasions import Occasion
@@ -20,6 +20,7 @@ SO_FAR: dict[Reason, str] = {
     Reason.CLEARING_PODS: ", its pods are being cleared",
     Reason.RELEASING_VOLUMES: ", its volumes are being released",
     Reason.PODS_CLEARED: ", its pods are cleared",
+    Reason.AWAITING_RENEWALS: ", and coming back",
 }
 """How far a fence has come, where its reason tells."""
 
@@ -32,8 +33,8 @@ BACK: dict[Occasion, str] = {
 """The title of what is over."""
 
 PAST: dict[Occasion, str] = {
-    Occasion.FENCED: "It was fenced for {took}.",
-    Occasion.REFUSED: "It was down, and not fenced, for {took}.",
+    Occasion.FENCED: "It was down for {took} at least.",
+    Occasion.REFUSED: "It was down, and not fenced, for {took} at least.",
     Occasion.ALARM: "It lasted {took}.",
     Occasion.BLIND: "It gave no answer for {took}.",
 }
@@ -50,8 +51,9 @@ def fenced(judged: Judged) -> tuple[str, str]:
     mark = node.mark
     assert isinstance(mark, FenceMark)  # noqa: S101 - the caller has looked
     proof = ENDS.get(mark.proof) or ENDS[PROVEN.get(mark.proof, PowerState.STOPPED)]
-    pods = "" if mark.pods is None else f"; {count(mark.pods, 'pod')} to clear"
-    return _printable(title, (f"{mark.guest}: {proof}{pods}.", f"{_sentence(says(decision))}."))
+    pods = "" if mark.pods is None else f"; {count(mark.pods, 'pod')}"
+    so_far = TEXTS[decision.reason].says if decision.reason in SO_FAR else says(decision)
+    return _printable(title, (f"{mark.guest}: {proof}{pods}.", f"{_sentence(so_far)}."))
 
 
 PROVEN = {Proof.POWER: PowerState.STOPPED, Proof.ABSENCE: PowerState.ABSENT}
@@ -77,9 +79,11 @@ def failed(judged: Judged) -> tuple[str, str]:
 
 def alarm(judged: Judged, path: str) -> tuple[str, str]:
     """Return title and text of a node that a person has to look at now."""
-    title = f"ALARM: {judged.observation.node.name}: {TEXTS[judged.decision.reason].says}"
-    texts = (action.text for action in judged.decision.actions if hasattr(action, "text"))
-    return _printable(title, (*(f"{text}." for text in texts), *ways_out(judged, path)))
+    node, decision = judged.observation.node, judged.decision
+    alarms = [action.text.rstrip(".") for action in decision.actions if isinstance(action, Alarm)]
+    what = alarms[0].partition("; ")[0] if alarms else TEXTS[decision.reason].says
+    lines = (*(f"{text}." for text in alarms), *ways_out(judged, path))
+    return _printable(f"ALARM: {node.name}: {what}", lines)
 
 
 def silent(name: str, why: str, *, api: bool) -> tuple[str, str]:
@@ -90,7 +94,9 @@ def silent(name: str, why: str, *, api: bool) -> tuple[str, str]:
         why: What came of asking.
         api: It is the API server.
     """
-    return _printable(f"fencer is blind: {name} does not answer", (f"{without_answer(why)}; {MEANS[api]}.",))
+    return _printable(
+        f"fencer is blind: {name} does not answer", (_sentence(f"{without_answer(why)}; {MEANS[api]}."),)
+    )
 
 
 def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:

@@ -195,7 +195,11 @@ def watcher(api: ControlPlane, numbers: Sequence[int], policy: Policy) -> Watche
 
 @contextmanager
 def watching(
-    folder: Path, kubeconfig: Path, guests: int, policy: Mapping[str, Any] | None = None
+    folder: Path,
+    kubeconfig: Path,
+    guests: int,
+    policy: Mapping[str, Any] | None = None,
+    sections: Mapping[str, Any] | None = None,
 ) -> Iterator[Talker]:
     """Run ``fencer watch``, armed, as a process over `switched_fencer`'s hypervisor, from its first pass on.
 
@@ -204,9 +208,11 @@ def watching(
         kubeconfig: How it reaches the cluster.
         guests: How many guests there are.
         policy: As in a configuration; None: all defaults.
+        sections: What else its configuration says.
     """
     log = folder / "log"
-    words = [str(guests), "watch", "--config", str(configuration(folder, kubeconfig, policy))]
+    config = configuration(folder, kubeconfig, policy, sections)
+    words = [str(guests), "watch", "--config", str(config)]
     with talking("tests.benchmarks.switched_fencer", *words, log=log) as agent:
         wait_until(
             lambda: agent.process.poll() is not None or "watching " in log.read_text(), "agent that watches"
@@ -216,7 +222,12 @@ def watching(
         assert agent.process.poll() is None, log.read_text()
 
 
-def configuration(folder: Path, kubeconfig: Path, policy: Mapping[str, Any] | None = None) -> Path:
+def configuration(
+    folder: Path,
+    kubeconfig: Path,
+    policy: Mapping[str, Any] | None = None,
+    sections: Mapping[str, Any] | None = None,
+) -> Path:
     """Write a configuration of an armed fencer for `switched_fencer`, and return its path."""
     config, token = folder / "fencer.yaml", folder / "token"
     token.touch(mode=0o600)
@@ -234,6 +245,7 @@ def configuration(folder: Path, kubeconfig: Path, policy: Mapping[str, Any] | No
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "hypervisors": [endpoint],
         "policy": policy or {},
+        **(sections or {}),
     }
     config.write_text(json.dumps(content))
     return config

@@ -17,7 +17,7 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -120,6 +120,7 @@ def run(
     patience_s: float = PATIENCE_S,
     singles: int = SINGLES,
     settled_s: float = SETTLED_S,
+    sections: Mapping[str, Any] | None = None,
 ) -> Measured:
     """Measure.
 
@@ -130,6 +131,7 @@ def run(
         patience_s: How long to wait for the last pod.
         singles: How many die before, one after the other.
         settled_s: How long nothing happens before that.
+        sections: What else fencer's configuration says.
     """
     make_nodes(api, range(nodes), pods=PODS_EACH, attachments=True)
     policy = {"require_not_ready": False, "lease_silent_s": 0, "confirm_s": 0, "max_fenced": nodes}
@@ -138,7 +140,9 @@ def run(
             TemporaryDirectory() as name,
             beating(api, nodes) as beats,
             seeing(api) as seen,
-            watching(Path(name), through(api, api.url, Path(name), COUNTED[0]), nodes, policy) as agent,
+            watching(
+                Path(name), through(api, api.url, Path(name), COUNTED[0]), nodes, policy, sections
+            ) as agent,
         ):
             threading.Event().wait(settled_s)
             before = _size(agent)

@@ -19,6 +19,7 @@ from tests.benchmarks import (
     incidents,
     many_deaths,
     pass_scale,
+    receivers,
     soak,
     status,
     taint_latency,
@@ -28,7 +29,7 @@ from tests.benchmarks.measure import Row, percentile, table
 from tests.support import missing_real_part
 from tests.support.backstage import NODES
 
-TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "soak"}
+TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "receivers", "soak"}
 NO_BENCHMARKS = {
     *("bare", "counting_proxy", "deaths", "eventless", "fleet", "heartbeats", "lab", "measure", "plot"),
     *("switched_fencer", "talker", "test_smoke", "__main__"),
@@ -96,6 +97,13 @@ def test_idle_scale_measures_each_size_and_counts_every_byte(bare_api):
     assert all(one.received > 0 and one.sweeps_cpu > 0 for one in measured)
     assert idle_scale.growth(measured).count("\n| ") == 2
     assert idle_scale.plot(measured).count("<polyline") == 3
+
+
+def test_bad_receivers_are_compared_with_none(bare_api):
+    gone, tainted = receivers.run(bare_api, rounds=1, nodes=7, deaths=2, singles=0, settled_s=1.0)
+    assert gone.what.endswith("last pod gone")
+    assert tainted.what.endswith("last taint")
+    assert "pages served meanwhile: 0" not in gone.note
 
 
 def test_many_deaths_are_seen_and_counted_to_the_last_pod(bare_api):

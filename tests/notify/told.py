@@ -1,0 +1,83 @@
+"""Plays worlds with the real agent, and keeps what people are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from fencer.cli.demo import world_of
+from fencer.errors import ClusterError
+from fencer.notify.message import Message
+from fencer.notify.teller import Teller
+from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.watch import sight
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.scenario import Scenario
+from fencer.simulation.stage import Stage, StagePorts
+
+PATH = "/etc/fencer/config.yaml"
+
+
+class Told:
+    """What people are told in one playing of one story.
+
+    Args:
+        scenario: The story.
+        seed: Of all chance.
+        forgetful: An agent that begins again knows nothing of what was told before it.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int = 0, *, forgetful: bool = False) -> None:
+        self.messages: list[Message] = []
+        self._forgetful = forgetful
+        self.stage = Stage(scenario, self._agent, seed=seed)
+        for _ in self.stage.play():
+            pass
+
+    @property
+    def standing(self) -> list[Message]:
+        """The newest message of each incident that is not over."""
+        newest = {message.key: message for message in self.messages}
+        return [message for message in newest.values() if not message.over]
+
+    def lines(self) -> Iterator[str]:
+        """Tell the messages as a reader likes them."""
+        began = self.stage.simulation.timeline.began_s
+        for message in self.messages:
+            at_s = (message.at - EPOCH).total_seconds() - began
+            sign = " " if message.loud else "(quiet) "
+            yield f"{at_s:7.0f} s {sign}[{message.told_as}] {message.title}"
+            yield from (f"            {line}" for line in message.text.splitlines())
+
+    def _agent(self, ports: StagePorts) -> _TellingAgent:
+        if ports.journal is not None:
+            ports = replace(ports, journal=None)
+        clock = ports.clock
+        teller = Teller(
+            self.messages.append,
+            PATH,
+            clock.now_s,
+            lambda: EPOCH + timedelta(seconds=clock.now_s()),
+            () if self._forgetful else self.standing,
+        )
+        return _TellingAgent(ports, teller)
+
+
+class _TellingAgent(Agent):
+    """The agent as ``fencer watch`` runs it: each pass is shown."""
+
+    def __init__(self, ports: StagePorts, teller: Teller) -> None:
+        self._ports_world = world_of(ports)
+        super().__init__(self._ports_world, ports.policy, ports.rules)
+        self._teller = teller
+
+    def tick(self, *args: object, **options: object) -> Pass:
+        """Make a pass, and show it."""
+        try:
+            done = super().tick(*args, **options)  # type: ignore[arg-type] # passed on as they are
+        except ClusterError as error:
+            self._teller.failed(str(error))
+            raise
+        self._teller.passed(sight(done, self._ports_world))
+        return done
