@@ -101,11 +101,7 @@ def of_url(url: str) -> str | None:
     parts = urlsplit(url)
     host = parts.hostname or ""
     here = host == "localhost" or host.endswith(".localhost") or _is_loopback(host)
-    return (
-        None
-        if parts.scheme == "https" or here
-        else f"{parts.scheme}:// is neither encrypted nor authenticated"
-    )
+    return "http:// is neither encrypted nor authenticated" if parts.scheme == "http" and not here else None
 
 
 def _is_loopback(host: str) -> bool:

@@ -18,6 +18,7 @@ from fencer.preflight import (
     guests,
     host_power,
     nodes,
+    notifications,
     power,
     transport,
 )
@@ -32,6 +33,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
     yield files.judge_journal(config.journal, facts.journal or JournalFacts())
+    yield from notifications.judge(config, facts.receivers)
     yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)

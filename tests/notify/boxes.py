@@ -38,7 +38,8 @@ def message(about: str = "k8s-2", number: int = 1, **other: Any) -> Message:
 
 def over(about: str = "k8s-2", number: int = 2, **other: Any) -> Message:
     """Return the last message of that incident."""
-    return message(about, number, over=True, title=f"{about} is back after 3m00s", **other)
+    said = {"title": f"{about} is back after 3m00s", **other}
+    return message(about, number, over=True, **said)
 
 
 class Box:

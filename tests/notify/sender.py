@@ -1,4 +1,4 @@
-"""An outbox in a process of its own, which a test kills. Says on stdout what it does, and does what stdin says.
+"""An outbox in a process of its own, which a test kills: it says what it does, and does what stdin says.
 
 Usage: python -m tests.notify.sender FILE [hang]
 """
@@ -30,20 +30,24 @@ class Loud:
     def send(self, messages: Sequence[Message]) -> None:
         """Say it."""
         for one in messages:
-            print(f"sent {one.about} {one.number}", flush=True)
+            _say(f"sent {one.about} {one.number}")
         if self._hangs:
             time.sleep(3600)
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - to the test
+
+
 def _written(path: Path, text: str) -> None:
     write(path, text)
-    print(f"kept {text.split('receivers')[1].strip()}", flush=True)
+    _say(f"kept {text.split('receivers')[1].strip()}")
 
 
 def main() -> None:
     """Do what stdin says: ``open NODE``, ``over NODE``, ``close``."""
     told = Told(Path(sys.argv[1]), lambda: datetime.now(UTC), writes=_written)
-    print(f"standing {len(told.past.standing)}", flush=True)
+    _say(f"standing {len(told.past.standing)}")
     outbox = Outbox([(Loud(hangs="hang" in sys.argv), ALL)], told, time.monotonic, Pace(gather_s=0.0))
     for line in sys.stdin:
         word, _, node = line.strip().partition(" ")
@@ -54,7 +58,7 @@ def main() -> None:
                 outbox.put(over(node))
             case "close":
                 outbox.close(30.0)
-                print("closed", flush=True)
+                _say("closed")
                 return
 
 

@@ -97,7 +97,7 @@ def test_nothing_is_written_through_a_planted_link(file, tmp_path, where):
 def test_what_is_not_ours_is_left_alone(file, make, caplog):
     file.parent.mkdir()
     make(file)
-    with pytest.raises(ForeignError, match="Name another one as notify.told_file"):
+    with pytest.raises(ForeignError, match=r"Name another one as notify\.told_file"):
         read(file)
     told = Told(file, utc)
     told.keeps(lambda: PAST)
