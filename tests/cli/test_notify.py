@@ -143,8 +143,8 @@ def test_the_list_says_who_is_told_what_and_what_each_knows(tmp_path):
     assert done.stdout.splitlines() == [
         "phone   ntfy, https://ntfy.example   alarm, back",
         "mail    mail, root by localhost:25   fenced, refused, alarm, blind, back",
-        "k8s-2 is fenced, began 2m05s ago; mail knows",
-        "k8s-3 is back\\x1b[2J, began 3h00m ago; not told yet: mail",
+        "  k8s-2 is fenced, began 2m05s ago; mail knows",
+        "  k8s-3 is back\\x1b[2J, began 3h00m ago; not told yet: mail",
     ]
     said = json.loads(lab.run("notify", "-o", "json").stdout)
     assert [one["name"] for one in said["receivers"]] == ["phone", "mail"]
