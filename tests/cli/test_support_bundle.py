@@ -327,9 +327,8 @@ class Planted(Lab):
         unread = {number for name, number in FILES.items() if str(self.file.parent / name) not in text}
         numbers = (*range(10, ENVIRONMENT + 1), FILES["ntfy"])
         sent = [CANARIES[number] for number in numbers if number not in unread]
-        if "notify:" in text:
-            sent += [CANARIES[22], *LEFT]
         parts = [one[3:-4] for one in sent]
+        sent += [CANARIES[22], *LEFT]
         basic = [base64.b64encode(f"fencer:{one}".encode()).decode() for one in sent]
         return f"401 Unauthorized: {' '.join([*CANARIES[5:10], *sent, *parts, *basic])}"
 
