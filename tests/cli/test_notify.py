@@ -9,10 +9,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from fencer.cli.wire import Wiring
 from fencer.config.settings import Config
 from fencer.errors import ReceiverError
 from fencer.notify.lane import Known, Last
@@ -24,6 +27,7 @@ from fencer.notify.settings import (
     MailSettings,
     NotifySettings,
     NtfySettings,
+    ReceiverSettings,
     WebhookSettings,
 )
 from fencer.simulation.faults import What
@@ -38,7 +42,7 @@ MAIL = MailSettings("mail", ALL, ("root",))
 class Telling(Lab):
     """A lab whose configuration has receivers, which are boxes in memory."""
 
-    def __init__(self, *receivers: NtfySettings | MailSettings, told_file: Path | None = None) -> None:
+    def __init__(self, *receivers: ReceiverSettings, told_file: Path | None = None) -> None:
         super().__init__()
         self.settings = NotifySettings(receivers, told_file=told_file)
         self.boxes = {one.name: Box(one.name) for one in receivers}
@@ -48,7 +52,7 @@ class Telling(Lab):
         """Add them."""
         return replace(super().load(path), notify=self.settings)
 
-    def receiver(self, written: NtfySettings, source: str, _page_url: str) -> Receiver:
+    def receiver(self, written: ReceiverSettings, source: str, _page_url: str) -> Receiver:
         """Return its box."""
         self.sources.append(source)
         return self.boxes[written.name]
@@ -220,6 +224,53 @@ def test_a_rehearsal_and_a_single_pass_tell_nobody(words, tmp_path):
         watched(lab, *words, for_s=60)
     assert lab.boxes["mail"].tried.empty()
     assert not (tmp_path / "notified.json").exists()
+
+
+class Real(Telling):
+    """With the real receivers."""
+
+    def receiver(self, written: ReceiverSettings, source: str, page_url: str) -> Receiver:
+        """Build it."""
+        return Wiring.receiver(self, written, source, page_url)
+
+
+def test_a_receiver_whose_file_is_missing_keeps_no_agent_from_its_start(tmp_path):
+    phone = replace(PHONE, on=ALL, server="http://127.0.0.1:1", token_file=tmp_path / "gone")
+    lab = Real(phone, told_file=tmp_path / "notified.json")
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    log = watched(lab, for_s=130)
+    assert "action=ClearPods" in log
+    assert f"phone is not told: {tmp_path}/gone: cannot be read" in log
+
+
+class _Hook(BaseHTTPRequestHandler):
+    """Takes whatever is posted to one path."""
+
+    posted: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        """Take it, or not."""
+        self.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200 if self.path == "/right" else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_test_gets_to_a_real_server(tmp_path):
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for path in ("right", "wrong"):
+            (tmp_path / path).write_text(f"http://127.0.0.1:{server.server_port}/{path}\n")
+        hooks = [WebhookSettings(path, ALL, tmp_path / path) for path in ("right", "wrong")]
+        done = Real(*hooks).run("notify", "--test")
+        server.shutdown()
+    right, wrong = done.stdout.splitlines()
+    assert (done.exit_code, right[0], wrong[0]) == (1, "✓", "✗")
+    assert "404" in wrong
+    assert len(_Hook.posted) == 3  # the beginning and the end to the right one, and a try
 
 
 # -- fencer check ------------------------------------------------------------------------------------------
