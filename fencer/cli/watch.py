@@ -112,7 +112,7 @@ def watch(
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, by))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal)
         agent = Agent(world, policy, parts.rules, by)
@@ -136,9 +136,12 @@ def watch(
                     parts.clock.now_s,
                     wiring.wall,
                     lambda text: world.reporter.said(text, warning=True),
+                    page.holds,
                 )
                 kept.says(f"{by} begins to watch", warning=False)
-                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers)
+                watch_world(
+                    agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers, page.alive
+                )
                 agent.finish(ENDING_S)
                 kept.says(f"{by} was told to stop: it watches no more", warning=True)
                 log.info("told to stop: stopped")

@@ -37,6 +37,21 @@ class JournalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiverFacts:
+    """What is wrong with a receiver of messages.
+
+    Attributes:
+        trouble: Why it cannot be told; empty: it may be.
+        fix: What to type.
+        in_clear: Why anybody on the way reads along; empty: nobody does, or it is not known.
+    """
+
+    trouble: str = ""
+    fix: str = ""
+    in_clear: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What the API server says about itself and about our account.
 
@@ -106,22 +121,26 @@ class Facts:
         config: The configuration.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal: What there is of the journal; None: none is wanted.
+        receivers: What is wrong with receivers of messages, by name.
         agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
         agent_older: It began before the configuration was written.
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
+        web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
     """
 
     path: Path
     config: Config
     secrets: Mapping[Path, Sequence[Trouble]]
     journal: JournalFacts | None
+    receivers: Mapping[str, ReceiverFacts]
     agent_answers: bool | None
     agent_older: bool
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None
+    web_trouble: str = ""
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencer.notify.book import CALM_S, LONGEST_REST_S, Book
+from fencer.notify.book import CALM_S, LONGEST_REST_S, MOST_REMEMBERED, Book
 from fencer.notify.cases import API, Case, Look, without_api
 from fencer.wording.occasions import Occasion
 
@@ -151,6 +151,20 @@ def test_an_agent_after_this_one_tells_nothing_twice_and_still_tells_the_end():
     assert short(over) == [("back", "k8s-2", True), ("back", "pve", True)]
     assert {message.key for message in over} == {message.key for message in told}
     assert {message.began for message in over} == {message.began for message in told}
+
+
+def test_what_was_over_before_a_restart_is_not_gone_into_again():
+    before = Night()
+    before.see(of(FENCED))
+    before.see(WELL, 10.0)
+    assert Night(before.told[-1:]).see(WELL, 100.0) == []
+
+
+def test_what_is_remembered_of_who_flaps_is_bounded():
+    night = Night()
+    for number in range(MOST_REMEMBERED + 1):
+        night.see(Look({f"id{number}": replace(FENCED, about=f"k8s-{number}")}, known=KNOWN))
+    assert sum(not message.over for message in night.told) == MOST_REMEMBERED + 1
 
 
 CASES = (FENCED, CLEARING, REFUSED, ALARM, BLIND, replace(REFUSED, about="k8s-1"))
