@@ -21,7 +21,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import pytest
 import urllib3
 from urllib3.exceptions import HTTPError
 
@@ -225,18 +224,10 @@ def asked(url: str, authorization: str = "", body: dict[str, Any] | None = None)
     return response.data
 
 
-def _named(variable: str) -> Path:
-    path = os.environ.get(variable)
-    if not path:
-        # Their builds take minutes, and their modules are not served everywhere: never required.
-        pytest.skip(f"{variable} names no binary")
-    return Path(path)
-
-
 @contextmanager
 def real_ntfy(folder: Path) -> Iterator[Lab]:
     """A real ntfy that lets in nobody without a token: `FENCER_NTFY` names its binary."""
-    binary, port = _named("FENCER_NTFY"), free_port()
+    binary, port = os.environ[BINARIES["real ntfy"]], free_port()
     url, users = f"http://127.0.0.1:{port}", folder / "users"
     serve = [
         binary, "serve", f"--listen-http=127.0.0.1:{port}", f"--cache-file={folder}/cache",
@@ -273,7 +264,7 @@ class _RealNtfy:
 @contextmanager
 def real_gotify(folder: Path) -> Iterator[Lab]:
     """A real Gotify: `FENCER_GOTIFY` names its binary."""
-    binary, port = _named("FENCER_GOTIFY"), free_port()
+    binary, port = os.environ[BINARIES["real gotify"]], free_port()
     url, admin = f"http://127.0.0.1:{port}", f"Basic {base64.b64encode(b'admin:admin').decode()}"
     own = {"GOTIFY_SERVER_PORT": str(port), "GOTIFY_SERVER_LISTENADDR": "127.0.0.1"}
     with running([binary], f"{url}/health", folder, **own):
@@ -440,4 +431,6 @@ LABS = {
     "mail": mail,
     "apprise": apprise,
 }
+BINARIES = {"real ntfy": "FENCER_NTFY", "real gotify": "FENCER_GOTIFY"}
+"""Variables that name them, where there are any. Building one takes minutes, and no package has them."""
 REAL = {"real ntfy": real_ntfy, "real gotify": real_gotify, "real alertmanager": real_alertmanager}

@@ -8,17 +8,17 @@ from contextlib import ExitStack
 import pytest
 
 from fencer.wording.occasions import Occasion
-from tests.notify.receivers.labs import LABS, REAL, TEXT, message
+from tests.notify.receivers.labs import BINARIES, LABS, REAL, TEXT, message
 
 WITH_ALERTMANAGER = [
     *LABS,
     *(
         pytest.param(name, marks=pytest.mark.e2e)
         for name in REAL
-        if name == "real alertmanager" or os.environ.get("FENCER_NTFY")
+        if name not in BINARIES or os.environ.get(BINARIES[name])
     ),
 ]
-OF_PEOPLE = [one for one in WITH_ALERTMANAGER if getattr(one, "values", [one])[0] != "real alertmanager"]
+OF_PEOPLE = [one for one in WITH_ALERTMANAGER if "real alertmanager" not in getattr(one, "values", ())]
 EVIL = "k8s-2\n\x1b[31mALL IS WELL\x1b[0m\r\nBcc: everybody@example.com\u202e<script>alert(1)</script> *b* 🔥"
 
 

@@ -157,7 +157,7 @@ class TestAlertmanager:
                 "description": "2 pods left",
                 "guest": "home/102",
                 "reason": "pods_cleared",
-                "runbook_url": "docs/reasons.md#pods_cleared",
+                "runbook_url": "https://fencer.dev/docs/reasons.md#pods_cleared",
             }
             assert alert["startsAt"] == "2026-11-26T10:41:07.000Z"
             assert alert["generatorURL"] == "https://fencer.lab/"

@@ -9,11 +9,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-import yaml
 
+from fencer.config.load import load
 from fencer.core.text import printable
+from fencer.notify.receivers.build import receiver
 from fencer.notify.settings import ALL
 from fencer.wording.occasions import Occasion
+from tests.config.samples import VALID
 from tests.notify.receivers.labs import message, webhook
 from tests.support.debs import program
 
@@ -61,7 +63,21 @@ def test_the_page_names_each_occasion():
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
 
 
-def test_each_example_is_a_receiver_that_the_configuration_knows():
+def test_each_example_is_a_receiver_that_the_configuration_takes(tmp_path):
     examples = re.findall(r"^    - name: .*\n(?:    .*\n)+", PAGE.read_text(), re.MULTILINE)
-    found = [yaml.safe_load(textwrap.dedent(example))[0]["type"] for example in examples]
-    assert found == ["ntfy", "gotify", "alertmanager", "webhook", "mail", "apprise"]
+    receivers = "".join(examples).replace("    #", "    ").replace("  #", "  ")
+    path = tmp_path / "fencer.yaml"
+    path.write_text(f"{VALID}notify:\n  receivers:\n{receivers}")
+    made = [receiver(one, "lab", "") for one in load(path).notify.receivers]
+    assert [type(one).__name__ for one in made] == [
+        "Ntfy",
+        "Gotify",
+        "Alertmanager",
+        "Webhook",
+        "Mail",
+        "Apprise",
+    ]
+    first = re.search(r"^    notify:\n(?:    .*\n)+", PAGE.read_text(), re.MULTILINE)
+    assert first is not None
+    path.write_text(VALID + textwrap.dedent(first[0]))
+    assert [one.name for one in load(path).notify.receivers] == ["phone", "alerts"]
