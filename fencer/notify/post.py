@@ -90,7 +90,7 @@ def post(
     body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace")
     bounds = Bounds(within_s, _LARGEST_ANSWER_BYTES)
     try:
-        with _pools(address.ca_file, bounds) as pools:
+        with _pools(url, address.ca_file, bounds) as pools:
             response = pools.urlopen(
                 "POST",
                 url._replace(auth=None).url,
@@ -133,10 +133,10 @@ def _origin(url: Url) -> str:
     return line(f"{url.scheme}://{url.netloc}", _SHOWN_BYTES)
 
 
-def _pools(ca_file: Path | None, bounds: Bounds) -> urllib3.PoolManager:
+def _pools(url: Url, ca_file: Path | None, bounds: Bounds) -> urllib3.PoolManager:
     """Make pools for one request."""
     try:
-        trusted = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+        trusted = _trusted(ca_file) if url.scheme == "https" else None
     except OSError as error:  # ssl.SSLError is one
         raise ReceiverError(
             f"{printable(str(ca_file))}: no CA can be read there: {error.strerror or error}"
@@ -147,6 +147,10 @@ def _pools(ca_file: Path | None, bounds: Bounds) -> urllib3.PoolManager:
     }
     bound_stream(pools, bounds)
     return pools
+
+
+def _trusted(ca_file: Path | None) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
 
 
 def _timely(kind: Any, bounds: Bounds) -> Any:
@@ -214,22 +218,35 @@ def _pause_s(response: urllib3.BaseHTTPResponse) -> float | None:
 
 
 def _why(error: BaseException, within_s: float) -> str:
-    """Say in plain words what came of a request, by the innermost error."""
+    """Say in plain words what came of a request."""
+    if isinstance(error, Unbounded):
+        return str(error)
+    said = (_told(one, within_s) for one in reversed(_chain(error)))
+    return next(filter(None, said), f"what it answers cannot be understood: {line(str(error), _SHOWN_BYTES)}")
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an error and those within it, the innermost last."""
     chain = [error]
     for _ in range(_DEEPEST):
         within = (*chain[-1].args, chain[-1].__cause__)
         chain += [one for one in within if isinstance(one, Exception)][:1]
-    for one in reversed(chain):
-        match one:
-            case TimeoutError() | urllib3.exceptions.TimeoutError():
-                return f"no answer within {within_s:.3g} s; whether it was taken is not known"
-            case socket.gaierror():
-                return f"its name cannot be resolved: {one.strerror}"
-            case ssl.SSLCertVerificationError():
-                why = printable(one.verify_message)
-                return f"its certificate is not accepted: {why}. `ca_file` names its CA"
-            case ssl.SSLError():
-                return f"no TLS there: {printable(one.reason or str(one))}"
-            case OSError():
-                return printable(one.strerror or str(one))
-    return line(str(chain[-1]), _SHOWN_BYTES)
+    return chain
+
+
+def _told(error: BaseException, within_s: float) -> str | None:
+    """Return how an error is told; None: by itself it says nothing to people."""
+    match error:
+        case TimeoutError() | urllib3.exceptions.TimeoutError():
+            return f"no answer within {within_s:.3g} s; whether it was taken is not known"
+        case socket.gaierror():
+            return f"its name cannot be resolved: {error.strerror}"
+        case ssl.SSLCertVerificationError():
+            why = printable(error.verify_message)
+            return f"its certificate is not accepted: {why}. `ca_file` names its CA"
+        case ssl.SSLError():
+            return f"no TLS there: {printable(error.reason or str(error))}"
+        case OSError():
+            return printable(error.strerror or str(error))
+        case _:
+            return None

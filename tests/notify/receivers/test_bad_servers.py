@@ -142,6 +142,28 @@ def test_a_server_that_hangs_up(standing, tmp_path, kind):
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"220 mail.example ESMTP\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x15\x03\x03\x00\x02\x02\x46",
+        b"HTTP/1.1 \xff\xfe OK\r\n\r\n",
+        b"HTTP/1.1 99999 OK\r\n\r\n",
+        b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 500 X\r\nContent-Length: -5\r\n\r\nhello",
+        b"HTTP/1.1 302 X\r\nLocation: http://a@b:x/\r\n\r\n",
+        b"HTTP/1.1 302 X\r\nLocation: \x1b[31m\r\n\r\n",
+    ],
+)
+def test_an_answer_that_is_none(standing, tmp_path, raw):
+    server = standing(lambda _request, connection, _end: connection.sendall(raw))
+    text = str(refusal("ntfy", server.url, tmp_path))
+    assert text.startswith(
+        (f"{server.url}: what it answers cannot be understood: ", f"{server.url} answered ")
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(standing, tmp_path, kind, status):
