@@ -12,6 +12,7 @@ from tests.long.clean_debian import Debian, both_commands
 from tests.long.fuzz import fuzz
 from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
+from tests.long.receivers import receivers
 from tests.long.site import Site
 from tests.long.step import Step
 
@@ -50,6 +51,7 @@ _STEPS = (
         for part in PARTS
     ),
     Step("fuzz", "readers under input that was right once, for an hour or FENCER_FUZZ_MINUTES", fuzz),
+    Step("receivers", "a real ntfy and a real Gotify take what is sent there", receivers),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),
 )

@@ -39,7 +39,7 @@ _SEVERITY = {
     Occasion.ALARM: "critical",
     Occasion.BLIND: "critical",
 }
-_REASONS = "docs/reasons.md"
+_REASONS = "https://fencer.dev/docs/reasons.md"
 _LINE_BYTES = 1024
 _TEXT_BYTES = 8 << 10
 _MOST_KNOWN = 10_000

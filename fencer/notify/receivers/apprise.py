@@ -31,6 +31,7 @@ _ENVIRONMENT = ("LANG", "LC_ALL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
 """All that it gets of ours, and a PATH. It needs no more, and would take proxies and plug-ins from others."""
 _NOT_INSTALLED = 3  # as the child says it
 _REAP_S = 2.0
+"""Wait this long for a killed process, then leave it."""
 _ANSWER_BYTES = 64 << 10
 
 _TYPE = {

@@ -27,6 +27,7 @@ from fencer.notify.message import Message
 from fencer.notify.receiver import DEADLINE_S, Manner
 from fencer.notify.settings import MailSettings
 from fencer.notify.texts import line, plain, subject
+from fencer.wording.occasions import Occasion
 
 _PORT = 25
 _LARGEST_ANSWER_BYTES = 64 << 10
@@ -64,7 +65,12 @@ class Mail:
         shown = f"{line(settings.server, _SHOWN_BYTES)} (SMTP)"
         bounds = Bounds(self._deadline_s, _LARGEST_ANSWER_BYTES)
         try:
-            with connect(host, port, bounds) as sock:
+            connected = connect(host, port, bounds)
+        except (OSError, ValueError) as error:
+            text = f"no mail server answers at {line(settings.server, _SHOWN_BYTES)}: {_why(error)}"
+            raise ReceiverError(text) from error
+        try:
+            with connected as sock:
                 smtp = _Timely(sock, self._host, bounds)
                 for message in messages:
                     mail = self._mail(message).as_bytes(policy=LINES)
@@ -106,7 +112,7 @@ class Mail:
 
     def _body(self, message: Message) -> str:
         facts = {
-            "node" if message.reason or message.guest else "about": message.about,
+            "about" if message.occasion is Occasion.BLIND else "node": message.about,
             "guest": message.guest,
             "reason": message.reason,
             "since": f"{message.began.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
@@ -168,6 +174,8 @@ def _why(error: Exception) -> str:
             return _reply(error.smtp_code, error.smtp_error)
         case socket.gaierror():
             return f"its name cannot be resolved: {error.strerror}"
+        case TimeoutError():
+            return "timed out"
         case _:
             return line(getattr(error, "strerror", None) or str(error), _SHOWN_BYTES)
 

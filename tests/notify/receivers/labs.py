@@ -1,4 +1,4 @@
-"""Receivers with somebody behind them: real servers where they can be had, else stand-ins that answer as those do."""
+"""Receivers with somebody behind them: real servers, or stand-ins that answer as those did."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import secrets
 import socket
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+import urllib3
+from urllib3.exceptions import HTTPError
 
 from fencer.notify.message import Message
 from fencer.notify.receiver import Receiver
@@ -42,6 +45,7 @@ from tests.support.debs import program
 SOURCE = "lab"
 PAGE = "https://fencer.lab/"
 RECORDINGS: dict[str, Any] = json.loads((Path(__file__).parent / "recordings.json").read_text())
+TEXT = "home/102 on pve1: guest stopped; 3 pods.\nIts pods are cleared and its volumes released."
 BEGAN = datetime(2026, 11, 26, 10, 41, 7, tzinfo=UTC)
 
 
@@ -52,9 +56,9 @@ def message(**changed: Any) -> Message:
             "key": "k8s-2-7f3a",
             "occasion": Occasion.FENCED,
             "about": "k8s-2",
-            "title": "k8s-2 is fenced",
-            "text": "home/102: stopped, confirmed twice\n3 pods cleared",
-            "reason": "fence",
+            "title": "k8s-2 is fenced, its pods are cleared",
+            "text": TEXT,
+            "reason": "pods_cleared",
             "guest": "home/102",
             "began": BEGAN,
             "at": BEGAN + timedelta(seconds=7),
@@ -206,41 +210,28 @@ def running(words: Sequence[str | Path], url: str, folder: Path, **environment: 
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
+        return urllib3.request("GET", url, timeout=5, retries=False).status == HTTPStatus.OK
+    except HTTPError:
         return False
 
 
 def asked(url: str, authorization: str = "", body: dict[str, Any] | None = None) -> bytes:
     """Ask a real server for something."""
-    headers = {
-        "Content-Type": "application/json",
-        **({"Authorization": authorization} if authorization else {}),
-    }
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as response:
-        return bytes(response.read())
-
-
-def _named(variable: str) -> Path:
-    path = os.environ.get(variable)
-    if not path:
-        # Their builds take minutes, and their modules are not served everywhere: never required.
-        import pytest  # noqa: PLC0415
-
-        pytest.skip(f"{variable} names no binary")
-    return Path(path)
+    headers = {"Authorization": authorization} if authorization else {}
+    method = "GET" if body is None else "POST"
+    response = urllib3.request(method, url, json=body, headers=headers, timeout=30, retries=False)
+    assert response.status == HTTPStatus.OK, (url, response.data)
+    return response.data
 
 
 @contextmanager
 def real_ntfy(folder: Path) -> Iterator[Lab]:
     """A real ntfy that lets in nobody without a token: `FENCER_NTFY` names its binary."""
-    binary, port = _named("FENCER_NTFY"), free_port()
+    binary, port = os.environ[BINARIES["real ntfy"]], free_port()
     url, users = f"http://127.0.0.1:{port}", folder / "users"
     serve = [
-        binary, "serve", f"--listen-http=127.0.0.1:{port}", f"--cache-file={folder}/cache", f"--auth-file={users}",
-        "--auth-default-access=deny-all",
+        binary, "serve", f"--listen-http=127.0.0.1:{port}", f"--cache-file={folder}/cache",
+        f"--auth-file={users}", "--auth-default-access=deny-all",
     ]  # fmt: skip
     with running(serve, f"{url}/v1/health", folder):
         own = {**os.environ, "NTFY_PASSWORD": secrets.token_hex()}
@@ -273,7 +264,7 @@ class _RealNtfy:
 @contextmanager
 def real_gotify(folder: Path) -> Iterator[Lab]:
     """A real Gotify: `FENCER_GOTIFY` names its binary."""
-    binary, port = _named("FENCER_GOTIFY"), free_port()
+    binary, port = os.environ[BINARIES["real gotify"]], free_port()
     url, admin = f"http://127.0.0.1:{port}", f"Basic {base64.b64encode(b'admin:admin').decode()}"
     own = {"GOTIFY_SERVER_PORT": str(port), "GOTIFY_SERVER_LISTENADDR": "127.0.0.1"}
     with running([binary], f"{url}/health", folder, **own):
@@ -345,7 +336,7 @@ class MailServer:
     """A mail server that takes everything, unless it is told to answer otherwise.
 
     Args:
-        replies: What it says to a command, by its first word; ``greeting`` to nothing yet. None: nothing at all.
+        replies: What it says to a command, by its first word; ``greeting`` comes before any. None: nothing.
     """
 
     def __init__(self, **replies: bytes | None) -> None:
@@ -357,7 +348,7 @@ class MailServer:
         self.end = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def __enter__(self) -> MailServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -440,4 +431,6 @@ LABS = {
     "mail": mail,
     "apprise": apprise,
 }
+BINARIES = {"real ntfy": "FENCER_NTFY", "real gotify": "FENCER_GOTIFY"}
+"""Variables that name them, where there are any. Building one takes minutes, and no package has them."""
 REAL = {"real ntfy": real_ntfy, "real gotify": real_gotify, "real alertmanager": real_alertmanager}

@@ -1,4 +1,4 @@
-"""What a server cannot do to fencer, whichever receiver leads to it: take its time, its memory or its secrets."""
+"""What no server can do to fencer, whichever receiver leads to it: take its time, memory or secrets."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_a_redirect_is_not_followed(standing, tmp_path, kind, status):
     here = standing(answer("", status=status, headers={"Location": leads}))
     text = str(refusal(kind, here.url, tmp_path))
     assert (
-        text
-        == f"{here.url} answered {status}: go to {there.url}/login. fencer does not: is that its right address?"
+        text == f"{here.url} answered {status}: go to {there.url}/login."
+        " fencer does not: is that its right address?"
     )
     assert (len(here.requests), there.requests) == (1, [])
 

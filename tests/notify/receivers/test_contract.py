@@ -8,17 +8,17 @@ from contextlib import ExitStack
 import pytest
 
 from fencer.wording.occasions import Occasion
-from tests.notify.receivers.labs import LABS, REAL, message
+from tests.notify.receivers.labs import BINARIES, LABS, REAL, TEXT, message
 
 WITH_ALERTMANAGER = [
     *LABS,
     *(
         pytest.param(name, marks=pytest.mark.e2e)
         for name in REAL
-        if name == "real alertmanager" or os.environ.get("FENCER_NTFY")
+        if name not in BINARIES or os.environ.get(BINARIES[name])
     ),
 ]
-OF_PEOPLE = [one for one in WITH_ALERTMANAGER if getattr(one, "values", [one])[0] != "real alertmanager"]
+OF_PEOPLE = [one for one in WITH_ALERTMANAGER if "real alertmanager" not in getattr(one, "values", ())]
 EVIL = "k8s-2\n\x1b[31mALL IS WELL\x1b[0m\r\nBcc: everybody@example.com\u202e<script>alert(1)</script> *b* 🔥"
 
 
@@ -32,8 +32,8 @@ def lab(request, tmp_path):
 def test_an_incident_that_begins_is_told(lab):
     lab.receiver.send([message()])
     [told] = lab.told()
-    assert "k8s-2 is fenced" in told.title
-    assert "home/102: stopped, confirmed twice\n3 pods cleared" in told.text.replace("\r\n", "\n")
+    assert "k8s-2 is fenced, its pods are cleared" in told.title
+    assert TEXT in told.text.replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("lab", WITH_ALERTMANAGER, indirect=True)
@@ -69,8 +69,8 @@ def test_each_turn_of_an_incident_is_told_in_order(lab):
     lab.receiver.send([message(number=4, occasion=Occasion.ALARM, title="k8s-2 is back", over=True)])
     titles = [told.title for told in lab.told()]
     assert [title.removeprefix("[lab] ") for title in titles] == [
-        "k8s-2 is fenced",
-        "k8s-2 is fenced",
+        "k8s-2 is fenced, its pods are cleared",
+        "k8s-2 is fenced, its pods are cleared",
         "k8s-2 runs again under its fence",
         "k8s-2 is back",
     ]

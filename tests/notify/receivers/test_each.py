@@ -17,6 +17,7 @@ from fencer.wording.occasions import Occasion
 from tests.cluster.standin import StandIn, answer, in_turn, silent
 from tests.notify.receivers.labs import (
     BEGAN,
+    TEXT,
     built,
     gotify,
     message,
@@ -101,9 +102,9 @@ class TestWebhook:
             "loud": True,
             "about": "k8s-2",
             "guest": "home/102",
-            "reason": "fence",
-            "title": "k8s-2 is fenced",
-            "text": "home/102: stopped, confirmed twice\n3 pods cleared",
+            "reason": "pods_cleared",
+            "title": "k8s-2 is fenced, its pods are cleared",
+            "text": TEXT,
             "began": "2026-11-26T10:41:07Z",
             "at": "2026-11-26T10:41:14Z",
         }
@@ -152,11 +153,11 @@ class TestAlertmanager:
                 "node": "k8s-2",
             }
             assert alert["annotations"] == {
-                "summary": "k8s-2 is fenced",
+                "summary": "k8s-2 is fenced, its pods are cleared",
                 "description": "2 pods left",
                 "guest": "home/102",
-                "reason": "fence",
-                "runbook_url": "docs/reasons.md#fence",
+                "reason": "pods_cleared",
+                "runbook_url": "https://fencer.dev/docs/reasons.md#pods_cleared",
             }
             assert alert["startsAt"] == "2026-11-26T10:41:07.000Z"
             assert alert["generatorURL"] == "https://fencer.lab/"
@@ -245,12 +246,12 @@ class TestAlertmanager:
             f"both: one of its servers does not take alerts: {bad.url} answered 500: on strike"
         )
 
-    def test_one_that_hangs_leaves_time_for_the_next(self, standing, caplog):
+    def test_one_that_hangs_leaves_time_for_the_next(self, standing):
         good, bad = standing(answer(b"")), standing(silent)
         built(AlertmanagerSettings("both", ALL, (bad.url, good.url)), 1.0).send([message()])
         assert len(good.requests) == 1
 
-    def test_if_none_takes_it_all_say_why(self, standing, caplog):
+    def test_if_none_takes_it_all_say_why(self, standing):
         first = standing(answer("busy", status=503, headers={"Retry-After": "30"}))
         second = standing(answer("busy", status=503, headers={"Retry-After": "20"}))
         with pytest.raises(ReceiverError) as caught:

@@ -33,17 +33,17 @@ def test_what_a_mail_looks_like():
         lab.receiver.send([message()])
     [sent] = lab.mails()
     assert (sent["From"], sent["To"]) == ("fencer <fencer@pve1.example>", "root, admin@example.com")
-    assert sent["Subject"] == "[lab] k8s-2 is fenced"
+    assert sent["Subject"] == "[lab] k8s-2 is fenced, its pods are cleared"
     assert sent["Date"] == "Thu, 26 Nov 2026 10:41:14 +0000"
     assert sent["Auto-Submitted"] == "auto-generated"
     assert sent.get_content_type() == "text/plain"
     assert text_of(sent).splitlines() == [
-        "home/102: stopped, confirmed twice",
-        "3 pods cleared",
+        "home/102 on pve1: guest stopped; 3 pods.",
+        "Its pods are cleared and its volumes released.",
         "",
         "node:    k8s-2",
         "guest:   home/102",
-        "reason:  fence",
+        "reason:  pods_cleared",
         "since:   2026-11-26 10:41:07 UTC",
         "fencer:  lab",
         "page:    https://fencer.lab/",
@@ -141,7 +141,7 @@ def test_a_server_that_hangs_up():
         at = f"127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(ReceiverError) as caught:
         built(MailSettings("m", ALL, ("root",), server=at)).send([message()])
-    assert str(caught.value) == f"{at} (SMTP): Connection refused"
+    assert str(caught.value) == f"no mail server answers at {at}: Connection refused"
 
 
 def test_one_of_two_mailboxes_is_enough_and_the_other_is_told_of(caplog):
