@@ -13,43 +13,11 @@ from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
-from fencer.core.model import OUT_OF_SERVICE, Check, FenceMark, Judged, Outcome, Reason, Verdict
+from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.runtime.onlooker import Onlooker
-from fencer.wording.foresight import NEVER_WRITTEN
-from fencer.wording.headlines import HEADLINES, STILL_FENCED
-from fencer.wording.nodes import (
-    blind,
-    cordon_words,
-    disbelieved,
-    fenced_age,
-    guest_of,
-    ready,
-    state_of,
-    unfit,
-    why,
-)
-from fencer.wording.reasons import TEXTS
-from fencer.wording.ways_out import ways_out
-
-COUNTED_WAY = (
-    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts too, and shows "
-    "what would be done then."
-)
-
-IN_MIND_WAY = (
-    "`mode: observe` writes nothing on the Node. Only the agent that watches knows whether its guest was "
-    "seen alive with it; its log says what it would do now."
-)
-
-DOUBTS_WAY = (
-    "What would change this: its guest seen running there. If you know better: "
-    "`kubectl annotate node {node} fencer.dev/doubts-`."
-)
-
-TAINT_WAY = (
-    "What would change this: that taint taken off by its owner. Until then no pod can run there. "
-    f"Try: `kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off."
-)
+from fencer.wording.headlines import headline
+from fencer.wording.nodes import cordon_words, fenced_age, guest_of, ready, state_of
+from fencer.wording.ways_out import what_helps
 
 GUEST_RUNS = "guest runs"
 """This check passes also if nobody can read the guest."""
@@ -89,49 +57,19 @@ def story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[s
         judged: The node; its times as people are to read them.
         errors: Endpoint → why it does not answer.
     """
-    decision, node = judged.decision, judged.observation.node
-    in_the_way = unfit(judged)
-    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
-    says = why(judged) if whole else clean(TEXTS[decision.reason].says)
-    fenced = fenced_age(judged.observation) is not None
-    kept = fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
-    headline = (STILL_FENCED if kept else HEADLINES[decision.verdict]).format(
-        node=clean(node.name), says=says
-    )
-    if in_the_way is not None:
-        headline = f"{clean(node.name)} is healthy, but could not be fenced if it died now: {in_the_way}."
-    unread = blind(judged)
-    if unread is not None:
-        headline = f"{clean(node.name)} is heard, but nobody would notice the end of its guest: {unread}."
-    yield from (click.style(part, bold=True) for part in paragraph(headline))
+    decision = judged.decision
+    yield from (click.style(part, bold=True) for part in paragraph(headline(judged)))
     yield from _circumstances(judged)
     told = "".join(check.seen for check in decision.checks)
     for error in (error for _, error in sorted(errors.items()) if error not in told):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error), indent=2))
     yield ""
     yield from table(_ladder(judged), indent=2, gap=2)
-    sentences = list(_what_helps(parts, judged))
+    sentences = list(what_helps(judged, str(parts.path)))
     if sentences:
         yield ""
     for sentence in sentences:
         yield from paragraph(sentence)
-
-
-def _what_helps(parts: Parts, judged: Judged) -> Iterator[str]:
-    """Say what would change the answer, a sentence each; nothing where none is wanted."""
-    decision, name = judged.decision, clean(judged.observation.node.name)
-    fenced = fenced_age(judged.observation) is not None
-    if judged.untold and decision.reason in NEVER_WRITTEN:
-        yield IN_MIND_WAY
-        yield from ways_out(judged, str(parts.path))
-    elif judged.untold:
-        yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
-    elif disbelieved(judged) is not None:
-        yield DOUBTS_WAY.format(node=name)
-    elif unfit(judged) is not None:
-        yield TAINT_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
-        yield from ways_out(judged, str(parts.path))
 
 
 def _circumstances(judged: Judged) -> Iterator[str]:

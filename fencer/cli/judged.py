@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell
 from fencer.core.cordon import cordoned_by
 from fencer.core.model import Evidence, FenceMark, Judged, NodeView, Observation, PowerState
+from fencer.core.times import in_zone
 from fencer.wording.foresight import UNTOLD
 from fencer.wording.nodes import (
     BLIND,
@@ -25,8 +25,6 @@ from fencer.wording.nodes import (
     why,
     would_change,
 )
-
-_UTC = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
 
@@ -53,19 +51,11 @@ def fence_cell(judged: Judged) -> Cell:
 
 def locally(judged: Judged, zone: tzinfo | None) -> Judged:
     """Return a judged node for people: times in what was seen and is needed are local, with the zone."""
-
-    def told(text: str) -> str:
-        return _UTC.sub(lambda found: _local(found[0], zone), text)
-
-    checks = [replace(one, seen=told(one.seen), needs=told(one.needs)) for one in judged.decision.checks]
+    checks = [
+        replace(one, seen=in_zone(one.seen, zone), needs=in_zone(one.needs, zone))
+        for one in judged.decision.checks
+    ]
     return replace(judged, decision=replace(judged.decision, checks=tuple(checks)))
-
-
-def _local(text: str, zone: tzinfo | None) -> str:
-    try:
-        return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
-    except (ValueError, OverflowError):  # no such time
-        return text
 
 
 def as_data(judged: Judged) -> dict[str, Any]:

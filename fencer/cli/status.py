@@ -22,12 +22,10 @@ from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
 from fencer.wording.conditions import PLAIN, condition, problems_first, tally, tally_text
-from fencer.wording.nodes import NOBODY, cordon_words, guest_of, silent_endpoints, why
+from fencer.wording.nodes import NOBODY, guest_of, silent_endpoints, whole_why
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
-SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
-"""Their texts tell of the cordon."""
 NEVER_WATCHED = (
     "no armed `fencer watch` has seen these nodes alive yet: it notes on each Node which guest it is, and no "
     "Node has such a note."
@@ -288,14 +286,8 @@ def _table(judged: Sequence[Judged], *, wide: bool) -> Iterator[str]:
             state_cell(item.observation),
             fence_cell(item),
         ]
-        rows.append([*row, *(_wide(item) if wide else ()), Cell(_why(item))])
+        rows.append([*row, *(_wide(item) if wide else ()), Cell(whole_why(item))])
     yield from table(rows, gap=2)
-
-
-def _why(item: Judged) -> str:
-    """Return the reason, and who keeps new pods off the node, if that does not say it."""
-    cordon = "" if item.decision.reason in SAYS_CORDONED else cordon_words(item.observation.node)
-    return f"{why(item)}; {cordon}" if cordon else why(item)
 
 
 def _wide(item: Judged) -> list[Cell]:

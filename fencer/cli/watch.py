@@ -136,9 +136,12 @@ def watch(
                     parts.clock.now_s,
                     wiring.wall,
                     lambda text: world.reporter.said(text, warning=True),
+                    page.holds,
                 )
                 kept.says(f"{by} begins to watch", warning=False)
-                watch_world(agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers)
+                watch_world(
+                    agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers, page.alive
+                )
                 agent.finish(ENDING_S)
                 kept.says(f"{by} was told to stop: it watches no more", warning=True)
                 log.info("told to stop: stopped")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import os
 import secrets
 import shlex
 import socket
@@ -126,6 +127,15 @@ class Wiring:
     def agent_answers(self, socket: Path) -> bool | None:
         """Return whether an agent listens at this socket; None: we may not ask."""
         return hookserver.answers(socket)
+
+    def unable_to_listen(self, host: str, port: int) -> str:
+        """Return why nobody can listen there now; empty: somebody can."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            socket.create_server((host, port), family=family).close()
+        except OSError as error:
+            return os.strerror(error.errno) if error.errno else str(error)
+        return ""
 
     def clock(self) -> Clock:
         """Build the clock."""

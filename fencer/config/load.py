@@ -21,6 +21,7 @@ from fencer.config.settings import (
     usual_journal,
     usual_told,
 )
+from fencer.config.web_section import WebSection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
 
@@ -114,6 +115,7 @@ def _config(file: File) -> Config:
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
         journal=_journal(file.journal or JournalSection()),
         notify=(file.notify or NotifySection()).settings(),
+        web=(file.web or WebSection()).settings(),
     )
 
 

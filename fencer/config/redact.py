@@ -188,6 +188,7 @@ _WEB_SERVER = _text(
     r"(?:https?://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?|[A-Za-z0-9.-]{1,253}:[0-9]{1,5})"
 )
 """Without a path, which may be what is secret; or HOST:PORT."""
+_LISTEN = _text(r"(?:[0-9.]{7,15}|localhost|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}")
 _GROUP = _text(r"[A-Za-z0-9_][A-Za-z0-9_+./-]{0,80}")
 _GUEST = _text(r"[a-z0-9-]{1,63}/[A-Za-z0-9_.:() -]{1,100}")
 _UUID = _text(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -277,5 +278,6 @@ FILE: dict[str, Any] = {
         "page_url": _WEB_SERVER,
         "told_file": _PATH,
     },
+    "web": {"enabled": _number, "listen": _LISTEN, "names": [_HOST]},
 }
 """Every key that fencer knows, and what is shown of it."""

@@ -42,6 +42,7 @@ from fencer.config.texts import (
     TokenId,
     Word,
 )
+from fencer.config.web_section import WebSection
 from fencer.core.policy import Mode
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.hypervisors.adapters import installed
@@ -371,6 +372,10 @@ class File(Section):
     notify: Annotated[
         NotifySection | None,
         key("Who is told without asking.", example={"receivers": [{"name": "mail", "type": "mail"}]}),
+    ] = None
+    web: Annotated[
+        WebSection | None,
+        key("Where metrics, health and a status page are served.", example={"listen": "127.0.0.1:9722"}),
     ] = None
 
 

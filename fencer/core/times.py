@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, tzinfo
 
 from fencer.core.text import age
+
+_UTC = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 def parse_utc(text: str) -> datetime:
@@ -29,3 +32,22 @@ def age_between(earlier_utc: str, later_utc: str) -> str:
     """
     known = parse_utc(earlier_utc) != parse_utc("")
     return age(max(0.0, seconds_between(earlier_utc, later_utc)) if known else math.inf)
+
+
+def zone_of(at: datetime) -> str:
+    """Return the name of a time's zone, with its offset then: ``CET (UTC+01:00)``."""
+    name, offset = f"{at:%Z}", f"{at:%z}"
+    told = f"UTC{offset[:3]}:{offset[3:5]}" if offset.strip("+-0") else "UTC"
+    return told if not name or name.startswith(("UTC", "+", "-")) else f"{name} ({told})"
+
+
+def in_zone(text: str, zone: tzinfo | None) -> str:
+    """Return a text for people: the times in it are in their zone, which is named; None: this machine's."""
+    return _UTC.sub(lambda found: _local(found[0], zone), text)
+
+
+def _local(text: str, zone: tzinfo | None) -> str:
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
+    except (ValueError, OverflowError):  # no such time
+        return text

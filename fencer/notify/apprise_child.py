@@ -22,13 +22,13 @@ class _Heard(logging.Handler):
 
 def main() -> None:
     """Read, tell, and say what came of it."""
+    order = json.load(sys.stdin)
     try:
         import apprise  # noqa: PLC0415 - its absence is an answer
     except ModuleNotFoundError:
         sys.exit(NOT_INSTALLED)
     heard = _Heard(logging.WARNING)
     logging.getLogger("apprise").addHandler(heard)
-    order = json.load(sys.stdin)
     told = []
     for url in order["urls"]:
         heard.last = ""

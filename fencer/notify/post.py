@@ -6,6 +6,7 @@ configuration, and what would go through them are credentials.
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import ssl
@@ -16,16 +17,17 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import urllib3
 from urllib3.exceptions import HTTPError, LocationParseError
-from urllib3.util import Url, make_headers, parse_url
+from urllib3.util import Url, parse_url
 
 from fencer.bounded import Bounds, Unbounded, bound_stream
 from fencer.core.text import printable
 from fencer.errors import ReceiverError
 from fencer.notify.connect import connect
-from fencer.notify.hidden import parts_of, without
+from fencer.notify.hidden import without
 from fencer.notify.receiver import DEADLINE_S
 from fencer.notify.texts import line
 
@@ -39,6 +41,7 @@ _LARGEST_ANSWER_BYTES = 64 << 10
 """Headers and body. Source: a header may have 64 KiB by http.client, and no receiver sends one of those."""
 _SHOWN_BYTES = 300
 _SAYS_WHEN = frozenset({429, 503})  # Source: RFC 6585, section 4; RFC 9110, section 15.6.4
+_DENIED = frozenset({401, 403})
 _OK, _REDIRECT, _ERROR = 200, 300, 400
 _DEEPEST = 8
 
@@ -49,13 +52,17 @@ class Address:
 
     Attributes:
         url: With scheme ``http`` or ``https``; ``user:password@`` in it is sent as HTTP's basic credentials.
-        token: What else is secret: in a header, or in what is sent. Empty: nothing.
+        token: In one of the headers. Empty: in none.
         ca_file: CA of the server; None: the usual ones.
+        token_file: Where the token comes from; None: from nowhere.
+        hidden: What else of what is sent must not be shown.
     """
 
     url: str
     token: str = ""
     ca_file: Path | None = None
+    token_file: Path | None = None
+    hidden: tuple[str, ...] = ()
 
 
 def post(
@@ -77,9 +84,9 @@ def post(
     """
     url = _parsed(address.url)
     shown = _origin(url)
-    hide = (address.token, *parts_of(address.url))
+    basic = _basic(url)
+    hide = (address.token, *address.hidden, *(url.auth or "").split(":"), *basic.values())
     own = {"Content-Type": "application/json", "User-Agent": "fencer", "Connection": "close"}
-    own |= make_headers(basic_auth=url.auth) if url.auth else {}
     body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace")
     bounds = Bounds(within_s, _LARGEST_ANSWER_BYTES)
     try:
@@ -88,14 +95,14 @@ def post(
                 "POST",
                 url._replace(auth=None).url,
                 body=body,
-                headers={**own, **(headers or {})},
+                headers={**own, **basic, **(headers or {})},
                 timeout=urllib3.Timeout(total=within_s),
                 redirect=False,
                 retries=False,
             )
             try:
                 came = _beginning(response)
-                _judge(response, came, shown, hide)
+                _judge(response, came, address, hide)
             finally:
                 response.close()
     except (HTTPError, Unbounded, OSError, ValueError) as error:
@@ -112,6 +119,14 @@ def _parsed(text: str) -> Url:
         # Not shown: it may be the secret.
         raise ReceiverError("the URL is none: it has to begin with https:// or http://, and to name a host")
     return url
+
+
+def _basic(url: Url) -> dict[str, str]:
+    """Return the header for ``user:password@``. Source: RFC 7617."""
+    if not url.auth:
+        return {}
+    raw = unquote(url.auth).encode()
+    return {"Authorization": f"Basic {base64.b64encode(raw).decode()}"}
 
 
 def _origin(url: Url) -> str:
@@ -158,9 +173,9 @@ def _beginning(response: urllib3.BaseHTTPResponse) -> bytes:
     return came[:ANSWER_BYTES]
 
 
-def _judge(response: urllib3.BaseHTTPResponse, came: bytes, shown: str, hide: tuple[str, ...]) -> None:
+def _judge(response: urllib3.BaseHTTPResponse, came: bytes, address: Address, hide: tuple[str, ...]) -> None:
     """Raise for every status but success."""
-    status = response.status
+    shown, status = _origin(_parsed(address.url)), response.status
     if _OK <= status < _REDIRECT:
         return
     leads = response.headers.get("Location")
@@ -169,6 +184,8 @@ def _judge(response: urllib3.BaseHTTPResponse, came: bytes, shown: str, hide: tu
     else:
         said = without(" ".join(came.decode(errors="replace").split()), hide)
         text = f"answered {status}" + (f": {line(said, _SHOWN_BYTES)}" if said else "")
+    if status in _DENIED and address.token_file is not None:
+        text += f". Is the token in {printable(str(address.token_file))} the right one?"
     pause_s = _pause_s(response) if status in _SAYS_WHEN else None
     raise ReceiverError(without(f"{shown} {text}", hide), pause_s)
 
@@ -205,7 +222,7 @@ def _why(error: BaseException, within_s: float) -> str:
     for one in reversed(chain):
         match one:
             case TimeoutError() | urllib3.exceptions.TimeoutError():
-                return f"no answer within {within_s:g} s; whether it was taken is not known"
+                return f"no answer within {within_s:.3g} s; whether it was taken is not known"
             case socket.gaierror():
                 return f"its name cannot be resolved: {one.strerror}"
             case ssl.SSLCertVerificationError():

@@ -67,6 +67,10 @@ class Builder(Protocol):
         """Return whether an agent listens at this socket; None: we may not ask."""
         ...
 
+    def unable_to_listen(self, host: str, port: int) -> str:
+        """Return why nobody can listen there now; empty: somebody can."""
+        ...
+
     def clock(self) -> Clock:
         """Build the clock."""
         ...
@@ -151,7 +155,9 @@ class _Collector:
             nodes = self._nodes(port, cluster, endpoints)
         agent = self._agent_answers(path), self._agent_older(path)
         receivers = builder.inspect_receivers(config)
-        return Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes)
+        web = config.web
+        unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
+        return Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

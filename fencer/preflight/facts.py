@@ -127,6 +127,7 @@ class Facts:
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
+        web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
     """
 
     path: Path
@@ -139,6 +140,7 @@ class Facts:
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None
+    web_trouble: str = ""
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

@@ -21,6 +21,7 @@ from fencer.preflight import (
     notifications,
     power,
     transport,
+    web,
 )
 from fencer.preflight.facts import ClusterFacts, Facts, JournalFacts, NodeFacts
 from fencer.preflight.finding import Finding
@@ -35,6 +36,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield files.judge_journal(config.journal, facts.journal or JournalFacts())
     yield from notifications.judge(config, facts.receivers)
     yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
+    yield web.judge(config.web, facts.web_trouble, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)

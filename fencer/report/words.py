@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from fencer.core.text import age
+from fencer.core.times import zone_of
 
 SHORTEST_S = 0.05
 """What is shorter would be told as ``0 s``."""
@@ -39,6 +40,4 @@ class Clock:
     @property
     def zone(self) -> str:
         """The zone's name then, with its offset: ``CET (UTC+01:00)``."""
-        name, offset = f"{self._first:%Z}", f"{self._first:%z}"
-        told = f"UTC{offset[:3]}:{offset[3:5]}" if offset.strip("+-0") else "UTC"
-        return told if not name or name.startswith(("UTC", "+", "-")) else f"{name} ({told})"
+        return zone_of(self._first)

@@ -19,6 +19,7 @@ class CredentialReminder:
         now_s: A monotonic clock, in seconds.
         wall: The time of day.
         say: Tells people.
+        holds: Is told what we have, whenever that was read.
     """
 
     def __init__(
@@ -27,8 +28,10 @@ class CredentialReminder:
         now_s: Callable[[], float],
         wall: Callable[[], datetime],
         say: Callable[[str], None],
+        holds: Callable[[Sequence[Credential]], None] = lambda _: None,
     ) -> None:
         self._credentials, self._now_s, self._wall, self._say = credentials, now_s, wall, say
+        self._holds = holds
         self._next_s = now_s()
 
     def look(self) -> None:
@@ -43,6 +46,7 @@ class CredentialReminder:
             return
         except FencerError:
             return
+        self._holds(held)
         for one in held:
             if one.ends is None:
                 continue

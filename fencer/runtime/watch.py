@@ -25,6 +25,7 @@ def watch(
     beside: Callable[[], None] = lambda: None,
     outages: Outages | None = None,
     viewers: Sequence[Viewer] = (),
+    alive: Callable[[], None] = lambda: None,
 ) -> None:
     """Run passes until `stopped` says so.
 
@@ -36,23 +37,36 @@ def watch(
         beside: Called before every pass: for work that does not concern nodes.
         outages: What was told of those who do not answer, before the first pass.
         viewers: Are shown every pass.
+        alive: Called at every step of a pass: one over many nodes may take longer than anybody's patience.
     """
+
+    def progress() -> None:
+        notify("WATCHDOG=1")
+        alive()
+
     for port in world.hypervisors.values():
         port.subscribe(world.clock.wake)
     world.cluster.subscribe(world.clock.wake)
     news = News(world, outages or Outages(world, poll_s))
     while not stopped():
-        _still_alive()
+        progress()
         beside()
-        wait_s = _one_pass(agent, world, news, poll_s, viewers)
+        wait_s = _one_pass(agent, world, news, poll_s, viewers, progress)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
 
 
-def _one_pass(agent: Agent, world: World, news: News, poll_s: float, viewers: Sequence[Viewer]) -> float:
+def _one_pass(
+    agent: Agent,
+    world: World,
+    news: News,
+    poll_s: float,
+    viewers: Sequence[Viewer],
+    progress: Callable[[], None],
+) -> float:
     """Run one pass, say what is new and show it; return when to come again. What it saw is then forgotten."""
     try:
-        done = agent.tick(_still_alive)
+        done = agent.tick(progress)
     except ClusterError as error:
         news.of_failure(error)
         for viewer in viewers:
@@ -82,11 +96,6 @@ def sight(done: Pass, world: World) -> Sight:
         scene.utc,
         world.clock.now_s(),
     )
-
-
-def _still_alive() -> None:
-    """Tell systemd at every step: a pass over many nodes may take longer than its patience."""
-    notify("WATCHDOG=1")
 
 
 class News:

@@ -22,3 +22,18 @@ class WebSettings:
     host: str = LOOPBACK
     port: int = PORT
     names: tuple[str, ...] = ()
+
+    @property
+    def listen(self) -> str:
+        """The place, as the configuration has it: ``127.0.0.1:9721``, ``[::1]:9721``."""
+        return self.at(self.port)
+
+    def at(self, port: int) -> str:
+        """Return the place with another port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{port}"
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can ask."""
+        return self.host == "::1" or self.host.startswith("127.")

@@ -1,8 +1,11 @@
-"""How `fencer explain` begins, for each verdict."""
+"""One sentence about a node: how `fencer explain` begins, and what the status page says of an incident."""
 
 from __future__ import annotations
 
-from fencer.core.model import Verdict
+from fencer.core.model import Judged, Reason, Verdict
+from fencer.core.text import printable
+from fencer.wording.nodes import blind, fenced_age, unfit, why
+from fencer.wording.reasons import TEXTS
 
 STILL_FENCED = "{node} is still fenced: {says}."
 """Where something else than the fence itself is decided, as in the log."""
@@ -19,3 +22,17 @@ HEADLINES: dict[Verdict, str] = {
     Verdict.OFF: "{node} is not fenced, and need not be: {says}.",
     Verdict.UNFENCE: "{node} is fenced, and the fence is about to come off: {says}.",
 }
+
+
+def headline(judged: Judged) -> str:
+    """Return the sentence about a node; its name, and all that was seen, are printable."""
+    decision, node = judged.decision, printable(judged.observation.node.name)
+    in_the_way, unread = unfit(judged), blind(judged)
+    if unread is not None:
+        return f"{node} is heard, but nobody would notice the end of its guest: {unread}."
+    if in_the_way is not None:
+        return f"{node} is healthy, but could not be fenced if it died now: {in_the_way}."
+    whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
+    says = why(judged) if whole else printable(TEXTS[decision.reason].says)
+    kept = fenced_age(judged.observation) is not None and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}
+    return (STILL_FENCED if kept else HEADLINES[decision.verdict]).format(node=node, says=says)

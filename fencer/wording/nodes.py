@@ -51,6 +51,9 @@ SPECIAL = {
 }
 """Reasons that say more than their verdict does."""
 
+SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
+"""Their texts tell of the cordon."""
+
 CORDONED: dict[str | None, str] = {
     None: "",
     "fencer-drain": "cordoned by fencer (drain)",
@@ -177,3 +180,9 @@ def why(judged: Judged) -> str:
     if not judged.untold:
         return printable(says(decision))
     return printable(judged.untold)
+
+
+def whole_why(judged: Judged) -> str:
+    """Return the reason, and who keeps new pods off the node, if that does not say it."""
+    cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(judged.observation.node)
+    return f"{why(judged)}; {cordon}" if cordon else why(judged)

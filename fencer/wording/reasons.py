@@ -174,5 +174,8 @@ def change(decision: Decision) -> str:
 
 def table() -> str:
     """Return all reasons as a Markdown table, for the documentation."""
-    rows = (f"| `{reason.value}` | {text.says} | {text.change} |" for reason, text in TEXTS.items())
+    rows = (
+        f'| <a id="{reason.value}"></a>`{reason.value}` | {text.says} | {text.change} |'
+        for reason, text in TEXTS.items()
+    )
     return "\n".join(("| reason | what it says | what would change it |", "| --- | --- | --- |", *rows, ""))

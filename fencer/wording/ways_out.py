@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fencer.core.identity import still_bound
-from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason
+from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason, Verdict
 from fencer.core.text import age, printable
 from fencer.core.word import WORD_LASTS_S, word_over
+from fencer.wording.foresight import NEVER_WRITTEN
+from fencer.wording.nodes import blind, disbelieved, fenced_age, unfit
 from fencer.wording.reasons import change
 
 _CHECK = "`fencer check` looks at every connection"
@@ -142,6 +144,49 @@ OF_ONE_STILL_BOUND = dict.fromkeys(
     "destroy a volume",
 )
 """Other words if a machine was made again under the name in `nodes:`."""
+
+
+COUNTED_WAY = (
+    "An agent counts that from its own first look. `fencer {verb} {node} --dry-run` counts too, and shows "
+    "what would be done then."
+)
+
+IN_MIND_WAY = (
+    "`mode: observe` writes nothing on the Node. Only the agent that watches knows whether its guest was "
+    "seen alive with it; its log says what it would do now."
+)
+
+DOUBTS_WAY = (
+    "What would change this: its guest seen running there. If you know better: "
+    "`kubectl annotate node {node} fencer.dev/doubts-`."
+)
+
+TAINT_WAY = (
+    "What would change this: that taint taken off by its owner. Until then no pod can run there. "
+    f"Try: `kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off."
+)
+
+
+def what_helps(judged: Judged, path: str) -> Iterator[str]:
+    """Say what would change the answer about a node, a sentence each; nothing where none is wanted.
+
+    Args:
+        judged: The node.
+        path: Where the configuration is.
+    """
+    decision, name = judged.decision, printable(judged.observation.node.name)
+    fenced = fenced_age(judged.observation) is not None
+    if judged.untold and decision.reason in NEVER_WRITTEN:
+        yield IN_MIND_WAY
+        yield from ways_out(judged, path)
+    elif judged.untold:
+        yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
+    elif disbelieved(judged) is not None:
+        yield DOUBTS_WAY.format(node=name)
+    elif unfit(judged) is not None:
+        yield TAINT_WAY.format(node=name)
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
+        yield from ways_out(judged, path)
 
 
 def ways_out(judged: Judged, path: str) -> Iterator[str]:

@@ -245,6 +245,7 @@ def configuration(
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "hypervisors": [endpoint],
         "policy": policy or {},
+        "web": {"enabled": False},  # others may run on this machine
         **(sections or {}),
     }
     config.write_text(json.dumps(content))

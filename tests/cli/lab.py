@@ -39,6 +39,7 @@ from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.objects import ApiBudget
 from fencer.simulation.workloads import Deployment, StatefulSet, Workload
+from fencer.web.settings import WebSettings
 from tests.journal.direct import direct_reporter
 
 PATH = Path("/etc/fencer/config.yaml")
@@ -116,6 +117,8 @@ class Lab(Wiring):
         self.broken: dict[str, str] = {}
         """Endpoint → why its adapter cannot be built."""
         self.journal: Path | None = None
+        self.web: WebSettings | None = None
+        self.web_trouble = ""
         self.uri = "qemu+ssh://fencer@lab1/system"
         """Of every endpoint, by the configuration."""
         self.trusting = False
@@ -190,6 +193,7 @@ class Lab(Wiring):
             endpoints,
             hook=self.hook,
             journal=JournalSettings(self.journal) if self.journal else None,
+            web=self.web,
         )
 
     def inspect_secret(self, path: Path) -> Sequence[Trouble]:
@@ -201,6 +205,11 @@ class Lab(Wiring):
     def agent_answers(self, socket: Path) -> bool | None:
         assert socket == Path("/run/fencer/fencer.sock")
         return self.agent
+
+    def unable_to_listen(self, host: str, port: int) -> str:
+        assert self.web is not None
+        assert (host, port) == (self.web.host, self.web.port)
+        return self.web_trouble
 
     def clock(self) -> Clock:
         return self.simulation.clock

@@ -5,10 +5,14 @@ import os
 import re
 import shlex
 import signal
+import socket
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
@@ -22,6 +26,7 @@ from fencer.runtime.clock import SystemClock
 from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
+from fencer.web.settings import WebSettings
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 from tests.journal.direct import deeds
 
@@ -360,3 +365,78 @@ def test_handlers_of_signals_are_as_before_once_it_is_over():
     with until_signalled(SystemClock()):
         assert signal.getsignal(signal.SIGTERM) != before[0]
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def asks(path, port):
+    """Ask the agent; returns status and body."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def test_what_the_agent_sees_and_does_can_be_read_while_it_watches():
+    lab, answers = Lab(), {}
+    lab.web = WebSettings(port=free_port())
+    lab.own.ends = lab.wall() + timedelta(days=90)
+
+    def ask():
+        answers.update({path: asks(path, lab.web.port) for path in ("/", "/metrics", "/healthz", "/readyz")})
+
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    lab.simulation.clock.after(120, ask)
+    log = watched(lab, for_s=130)
+    assert f"page and metrics: http://127.0.0.1:{lab.web.port}/" in log
+    assert {status for status, _ in answers.values()} == {200}
+    metrics = answers["/metrics"][1].splitlines()
+    assert 'fencer_node_fenced{node="k8s-2"} 1.0' in metrics
+    assert 'fencer_actions_total{action="TaintNode",outcome="done"} 1.0' in metrics
+    assert 'fencer_fence_duration_seconds_count{phase="total"} 1.0' in metrics
+    ends = lab.own.ends.timestamp()
+    told = [line.split()[1] for line in metrics if line.startswith("fencer_token_expiry_timestamp_seconds ")]
+    assert [float(one) for one in told] == [ends]
+    assert answers["/readyz"][1] == "ok, armed\n"
+    with suppress(OSError):
+        asks("/", lab.web.port)
+        raise AssertionError("somebody still listens")
+
+
+def test_an_agent_whose_cluster_never_answered_is_alive_and_not_ready():
+    lab, answers = Lab(), {}
+    lab.web = WebSettings(port=free_port())
+    lab.breaks(What.API_DOWN)
+
+    def ask():
+        answers.update({path: asks(path, lab.web.port) for path in ("/metrics", "/healthz", "/readyz")})
+
+    lab.simulation.clock.after(60, ask)
+    watched(lab, for_s=70)
+    assert answers["/healthz"] == (200, "ok\n")
+    status, why = answers["/readyz"]
+    assert (status, why.partition(": ")[0]) == (503, "kubernetes")
+    assert 'fencer_endpoint_up{endpoint="kubernetes"} 0.0' in answers["/metrics"][1]
+
+
+def test_a_dry_run_is_shown_as_not_armed():
+    lab, answers = Lab(), []
+    lab.web = WebSettings(port=free_port())
+    lab.simulation.clock.after(20, lambda: answers.append(asks("/metrics", lab.web.port)))
+    watched(lab, "--dry-run", for_s=30)
+    assert "fencer_armed 0.0" in answers[0][1].splitlines()
+
+
+def test_one_pass_shows_nothing_and_a_port_that_is_taken_ends_nobody():
+    lab = Lab()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        lab.web = WebSettings(port=other.getsockname()[1])
+        assert "cannot listen" not in lab.run("watch", "--once").stderr
+        lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+        log = watched(lab, for_s=130)
+    assert log.count("cannot listen") == 1
+    assert fenced_nodes(lab) == ["k8s-2"]

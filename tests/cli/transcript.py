@@ -43,6 +43,7 @@ from fencer.cluster import hooks
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
+from fencer.web.settings import WebSettings
 from tests.cli.lab import Lab
 
 _CODE = re.compile(r"\[\d+\]")
@@ -152,6 +153,7 @@ def _world(mode: str, *traits: str) -> Lab:
         strict="careless" not in traits,
         shape=Shape(nodes=names, hosts=tuple(given.get("hosts", "lab1").split(","))),
     )
+    lab.web = WebSettings()
     for name in names[: int(given.get("control-plane", "0"))]:
         lab.simulation.api.nodes[name].roles = ("control-plane",)
     return lab

@@ -118,6 +118,10 @@ notify:
     - name: chat
       type: apprise
       urls_file: /etc/fencer/apprise-urls
+web:
+  enabled: true
+  listen: "[::1]:9722"
+  names: [fencer.example]
 """
 """Every kind of key, with values that are not defaults."""
 

@@ -39,6 +39,7 @@ from fencer.notify.settings import (
     NtfySettings,
     WebhookSettings,
 )
+from fencer.web.settings import WebSettings
 from fencer.wording.occasions import Occasion
 from tests.config.samples import FULL, VALID
 
@@ -51,6 +52,7 @@ def test_the_least_configuration_has_all_defaults(load_text, tmp_path):
         nodes={},
         journal=JournalSettings(tmp_path / "config.journal.db"),
         notify=NotifySettings(told_file=tmp_path / "config.notified.json"),
+        web=WebSettings("127.0.0.1", 9721),
     )
 
 
@@ -139,6 +141,7 @@ def test_everything_written_arrives(load_text):
             3600.0,
             "https://fencer.home.example/",
         ),
+        web=WebSettings("::1", 9722, ("fencer.example",)),
     )
     assert config.in_clear == {"phone": "http:// is neither encrypted nor authenticated"}
     assert [
@@ -170,7 +173,7 @@ def test_the_nodes_of_a_configuration_cannot_be_changed(load_text):
 
 def test_sections_with_every_key_commented_out_are_as_good_as_absent(load_text):
     text = VALID.replace("qemu:///system", "qemu:///system\n    power:")
-    assert load_text(f"{text}nodes:\npolicy:\njournal:\nnotify:\n") == load_text(VALID)
+    assert load_text(f"{text}nodes:\npolicy:\njournal:\nnotify:\nweb:\n") == load_text(VALID)
 
 
 def cases() -> list[Any]:
@@ -372,3 +375,52 @@ def test_settings_cost_neither_yaml_nor_a_schema():
     code = "import sys, fencer.config.settings; print({'yaml', 'pydantic'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("127.0.0.1:9721", ("127.0.0.1", 9721)),
+        ("localhost:80", ("127.0.0.1", 80)),
+        ("0.0.0.0:9721", ("0.0.0.0", 9721)),  # noqa: S104 - all addresses is what is tried
+        ("'[::1]:9721'", ("::1", 9721)),
+        ("'[FD00::0:1]:65535'", ("fd00::1", 65535)),
+    ],
+)
+def test_a_place_to_listen_is_an_address_and_a_port(load_text, written, place):
+    web = load_text(f"{VALID}web: {{listen: {written}}}\n").web
+    assert (web.host, web.port) == place
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "9721",
+        "':9721'",
+        "127.0.0.1",
+        "pve1:9721",
+        "127.0.0.1:0",
+        "127.0.0.1:65536",
+        "'::1:9721'",
+        "'[127.0.0.1]:80'",
+        "'[fe80::1%eth0]:80'",
+        "http://127.0.0.1:80",
+        "'127.0.0.1:80 '",
+        "'*:9721'",
+        "127.0.0.1:８０",
+    ],
+)
+def test_anything_else_is_refused_with_what_it_must_be_like(problems_of, written):
+    [problem] = problems_of(f"{VALID}web: {{listen: {written}}}\n")
+    assert "web.listen: must be" in problem
+    assert "127.0.0.1:9721" in problem or "must be text" in problem
+
+
+def test_a_name_has_no_port_and_no_scheme(problems_of):
+    for written in ("fencer.example:443", "https://fencer.example", "''", "a b"):
+        [problem] = problems_of(f"{VALID}web: {{names: [{written!r}]}}\n")
+        assert "must be the name of a host without a port" in problem
+
+
+def test_what_is_shown_can_be_switched_off(load_text):
+    assert load_text(f"{VALID}web: {{enabled: false}}\n").web is None

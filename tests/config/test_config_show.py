@@ -43,6 +43,12 @@ def test_values_say_their_line_and_defaults_say_so():
         "  keep_days: 400  # default",
         "  max_mb: 100  # default",
     ]
+    assert lines[-4:] == [
+        "web:",
+        "  enabled: true  # default",
+        '  listen: "127.0.0.1:9721"  # default',
+        "  names: []  # default",
+    ]
     notify = lines.index("notify:")
     assert lines[notify + 1 : notify + 6] == [
         "  receivers: []  # default",

@@ -33,6 +33,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"([\w.-]+/)[\w./*-]*(?::[\w.]+)?")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _STORIES = re.compile(r"\bstor(?:y|ies)\s+((?:`[a-z0-9-]+`(?:,\s+|\s+and\s+)?)+)")
+_MARK = re.compile(r'<a id="([^"]+)"></a>')
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _NAMED = re.compile(r"^- \*\*([A-Z]\d+) ([^*]+)\.\*\*(.*?)(?=^- \*\*|^#|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -126,7 +127,12 @@ def _leads_somewhere(link: str, text: str, folder: Path) -> bool:
     if path and not there.is_file():
         return False
     page = there.read_text(encoding="utf-8") if path else text
-    return anchor in {_anchor(heading) for heading in _HEADING.findall(page)}
+    return anchor in anchors(page)
+
+
+def anchors(page: str) -> set[str]:
+    """Return what links may lead to in a page: its headings, and rows of tables with a mark of their own."""
+    return {*map(_anchor, _HEADING.findall(page)), *_MARK.findall(page)}
 
 
 def _anchor(heading: str) -> str:

@@ -175,6 +175,7 @@ class Operator:
         *,
         power: bool = True,
         gate: Gate | None = None,
+        web: str | None = None,
         further: Mapping[str, Mapping[str, Any]] | None = None,
         **policy: Any,
     ) -> Path:
@@ -184,6 +185,7 @@ class Operator:
             mode: ``armed`` or ``observe``.
             power: Whether fencer may power the workers' guests off.
             gate: Through which it has to go to the API server; None: straight there.
+            web: Where it listens; None: nowhere, as many agents run at the same time.
             further: More libvirt endpoints: name → what else the configuration says of it.
             policy: What is to differ from the lab's usual policy.
         """
@@ -198,6 +200,7 @@ class Operator:
             "hypervisors": [endpoint, *more],
             "policy": {**self._policy, **policy},
             "journal": {"file": str(self.journal_file)},
+            "web": {"enabled": False} if web is None else {"listen": web},
         }
         path = self.config_file
         path.write_text(yaml.safe_dump(content))

@@ -1,6 +1,7 @@
-"""Programs out of Debian's packages, unpacked into the tests' own cache: nothing is installed, and no service starts.
+"""Programs out of Debian's packages, unpacked into the tests' cache: nothing is installed, nothing starts.
 
-Run as a program (`python -m tests.support.debs`) it fetches all that the tests use, ahead of them, and says where.
+Run as a program (`python -m tests.support.debs`) it fetches all that the tests use ahead of them, and says
+where.
 """
 
 import os

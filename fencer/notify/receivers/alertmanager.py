@@ -130,7 +130,9 @@ class Alertmanager:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         bounds = Bounds(self._deadline_s)
         for tried, server in enumerate(settings.servers):
-            address = Address(f"{server.rstrip('/')}/api/v2/alerts", token, settings.ca_file)
+            address = Address(
+                f"{server.rstrip('/')}/api/v2/alerts", token, settings.ca_file, settings.token_file
+            )
             try:
                 # An even share of the time: one that hangs must not take that of the next.
                 post(address, alerts, headers, bounds.left_s() / (len(settings.servers) - tried))
@@ -140,7 +142,11 @@ class Alertmanager:
             else:
                 self._failing.discard(server)
         if len(errors) == len(settings.servers):
-            pauses = [error.retry_s for error in errors if isinstance(error, ReceiverError) and error.retry_s]
+            pauses = [
+                error.retry_s
+                for error in errors
+                if isinstance(error, ReceiverError) and error.retry_s is not None
+            ]
             raise ReceiverError("; ".join(map(str, errors)), min(pauses, default=None))
 
     def _note(self, server: str, error: Exception) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -84,9 +85,8 @@ class Apprise:
             if told:
                 self._told.add((message.key, message.number, url))
             else:
-                scheme = line(url.partition(":")[0], _SHOWN_BYTES)
-                reason = line(without(why, hide), _SHOWN_BYTES)
-                errors.append(f"URL {urls.index(url) + 1} ({scheme}://…): {reason or 'it was not told'}")
+                reason = line(without(why, hide), _SHOWN_BYTES) or "it was not told"
+                errors.append(f"URL {urls.index(url) + 1}{_kind(url)}: {reason}")
         if errors:
             raise ReceiverError("; ".join(errors))
 
@@ -106,6 +106,11 @@ class Apprise:
         raise ReceiverError(f"apprise ended with {code}" + (f": {shown}" if shown else ""))
 
 
+def _kind(url: str) -> str:
+    found = re.match(r"[a-z][a-z0-9]{0,19}://", url)
+    return f" ({found[0]}…)" if found else ""
+
+
 def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
     """Run the child until it ends, or its time does; what it started ends with it."""
     bounds = Bounds(deadline_s, _ANSWER_BYTES)
@@ -113,20 +118,25 @@ def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
     with ours:
         process = _started(theirs)
         try:
-            ours.settimeout(bounds.left_s())
-            ours.sendall(order)
-            ours.shutdown(socket.SHUT_WR)
-            said = bounded_lines(ours, bounds).read()
+            said = _answer(ours, order, bounds)
             return process.wait(bounds.left_s()), said
         except (TimeoutError, subprocess.TimeoutExpired) as error:
-            text = f"apprise did not end within {deadline_s:g} s; whether anybody was told is not known"
+            text = f"apprise did not end within {deadline_s:.3g} s; whether anybody was told is not known"
             raise ReceiverError(text) from error
-        except BrokenPipeError:
-            return process.wait(_REAP_S), b""
         except (Unbounded, OSError) as error:
             raise ReceiverError(f"apprise: {error}") from error
         finally:
             _end(process)
+
+
+def _answer(ours: socket.socket, order: bytes, bounds: Bounds) -> bytes:
+    try:
+        ours.settimeout(bounds.left_s())
+        ours.sendall(order)
+        ours.shutdown(socket.SHUT_WR)
+        return bounded_lines(ours, bounds).read()
+    except ConnectionError:  # it ended before it had read everything: its exit status says more
+        return b""
 
 
 def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:

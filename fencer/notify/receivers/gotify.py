@@ -53,7 +53,9 @@ class Gotify:
         settings = self._settings
         for message in messages:
             token = read_secret(settings.token_file)
-            address = Address(f"{settings.server.rstrip('/')}/message", token, settings.ca_file)
+            address = Address(
+                f"{settings.server.rstrip('/')}/message", token, settings.ca_file, settings.token_file
+            )
             post(address, self._document(message), {"X-Gotify-Key": token}, self._deadline_s)
 
     def _document(self, message: Message) -> dict[str, object]:

@@ -82,7 +82,7 @@ class Mail:
             raise ReceiverError(f"{shown}: {_why(error)}") from error
 
     def _late(self) -> str:
-        return f"no answer within {self._deadline_s:g} s; whether it was taken is not known"
+        return f"no answer within {self._deadline_s:.3g} s; whether it was taken is not known"
 
     @property
     def _sender(self) -> str:
@@ -178,4 +178,6 @@ def _refusals(refused: dict[str, tuple[int, bytes]]) -> str:
 
 def _reply(code: int, said: bytes | str) -> str:
     text = said.decode(errors="replace") if isinstance(said, bytes) else said
+    if code < 0:  # smtplib's own for a line that does not begin with a number
+        return "what answers there is no mail server"
     return line(f"answered {code} {' '.join(text.split())}", _SHOWN_BYTES)

@@ -79,8 +79,13 @@ class Ntfy:
     def _send(self, message: Message) -> None:
         settings = self._settings
         token = "" if settings.token_file is None else read_secret(settings.token_file)
-        # A topic can be a secret, and answers may repeat it.
-        address = Address(f"{settings.server.rstrip('/')}/", token or settings.topic, settings.ca_file)
+        address = Address(
+            f"{settings.server.rstrip('/')}/",
+            token,
+            settings.ca_file,
+            settings.token_file,
+            hidden=(settings.topic,),  # on a server that anybody may read it is all that is secret
+        )
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         answer = post(address, self._document(message), headers, self._deadline_s)
         self._replaces = _sequence(answer) == message.key

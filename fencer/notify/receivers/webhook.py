@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from fencer.bounded import Bounds
 from fencer.errors import ReceiverError
-from fencer.notify.hidden import read_secret
+from fencer.notify.hidden import parts_of, read_secret
 from fencer.notify.message import Message
 from fencer.notify.post import Address, post
 from fencer.notify.receiver import DEADLINE_S, Manner
@@ -45,7 +45,8 @@ class Webhook:
         settings = self._settings
         token = "" if settings.token_file is None else read_secret(settings.token_file)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        address = Address(read_secret(settings.url_file), token, settings.ca_file)
+        url = read_secret(settings.url_file)
+        address = Address(url, token, settings.ca_file, settings.token_file, parts_of(url))
         bounds = Bounds(self._deadline_s)
         for message in messages:
             which = (message.key, message.number)
