@@ -88,16 +88,29 @@ class Bounds:
 
     Args:
         limit_s: Seconds for an answer, or for one part of a stream, as a whole; None: no limit.
+        limit_bytes: So many bytes of it, headers included.
     """
 
-    def __init__(self, limit_s: float | None) -> None:
+    def __init__(self, limit_s: float | None, limit_bytes: int = LARGEST_BYTES) -> None:
         self._limit_s = math.inf if limit_s is None else limit_s
+        self.limit_bytes = limit_bytes
         self.renew()
 
     def renew(self) -> None:
         """Begin again: time and size count for what comes from now on."""
         self.until_s = monotonic() + self._limit_s
-        self.left_bytes = LARGEST_BYTES
+        self.left_bytes = self.limit_bytes
+
+    def left_s(self) -> float:
+        """Return how many seconds are left.
+
+        Raises:
+            TimeoutError: none.
+        """
+        left_s = self.until_s - monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the answer did not end in time")
+        return left_s
 
 
 class _Metered(io.RawIOBase):
@@ -125,22 +138,29 @@ class _Metered(io.RawIOBase):
         """
         bounds = self._bounds
         if bounds.until_s < math.inf:
-            left_s = bounds.until_s - monotonic()
-            if left_s <= 0:
-                raise TimeoutError("the answer did not end in time")
-            self._sock.settimeout(left_s)
+            self._sock.settimeout(bounds.left_s())
         count = self._raw.readinto(into)
         bounds.left_bytes -= count or 0
         if bounds.left_bytes < 0:
-            raise Unbounded(
-                f"the answer has more than {LARGEST_BYTES >> 20} MiB, and was not read any further"
-            )
+            most = bounds.limit_bytes
+            said = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
+            raise Unbounded(f"the answer has more than {said}, and was not read any further")
         return count
 
     def close(self) -> None:
         """Give the socket back."""
         self._raw.close()
         super().close()
+
+
+def bounded_lines(sock: socket.socket, bounds: Bounds) -> io.BufferedReader:
+    """Return what comes from a socket, for protocols of lines.
+
+    Args:
+        sock: Connected. Its timeout is changed with each read.
+        bounds: Of all that is read.
+    """
+    return io.BufferedReader(_Metered(sock.makefile("rb", buffering=0), sock, bounds))
 
 
 class _Response(HTTPResponse):

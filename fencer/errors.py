@@ -23,7 +23,7 @@ class FencerError(Exception):
 
     exit_code = 3
 
-    def __new__(cls, *_args: object) -> FencerError:  # noqa: PYI034 - refuses the root on purpose
+    def __new__(cls, *_args: object, **_named: object) -> FencerError:  # noqa: PYI034 - refuses the root on purpose
         """Refuse to build the root."""
         if cls is FencerError:
             raise TypeError("FencerError is abstract: raise one of its subclasses")
@@ -53,6 +53,12 @@ class ReceiverError(FencerError):
     def __init__(self, message: str, retry_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_s = retry_s
+
+
+class ToldError(FencerError):
+    """What people were told cannot be kept, or not be read. Says nothing about any node."""
+
+    exit_code = 1
 
 
 class HypervisorError(FencerError):

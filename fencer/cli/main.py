@@ -31,6 +31,7 @@ COMMANDS = {
     "shutdown": "fencer.cli.shutdown:shutdown",
     "start": "fencer.cli.start:start",
     "drill": "fencer.cli.drill:drill",
+    "notify": "fencer.cli.notify:notify",
     "config": "fencer.cli.config:config",
     "setup": "fencer.cli.setup:setup",
     "replay": "fencer.cli.replay:replay",

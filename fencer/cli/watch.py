@@ -112,7 +112,7 @@ def watch(
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, by))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal)
         agent = Agent(world, policy, parts.rules, by)

@@ -44,6 +44,8 @@ from fencer.core.policy import Policy
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
+from fencer.notify.receiver import Receiver
+from fencer.notify.settings import ReceiverSettings
 from fencer.ports import (
     Account,
     Asker,
@@ -56,7 +58,7 @@ from fencer.ports import (
     Reporter,
     Surveyor,
 )
-from fencer.preflight.facts import JournalFacts
+from fencer.preflight.facts import JournalFacts, ReceiverFacts
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
 from fencer.runtime.clock import SystemClock
@@ -232,6 +234,24 @@ class Wiring:
         from fencer.cli.journal_facts import inspect_journal  # noqa: PLC0415 - SQLite and pydantic
 
         return inspect_journal(file)
+
+    def receiver(self, written: ReceiverSettings, source: str, page_url: str) -> Receiver:
+        """Build what sends messages to one receiver; nobody is asked yet.
+
+        Args:
+            written: Its settings.
+            source: How fencer calls itself to people.
+            page_url: Where the status page is, for a link; empty: there is none.
+        """
+        from fencer.notify.receivers.build import receiver  # noqa: PLC0415 - not everybody has one
+
+        return receiver(written, source, page_url)
+
+    def inspect_receivers(self, config: Config) -> Mapping[str, ReceiverFacts]:
+        """Return what would keep receivers from being told, by name, as far as this machine knows."""
+        from fencer.cli.receiver_facts import inspect_receivers  # noqa: PLC0415 - not everybody has one
+
+        return inspect_receivers(config)
 
     def tool(self, *words: str, deadline_s: float, most_bytes: int) -> str:
         """Run a program of this machine that only tells something; return what it printed, or its beginning.

@@ -66,7 +66,7 @@ def _sentence(error: ErrorDetails, place: Place, document: Document) -> str:
         case "missing" | "union_tag_not_found":
             said = f"missing{_example(place)}"
         case "union_tag_invalid":
-            said = _type(error["ctx"]["expected_tags"], document.at(place))
+            said = _type(error["ctx"]["expected_tags"], document.at(place), place)
         case "too_short":
             said = "must not be empty"
         case "value_error":
@@ -116,8 +116,10 @@ def _one_of(expected: str, value: Any) -> str:
     return f"must be {' or '.join(words)}, {_seen(value)}{hint}"
 
 
-def _type(own: str, value: Any) -> str:
-    """Name fencer's own types of hypervisors, and those of installed packages."""
+def _type(own: str, value: Any, place: Place) -> str:
+    """Name the types that there are; of hypervisors also those of installed packages."""
+    if place[0] != "hypervisors":
+        return _one_of(own, value)
     others = installed()
     said = _one_of(", ".join([own, *(f"'{printable(name)}'" for name in others)]), value)
     if not isinstance(value, str) or "did you mean" in said:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fencer.config import transport
 from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.policy_section import DEFAULTS, PolicySection
+from fencer.config.receiver_texts import is_url
 from fencer.config.schema import OTHERS, VirtualBoxSection, whose
 from fencer.config.texts import canonical_guest
 from fencer.core.policy import Mode, Policy
@@ -42,15 +43,13 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
             checked.
     """
     written = document.root if isinstance(document.root, dict) else {}
-    listed = written.get("hypervisors")
-    hypervisors = (
-        [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
-    )
+    hypervisors = _mappings(written.get("hypervisors"))
     found = [problem for name in _UNIQUE for problem in _twice(document, hypervisors, name)]
     found += [
         problem for index, item in enumerate(hypervisors) for problem in _witnesses(document, index, item)
     ]
     found += [problem for index, item in enumerate(hypervisors) for problem in _way(document, index, item)]
+    found += _receivers(document, written.get("notify"))
     if "nodes" not in wrong:
         names = [name for item in hypervisors if isinstance(name := item.get("name"), str)]
         found += _nodes(document, written.get("nodes") or {}, names)
@@ -59,15 +58,22 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
     return tuple(found)
 
 
-def _twice(document: Document, hypervisors: list[dict[str, Any]], name: str) -> Iterator[Problem]:
+def _mappings(listed: Any) -> list[dict[str, Any]]:
+    """Return the mappings of a list; in place of anything else an empty one, so that places stay right."""
+    return [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
+
+
+def _twice(
+    document: Document, items: list[dict[str, Any]], name: str, within: Place = ("hypervisors",)
+) -> Iterator[Problem]:
     first: dict[str, Place] = {}
-    for index, item in enumerate(hypervisors):
+    for index, item in enumerate(items):
         value = item.get(name, _WITHOUT.get((str(item.get("type")), name)))
         if name == "settings" and whose(item) == OTHERS:
             value = [item.get("type"), value or {}]
         if not isinstance(value, str | list):
             continue
-        place: Place = ("hypervisors", index, name)
+        place: Place = (*within, index, name)
         earlier = first.setdefault(repr(value), place)
         if earlier != place:
             same = f"{spell(earlier)} (line {document.line(earlier)})"
@@ -107,6 +113,31 @@ def _way(document: Document, index: int, hypervisor: dict[str, Any]) -> Iterator
     elif why is None and taken:
         text = f"{spell(place)}: true, but the way there is authentic: leave this key out"
         yield Problem(document.line(place), text)
+
+
+def _receivers(document: Document, notify: Any) -> Iterator[Problem]:
+    """Find receivers of one name, and ways in the clear that nobody accepted on purpose."""
+    receivers = _mappings(notify.get("receivers") if isinstance(notify, dict) else None)
+    yield from _twice(document, receivers, "name", ("notify", "receivers"))
+    for index, item in enumerate(receivers):
+        yield from _in_clear(document, ("notify", "receivers", index), item)
+
+
+def _in_clear(document: Document, place: Place, receiver: dict[str, Any]) -> Iterator[Problem]:
+    server, servers = receiver.get("server"), receiver.get("servers")
+    urls: list[tuple[Place, Any]] = [((*place, "server"), server)]
+    if isinstance(servers, list):
+        urls += [((*place, "servers", number), url) for number, url in enumerate(servers)]
+    named = [(where, url) for where, url in urls if isinstance(url, str) and is_url(url)]
+    open_to_others = [(where, why) for where, url in named if (why := transport.of_url(url)) is not None]
+    taken = receiver.get(transport.KEY) is True
+    if taken and named and not open_to_others:
+        where = (*place, transport.KEY)
+        closed = "the way there is encrypted, or stays on this machine"
+        yield Problem(document.line(where), f"{spell(where)}: true, but {closed}: leave this key out")
+    for where, why in () if taken else open_to_others:
+        text = f"{spell(where)}: {why}: use https://, or, where nobody else is in between, {_TAKE}"
+        yield Problem(document.line(where), text)
 
 
 def _nodes(document: Document, nodes: dict[str, str], names: list[str]) -> Iterator[Problem]:

@@ -9,9 +9,18 @@ from pydantic import ValidationError
 from fencer.config.complaints import complaints
 from fencer.config.contradictions import contradictions
 from fencer.config.document import MAX_BYTES, Document, Problem, parse, refusal
+from fencer.config.notify_section import NotifySection
 from fencer.config.policy_section import PolicySection
 from fencer.config.schema import File, JournalSection
-from fencer.config.settings import MB, Bounds, Config, HookSettings, JournalSettings, usual_journal
+from fencer.config.settings import (
+    MB,
+    Bounds,
+    Config,
+    HookSettings,
+    JournalSettings,
+    usual_journal,
+    usual_told,
+)
 from fencer.config.web_section import WebSection
 from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
@@ -77,7 +86,7 @@ def check(document: Document) -> Loaded:
         ) from None
     if problems := (*document.problems, *contradictions(document, frozenset())):
         raise refusal(document.name, problems)
-    file = _with_journal(file, Path(document.name))
+    file = _with_told(_with_journal(file, Path(document.name)), Path(document.name))
     return Loaded(_config(file), document, file)
 
 
@@ -105,6 +114,7 @@ def _config(file: File) -> Config:
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
         journal=_journal(file.journal or JournalSection()),
+        notify=(file.notify or NotifySection()).settings(),
         web=(file.web or WebSection()).settings(),
     )
 
@@ -114,6 +124,13 @@ def _with_journal(file: File, path: Path) -> File:
     written = file.journal or JournalSection()
     where = {"file": written.file or str(usual_journal(path))}
     return file.model_copy(update={"journal": written.model_copy(update=where)})
+
+
+def _with_told(file: File, path: Path) -> File:
+    """Say where what was told is kept, if the file does not."""
+    written = file.notify or NotifySection()
+    where = {"told_file": written.told_file or str(usual_told(path))}
+    return file.model_copy(update={"notify": written.model_copy(update=where)})
 
 
 def _journal(written: JournalSection) -> JournalSettings | None:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 from fencer.config.settings import PreStop
 from fencer.core.policy import Mode, Policy
+from fencer.wording.occasions import Occasion
 
 LEFT_OUT = "(left out)"
 """Stands for a value."""
@@ -183,6 +184,10 @@ _PATH = _text(_FILE.pattern)
 _NAME = _text(r"[a-z0-9][a-z0-9_-]{0,62}")
 _HOST = _text(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _SERVER = _text(r"https://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?")
+_WEB_SERVER = _text(
+    r"(?:https?://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?|[A-Za-z0-9.-]{1,253}:[0-9]{1,5})"
+)
+"""Without a path, which may be what is secret; or HOST:PORT."""
 _LISTEN = _text(r"(?:[0-9.]{7,15}|localhost|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}")
 _GROUP = _text(r"[A-Za-z0-9_][A-Za-z0-9_+./-]{0,80}")
 _GUEST = _text(r"[a-z0-9-]{1,63}/[A-Za-z0-9_.:() -]{1,100}")
@@ -234,6 +239,21 @@ _HYPERVISOR = {
     "power": _POWER,
     "host_power": [_HOST_POWER],
 }
+_RECEIVER = {
+    "name": _NAME,
+    "type": _NAME,
+    "on": [_word_of(Occasion)],
+    "server": _WEB_SERVER,
+    "servers": [_WEB_SERVER],
+    "topic": _nothing,
+    "token_file": _secret_file,
+    "url_file": _secret_file,
+    "urls_file": _secret_file,
+    "ca_file": _PATH,
+    "unauthenticated": _number,
+    "to": _nothing,
+    "sender": _nothing,
+}
 FILE: dict[str, Any] = {
     "mode": _word_of(Mode),
     "kubernetes": {
@@ -251,6 +271,13 @@ FILE: dict[str, Any] = {
     },
     "hook": {"pre_stop": _word_of(PreStop), "budget_s": _number},
     "journal": {"enabled": _number, "file": _PATH, "keep_days": _number, "max_mb": _number},
+    "notify": {
+        "receivers": [_RECEIVER],
+        "source": _NAME,
+        "remind_s": _number,
+        "page_url": _WEB_SERVER,
+        "told_file": _PATH,
+    },
     "web": {"enabled": _number, "listen": _LISTEN, "names": [_HOST]},
 }
 """Every key that fencer knows, and what is shown of it."""

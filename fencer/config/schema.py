@@ -18,6 +18,7 @@ from fencer.config.adapter_section import AdapterSection
 from fencer.config.document import Place
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, choice, key, seconds, sections_in
+from fencer.config.notify_section import NotifySection
 from fencer.config.policy_section import PolicySection
 from fencer.config.power_section import PowerSection, ProxmoxPowerSection
 from fencer.config.settings import (
@@ -368,6 +369,10 @@ class File(Section):
         JournalSection | None,
         key("What is kept of what fencer saw and did.", example={"keep_days": 90}),
     ] = None
+    notify: Annotated[
+        NotifySection | None,
+        key("Who is told without asking.", example={"receivers": [{"name": "mail", "type": "mail"}]}),
+    ] = None
     web: Annotated[
         WebSection | None,
         key("Where metrics, health and a status page are served.", example={"listen": "127.0.0.1:9722"}),
@@ -389,7 +394,8 @@ def sections_at(place: Place, type_at: Callable[[Place], object] = lambda _: Non
             found = [section for known in fields for section in sections_in(known.annotation)]
             sections = list(dict.fromkeys(found))
         written = type_at(place[:depth])
-        kind = OTHERS if isinstance(written, str) and written not in OWN_TYPES else written
+        known = {type_of(section) for section in sections}
+        kind = OTHERS if isinstance(written, str) and written not in known else written
         sections = [section for section in sections if type_of(section) == kind] or sections
     return sections
 

@@ -227,11 +227,37 @@ def usual_journal(configuration: Path) -> Path:
     Args:
         configuration: Where that is.
     """
+    return _usual(configuration, "journal.db")
+
+
+def usual_told(configuration: Path) -> Path:
+    """Return where it is kept what people were told, if the configuration does not say: beside the journal.
+
+    Args:
+        configuration: Where that is.
+    """
+    return _usual(configuration, "notified.json")
+
+
+def _usual(configuration: Path, name: str) -> Path:
     ours, state = OURS
     if configuration.absolute().parent != ours:
-        return configuration.absolute().with_suffix(".journal.db")
+        return configuration.absolute().with_suffix(f".{name}")
     own = state if configuration.stem == "config" else state / configuration.stem
-    return own / "journal.db"
+    return own / name
+
+
+def usual_source(configuration: Path, host: str) -> str:
+    """Return how fencer calls itself to people, if the configuration does not say: by its host.
+
+    Of several instances on one host, which the units name by their file, each is ``NAME@HOST``.
+
+    Args:
+        configuration: Where that is.
+        host: This machine's name.
+    """
+    file = configuration.absolute()
+    return host if file.parent != OURS[0] or file.stem == "config" else f"{file.stem}@{host}"
 
 
 _ANYBODY = "the server need not be verified by the kubeconfig"
@@ -285,6 +311,15 @@ class Config:
             **found,
             **{one.name: why for one in self.endpoints if (why := one.unauthenticated) is not None},
         }
+
+    @property
+    def in_clear(self) -> dict[str, str]:
+        """Receivers of messages on whose way anybody in between reads along, with why, by name.
+
+        No fence rests on what they answer, so these ways are not among `unauthenticated`.
+        """
+        found = ((one.name, transport.of_url(url)) for one in self.notify.receivers for url in one.urls)
+        return {name: why for name, why in found if why is not None}
 
     @property
     def power_witnesses(self) -> dict[str, FenceAgentSettings]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from urllib.parse import unquote
+from ipaddress import ip_address
+from urllib.parse import unquote, urlsplit
 
 from fencer.config import ssh_words
 from fencer.core.text import printable
@@ -90,6 +91,24 @@ def unseen(words: Sequence[str]) -> str | None:
         if letter == "o" and ssh_words.setting(value)[0] == "knownhostscommand":
             return f"-o {printable(value)}"
     return None
+
+
+def of_url(url: str) -> str | None:
+    """Say why anybody on the way to a server of HTTP reads along; as `of_uri`.
+
+    What stays on this machine is not read by others: RFC 1122, 3.2.1.3 (g), and RFC 6761, 6.3.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    here = host == "localhost" or host.endswith(".localhost") or _is_loopback(host)
+    return "http:// is neither encrypted nor authenticated" if parts.scheme == "http" and not here else None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def parameters(query: str) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,11 @@ class _Receiver:
     name: str
     on: frozenset[Occasion]
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Servers that the configuration names; none: a file does, or it speaks no HTTP."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class NtfySettings(_Receiver):
@@ -40,6 +45,16 @@ class NtfySettings(_Receiver):
     token_file: Path | None = None
     ca_file: Path | None = None
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The server."""
+        return (self.server,)
+
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"ntfy, {self.server}"
+
 
 @dataclass(frozen=True, slots=True)
 class GotifySettings(_Receiver):
@@ -54,6 +69,16 @@ class GotifySettings(_Receiver):
     server: str
     token_file: Path
     ca_file: Path | None = None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The server."""
+        return (self.server,)
+
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"gotify, {self.server}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +95,16 @@ class AlertmanagerSettings(_Receiver):
     token_file: Path | None = None
     ca_file: Path | None = None
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All servers."""
+        return self.servers
+
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"alertmanager, {', '.join(self.servers)}"
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings(_Receiver):
@@ -84,6 +119,11 @@ class WebhookSettings(_Receiver):
     url_file: Path
     token_file: Path | None = None
     ca_file: Path | None = None
+
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"webhook, URL in {self.url_file}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +140,11 @@ class MailSettings(_Receiver):
     sender: str = ""
     server: str = "localhost:25"
 
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"mail, {', '.join(self.to)} by {self.server}"
+
 
 @dataclass(frozen=True, slots=True)
 class AppriseSettings(_Receiver):
@@ -110,6 +155,11 @@ class AppriseSettings(_Receiver):
     """
 
     urls_file: Path
+
+    @property
+    def where(self) -> str:
+        """Where messages go, for people; nothing secret."""
+        return f"apprise, URLs in {self.urls_file}"
 
 
 ReceiverSettings: TypeAlias = (

@@ -33,7 +33,7 @@ from fencer.ports import (
 )
 from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
-from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts
+from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts, ReceiverFacts
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.world import API, World
@@ -57,6 +57,10 @@ class Builder(Protocol):
 
     def inspect_journal(self, file: Path) -> JournalFacts:
         """Return what there is of the journal."""
+        ...
+
+    def inspect_receivers(self, config: Config) -> Mapping[str, ReceiverFacts]:
+        """Return what would keep receivers of messages from being told, by name."""
         ...
 
     def agent_answers(self, socket: Path) -> bool | None:
@@ -150,9 +154,10 @@ class _Collector:
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
         agent = self._agent_answers(path), self._agent_older(path)
+        receivers = builder.inspect_receivers(config)
         web = config.web
-        trouble = "" if web is None else builder.unable_to_listen(web.host, web.port)
-        return Facts(path, config, secrets, journal, *agent, cluster, endpoints, nodes, trouble)
+        unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
+        return Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

@@ -37,6 +37,21 @@ class JournalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiverFacts:
+    """What is wrong with a receiver of messages.
+
+    Attributes:
+        trouble: Why it cannot be told; empty: it may be.
+        fix: What to type.
+        in_clear: Why anybody on the way reads along; empty: nobody does, or it is not known.
+    """
+
+    trouble: str = ""
+    fix: str = ""
+    in_clear: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What the API server says about itself and about our account.
 
@@ -106,6 +121,7 @@ class Facts:
         config: The configuration.
         secrets: What is wrong with each file that holds credentials; empty: nothing.
         journal: What there is of the journal; None: none is wanted.
+        receivers: What is wrong with receivers of messages, by name.
         agent_answers: An agent of this configuration answers on this machine; None: it cannot be asked.
         agent_older: It began before the configuration was written.
         cluster: What the API server told.
@@ -118,6 +134,7 @@ class Facts:
     config: Config
     secrets: Mapping[Path, Sequence[Trouble]]
     journal: JournalFacts | None
+    receivers: Mapping[str, ReceiverFacts]
     agent_answers: bool | None
     agent_older: bool
     cluster: ClusterFacts | FencerError

@@ -18,6 +18,7 @@ from fencer.preflight import (
     guests,
     host_power,
     nodes,
+    notifications,
     power,
     transport,
     web,
@@ -33,6 +34,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
     yield files.judge_journal(config.journal, facts.journal or JournalFacts())
+    yield from notifications.judge(config, facts.receivers)
     yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
     yield web.judge(config.web, facts.web_trouble, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):

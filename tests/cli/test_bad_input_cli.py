@@ -390,6 +390,7 @@ EVERY = (
     ["drill", "k8s-1", "--yes"],
     ["history"],
     ["journal", "verify"],
+    ["notify"],
     ["plan", "k8s-1"],
     ["replay", "last"],
     ["report", "--last", "--md"],

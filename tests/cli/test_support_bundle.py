@@ -275,6 +275,17 @@ hypervisors:
   settings: {{farm: "{c[8]}", more: ["{c[9]}"]}}
   secret_files: {{token: {folder}/farm}}
 nodes: {{k8s-1: lab/k8s-1}}
+notify:
+  source: "{c[22]}"
+  receivers:
+  - name: phone
+    type: ntfy
+    server: https://ntfy.example/23CANARY23x9Kq
+    topic: 24CANARY24x9Kq2Lm4
+    token_file: {folder}/ntfy
+  - {{name: hook, type: webhook, url_file: {folder}/hook}}
+  - {{name: chat, type: apprise, urls_file: {folder}/chat}}
+  - {{name: mail, type: mail, to: [25CANARY25x9Kq@example.org]}}
 """
 KUBECONFIG = """\
 apiVersion: v1
@@ -285,7 +296,19 @@ users:
 - name: fencer
   user: {{token: "{c[11]}", client-key-data: "{c[12]}", password: "{c[13]}"}}
 """
-FILES = {"key": 14, "token": 15, "password": 16, "farm": 17}
+FILES = {"key": 14, "token": 15, "password": 16, "farm": 17, "ntfy": 26}
+URLS = {
+    "hook": "https://house.example/api/webhook/27CANARY27x9Kq2Lm4",
+    "chat": "tgram://28CANARY28:x9Kq2Lm4/12345678",
+}
+"""Files with URLs that are secrets themselves, or have some in them."""
+LEFT = (
+    "https://ntfy.example/23CANARY23x9Kq",
+    "24CANARY24x9Kq2Lm4",
+    "25CANARY25x9Kq@example.org",
+    "27CANARY27x9Kq2Lm4",
+    *URLS.values(),
+)
 ENVIRONMENT = 18
 CANARIES = [canary(number) for number in range(30)]
 
@@ -302,8 +325,10 @@ class Planted(Lab):
         """Repeat what was left out of the configuration; and real secrets, also in part and encoded."""
         text = self.file.read_text()
         unread = {number for name, number in FILES.items() if str(self.file.parent / name) not in text}
-        sent = [CANARIES[number] for number in range(10, ENVIRONMENT + 1) if number not in unread]
+        numbers = (*range(10, ENVIRONMENT + 1), FILES["ntfy"])
+        sent = [CANARIES[number] for number in numbers if number not in unread]
         parts = [one[3:-4] for one in sent]
+        sent += [CANARIES[22], *LEFT]
         basic = [base64.b64encode(f"fencer:{one}".encode()).decode() for one in sent]
         return f"401 Unauthorized: {' '.join([*CANARIES[5:10], *sent, *parts, *basic])}"
 
@@ -337,6 +362,8 @@ def plant(folder, text=CONFIG):
     told = {"c": CANARIES, "folder": folder}
     for name, number in FILES.items():
         (folder / name).write_text(f"{CANARIES[number]}\n")
+    for name, url in URLS.items():
+        (folder / name).write_text(f"# a note\n{url}\n")
     (folder / "kubeconfig").write_text(KUBECONFIG.format(**told))
     (folder / "config.yaml").write_text(text.format(**told))
     return folder / "config.yaml"

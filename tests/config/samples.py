@@ -84,6 +84,40 @@ journal:
   file: /srv/fencer/journal.db
   keep_days: 90
   max_mb: 500
+notify:
+  source: home
+  remind_s: 3600
+  page_url: https://fencer.home.example/
+  told_file: /srv/fencer/notified.json
+  receivers:
+    - name: phone
+      type: ntfy
+      on: [alarm, refused, back]
+      server: http://ntfy.lan/push
+      topic: fencer-Rk2v9XwQz7
+      token_file: /etc/fencer/ntfy-token
+      unauthenticated: true
+    - name: gotify
+      type: gotify
+      server: https://gotify.home.example
+      token_file: /etc/fencer/gotify-token
+      ca_file: /etc/fencer/home-ca.pem
+    - name: alerts
+      type: alertmanager
+      servers: ["http://127.0.0.1:9093", "https://[fd00::1]:9093"]
+      token_file: /etc/fencer/alertmanager-token
+    - name: hook
+      type: webhook
+      url_file: /etc/fencer/webhook-url
+      token_file: /etc/fencer/webhook-token
+    - name: mail
+      type: mail
+      to: [root, admin@example.org]
+      sender: fencer@example.org
+      server: "[::1]:25"
+    - name: chat
+      type: apprise
+      urls_file: /etc/fencer/apprise-urls
 web:
   enabled: true
   listen: "[::1]:9722"

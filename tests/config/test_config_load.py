@@ -29,7 +29,18 @@ from fencer.core.identity import Admission, Rules
 from fencer.core.policy import Mode, PausedGuest, Policy
 from fencer.errors import ConfigError
 from fencer.hosts.settings import FenceAgentSettings
+from fencer.notify.settings import (
+    ALL,
+    AlertmanagerSettings,
+    AppriseSettings,
+    GotifySettings,
+    MailSettings,
+    NotifySettings,
+    NtfySettings,
+    WebhookSettings,
+)
 from fencer.web.settings import WebSettings
+from fencer.wording.occasions import Occasion
 from tests.config.samples import FULL, VALID
 
 
@@ -40,6 +51,7 @@ def test_the_least_configuration_has_all_defaults(load_text, tmp_path):
         endpoints=(LibvirtEndpoint("lab", "qemu:///system", power=Admission()),),
         nodes={},
         journal=JournalSettings(tmp_path / "config.journal.db"),
+        notify=NotifySettings(told_file=tmp_path / "config.notified.json"),
         web=WebSettings("127.0.0.1", 9721),
     )
 
@@ -96,8 +108,52 @@ def test_everything_written_arrives(load_text):
         nodes=nodes,
         hook=HookSettings(PreStop.DRAIN, 120.0),
         journal=JournalSettings(Path("/srv/fencer/journal.db"), Bounds(90.0, 500_000_000)),
+        notify=NotifySettings(
+            (
+                NtfySettings(
+                    "phone",
+                    frozenset({Occasion.ALARM, Occasion.REFUSED, Occasion.BACK}),
+                    "http://ntfy.lan/push",
+                    "fencer-Rk2v9XwQz7",
+                    Path("/etc/fencer/ntfy-token"),
+                ),
+                GotifySettings(
+                    "gotify",
+                    ALL,
+                    "https://gotify.home.example",
+                    Path("/etc/fencer/gotify-token"),
+                    Path("/etc/fencer/home-ca.pem"),
+                ),
+                AlertmanagerSettings(
+                    "alerts",
+                    ALL,
+                    ("http://127.0.0.1:9093", "https://[fd00::1]:9093"),
+                    Path("/etc/fencer/alertmanager-token"),
+                ),
+                WebhookSettings(
+                    "hook", ALL, Path("/etc/fencer/webhook-url"), Path("/etc/fencer/webhook-token")
+                ),
+                MailSettings("mail", ALL, ("root", "admin@example.org"), "fencer@example.org", "[::1]:25"),
+                AppriseSettings("chat", ALL, Path("/etc/fencer/apprise-urls")),
+            ),
+            "home",
+            Path("/srv/fencer/notified.json"),
+            3600.0,
+            "https://fencer.home.example/",
+        ),
         web=WebSettings("::1", 9722, ("fencer.example",)),
     )
+    assert config.in_clear == {"phone": "http:// is neither encrypted nor authenticated"}
+    assert [
+        path.name for path in config.secrets if path.name.startswith(("ntfy", "web", "got", "app", "al"))
+    ] == [
+        "ntfy-token",
+        "gotify-token",
+        "alertmanager-token",
+        "webhook-token",
+        "webhook-url",
+        "apprise-urls",
+    ]
     assert config.rules == Rules(
         nodes,
         {
@@ -117,7 +173,7 @@ def test_the_nodes_of_a_configuration_cannot_be_changed(load_text):
 
 def test_sections_with_every_key_commented_out_are_as_good_as_absent(load_text):
     text = VALID.replace("qemu:///system", "qemu:///system\n    power:")
-    assert load_text(f"{text}nodes:\npolicy:\njournal:\nweb:\n") == load_text(VALID)
+    assert load_text(f"{text}nodes:\npolicy:\njournal:\nnotify:\nweb:\n") == load_text(VALID)
 
 
 def cases() -> list[Any]:
@@ -302,7 +358,8 @@ def test_a_pipe_will_do(load_text):
     os.write(writer, VALID.encode())
     os.close(writer)
     found = load(Path(f"/dev/fd/{reader}"))
-    assert replace(found, journal=None) == replace(load_text(VALID), journal=None)
+    beside = {"journal": None, "notify": NotifySettings()}  # their files are named after the configuration
+    assert replace(found, **beside) == replace(load_text(VALID), **beside)
     os.close(reader)
 
 

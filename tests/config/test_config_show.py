@@ -36,15 +36,26 @@ def test_values_say_their_line_and_defaults_say_so():
     assert "  poll_s: 2.5  # line 9" in lines
     assert "  confirm_s: 5  # line 10" in lines
     assert "  lease_silent_s: 40  # default" in lines
-    assert lines[-8:] == [
+    journal = lines.index("journal:")
+    assert lines[journal + 1 : journal + 5] == [
         "  enabled: true  # default",
         f"  file: {Path.cwd() / 'f.journal.db'}  # default",
         "  keep_days: 400  # default",
         "  max_mb: 100  # default",
+    ]
+    assert lines[-4:] == [
         "web:",
         "  enabled: true  # default",
         '  listen: "127.0.0.1:9721"  # default',
         "  names: []  # default",
+    ]
+    notify = lines.index("notify:")
+    assert lines[notify + 1 : notify + 6] == [
+        "  receivers: []  # default",
+        "  source: null  # default",
+        "  remind_s: 14400  # default",
+        "  page_url: null  # default",
+        f"  told_file: {Path.cwd() / 'f.notified.json'}  # default",
     ]
 
 

@@ -57,6 +57,34 @@ WHOLE = {
     "policy": {"confirm_s": 8, "paused_guest": "stop", "require_not_ready": True},
     "hook": {"pre_stop": "drain", "budget_s": 60},
     "journal": {"enabled": True, "file": "/var/lib/fencer/journal.db", "keep_days": 90, "max_mb": 10},
+    "notify": {
+        "receivers": [
+            {
+                "name": "phone",
+                "type": "ntfy",
+                "on": ["fenced", "back"],
+                "server": "https://ntfy.example",
+                "topic": "topic-of-mine",
+                "token_file": "/etc/fencer/ntfy",
+                "ca_file": "/etc/fencer/ca.pem",
+                "unauthenticated": False,
+            },
+            {"name": "alerts", "type": "alertmanager", "servers": ["http://127.0.0.1:9093"]},
+            {"name": "hook", "type": "webhook", "url_file": "/etc/fencer/hook-url"},
+            {
+                "name": "mail",
+                "type": "mail",
+                "to": ["me@x.org"],
+                "sender": "f@x.org",
+                "server": "localhost:25",
+            },
+            {"name": "chat", "type": "apprise", "urls_file": "/etc/fencer/apprise"},
+        ],
+        "source": "home",
+        "remind_s": 3600,
+        "page_url": "https://fencer.home.example/",
+        "told_file": "/var/lib/fencer/notified.json",
+    },
 }
 
 
@@ -122,6 +150,15 @@ def test_what_is_harmless_is_shown_as_it_is_written():
     assert root["hypervisors"][3]["settings"] == LEFT_OUT
     for name in ("mode", "nodes", "policy", "hook", "journal"):
         assert root[name] == WHOLE[name]
+    phone, alerts, hook, mail, chat = WHOLE["notify"]["receivers"]
+    told = [
+        {**phone, "topic": LEFT_OUT},
+        alerts,
+        hook,
+        {**mail, "to": LEFT_OUT, "sender": LEFT_OUT},
+        chat,
+    ]
+    assert root["notify"] == {**WHOLE["notify"], "receivers": told}
 
 
 @pytest.mark.parametrize(
@@ -155,6 +192,9 @@ def test_files_with_secrets_are_named_so_that_what_is_in_them_can_be_kept_out():
         "/etc/fencer/board",
         "/etc/fencer/token",
         "/etc/key",
+        "/etc/fencer/ntfy",
+        "/etc/fencer/hook-url",
+        "/etc/fencer/apprise",
     }
 
 

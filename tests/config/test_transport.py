@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.config.transport import of_command, of_uri, unseen
+from fencer.config.transport import of_command, of_uri, of_url, unseen
 from tests.config.samples import VALID
 
 AUTHENTIC = [
@@ -172,3 +172,25 @@ def test_a_kubeconfig_may_be_taken_that_verifies_nothing(load_text):
     config = load_text(text)
     assert config.kubernetes.unauthenticated
     assert set(config.unauthenticated) == {"kubernetes"}
+
+
+@pytest.mark.parametrize(
+    ("url", "is_open"),
+    [
+        ("https://ntfy.lan", False),
+        ("http://ntfy.lan", True),
+        ("HTTP://ntfy.lan", True),
+        ("http://127.0.0.1:80/x", False),
+        ("http://127.8.8.8", False),
+        ("http://[::1]:80", False),
+        ("http://localhost", False),
+        ("http://a.localhost:80", False),
+        ("http://localhost.lan", True),
+        ("http://127.0.0.1.nip.io", True),
+        ("http://0.0.0.0:80", True),
+        ("http://192.168.1.5", True),
+        ("http://[fd00::1]", True),
+    ],
+)
+def test_a_server_of_http_is_in_the_clear_unless_it_is_on_this_machine(url, is_open):
+    assert of_url(url) == ("http:// is neither encrypted nor authenticated" if is_open else None)

@@ -1,0 +1,264 @@
+"""What one receiver was told, and what waits for it. Pure: no clock, no thread, no I/O.
+
+Of each incident only the newest message waits: nobody wants to read how it came to that, once it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from fencer.notify.message import Message
+from fencer.notify.receiver import Manner
+from fencer.notify.summary import summary
+from fencer.wording.occasions import Occasion
+
+AT_ONCE = 5
+"""Of more that wait for a receiver that takes one at a time, one summary is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast messages go out.
+
+    Attributes:
+        gather_s: The first message waits so long for others: nodes of one rack die together.
+        retry_s: After the first failure; after each further one twice as long.
+        longest_s: Up to this.
+        longest_asked_s: A receiver that asks to be left alone is left alone up to this.
+    """
+
+    gather_s: float = 2.0
+    retry_s: float = 5.0
+    longest_s: float = 300.0
+    longest_asked_s: float = 3600.0
+
+    def pause_s(self, failures: int, asked_s: float | None) -> float:
+        """Return how long to wait.
+
+        Args:
+            failures: How many there were in a row; 1 at least.
+            asked_s: So long the receiver asks to be left alone; None: it does not say.
+        """
+        pause_s = min(self.retry_s * 2.0 ** min(failures - 1, 32), self.longest_s)
+        return max(pause_s, min(asked_s or 0.0, self.longest_asked_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The newest message of an incident that got there.
+
+    Attributes:
+        number: Which one.
+        occasion: What the incident was then.
+    """
+
+    number: int
+    occasion: Occasion
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has to be kept of a lane over a restart.
+
+    Attributes:
+        told: What the receiver knows, by incident.
+        waiting: Incidents of which a message waits, and whether that is loud.
+    """
+
+    told: Mapping[str, Last] = field(default_factory=dict)
+    waiting: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Lane:
+    """One receiver's messages.
+
+    Args:
+        manner: What the receiver is like.
+        on: What it is told of.
+        pace: How fast.
+    """
+
+    manner: Manner
+    on: frozenset[Occasion]
+    pace: Pace
+    waiting: dict[str, Message] = field(init=False, default_factory=dict)
+    sending: dict[str, Message] = field(init=False, default_factory=dict)
+    """What is on its way now."""
+    told: dict[str, Last] = field(init=False, default_factory=dict)
+    lost: int = field(init=False, default=0)
+    """Messages that never went out: there were too many."""
+    late: int = field(init=False, default=0)
+    """Messages that waited for a receiver that failed."""
+    failures: int = field(init=False, default=0)
+    """In a row."""
+    asked: bool = field(init=False, default=False)
+    """The receiver asked to be left alone for now."""
+    _failed: set[str] = field(init=False, default_factory=set)
+    """Incidents whose message failed, and has not got there yet."""
+    _outdated: set[str] = field(init=False, default_factory=set)
+    """What is on its way, and not true any more: an incident is something else now."""
+    _standing: dict[str, Message] = field(init=False, default_factory=dict)
+    """What a receiver that forgets was told, and is still true."""
+    _gathers_until_s: float = field(init=False, default=0.0)
+    _paused_until_s: float = field(init=False, default=float("-inf"))
+    _renews_at_s: float | None = field(init=False, default=None)
+
+    def remember(self, incidents: Mapping[str, Message], known: Known | None, now_s: float) -> None:
+        """Go on where an agent before this one has ended.
+
+        Args:
+            incidents: The newest message of each.
+            known: What was kept of this receiver; None: it is new.
+            now_s: A monotonic clock.
+        """
+        before = known or Known()
+        self._gathers_until_s = now_s + self.pace.gather_s
+        for key, message in incidents.items():
+            if key in before.told:
+                self.told[key] = before.told[key]
+            if key in before.waiting:
+                self.waiting[key] = replace(message, loud=before.waiting[key])
+            elif not message.over and message.occasion in self.on:
+                if key in before.told:
+                    self._stands(key, message)
+                else:
+                    self.waiting[key] = replace(message, loud=True)
+        self._renews_at_s = now_s if self._standing else None
+
+    def offer(self, message: Message, now_s: float) -> None:
+        """Let a message wait, if the receiver is told of such.
+
+        Who was not told of a beginning is not told of the end. Who asked for no ends is told one, if the
+        beginning did not get there before: it is the only message then.
+        """
+        key = message.key
+        if self._is_unwanted_end(message):
+            self._knows_enough(key)
+            return
+        before = self.waiting.get(key)
+        if message.over:
+            wanted = key in self.told or before is not None or key in self.sending
+        else:
+            wanted = message.occasion in self.on
+        if not wanted:
+            self._forget_waiting(key)
+            self._standing.pop(key, None)
+            if key in self.sending:
+                self._outdated.add(key)
+            return
+        self._outdated.discard(key)
+        if message.loud or self._takes_details or self.has(key):
+            if not self.waiting and not self.sending:
+                self._gathers_until_s = now_s + self.pace.gather_s
+            self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
+
+    @property
+    def _takes_details(self) -> bool:
+        return self.manner.replaces or self.manner.several
+
+    def forget(self, key: str) -> None:
+        """Forget an incident: there are too many."""
+        self.lost += self.has(key)
+        self.sending.pop(key, None)
+        self._knows_enough(key)
+
+    def _forget_waiting(self, key: str) -> None:
+        self.waiting.pop(key, None)
+        if key not in self.sending:
+            self._failed.discard(key)
+
+    def due_s(self, now_s: float) -> float | None:
+        """Return in how many seconds something is to be sent; None: nothing is."""
+        times = [] if self._renews_at_s is None else [self._renews_at_s]
+        if self.waiting:
+            times.append(self._gathers_until_s)
+        return max(0.0, min(times) - now_s, self._paused_until_s - now_s) if times else None
+
+    def take(self, now_s: float) -> tuple[Message, ...]:
+        """Return what is to be sent now, in one call: `sent` or `failed` follows. Empty: nothing is."""
+        if self._renews_at_s is not None and self._renews_at_s <= now_s:
+            self.waiting = {**self._standing, **self.waiting}
+            self._renews_at_s = None
+        if not self.waiting:
+            return ()
+        if self.manner.several or len(self.waiting) > AT_ONCE:
+            self.sending, self.waiting = self.waiting, {}
+        else:  # one that the receiver does not like must not keep others back
+            key = min(self.waiting, key=lambda key: key in self._failed)
+            self.sending = {key: self.waiting.pop(key)}
+        messages = tuple(self.sending.values())
+        return messages if self.manner.several or len(messages) == 1 else (summary(messages),)
+
+    def _is_unwanted_end(self, message: Message) -> bool:
+        return message.over and message.key in self.told and Occasion.BACK not in self.on
+
+    def _knows_enough(self, key: str) -> None:
+        """Forget an incident of which nothing is to be told any more."""
+        self._forget_waiting(key)
+        self.told.pop(key, None)
+        self._standing.pop(key, None)
+
+    def sent(self, now_s: float) -> bool:
+        """Take note that what was taken got there; return whether all that had failed has got there now."""
+        was_failing = bool(self._failed)
+        self.late += len(self.sending) if was_failing else 0
+        self._failed -= self.sending.keys()
+        for key, message in self.sending.items():
+            if message.over:
+                self.told.pop(key, None)
+                self._standing.pop(key, None)
+                continue
+            self.told[key] = Last(message.number, message.occasion)
+            if key not in self._outdated:
+                self._stands(key, message)
+            newer = self.waiting.get(key)  # came while this was on its way
+            if newer is not None and self._is_unwanted_end(newer):
+                self._knows_enough(key)
+            elif newer is not None and not (newer.loud or self._takes_details):
+                self._forget_waiting(key)
+        self._outdated.clear()
+        self.sending, self.failures, self.asked = {}, 0, False
+        self._paused_until_s = float("-inf")
+        self._renew_later(now_s)
+        return was_failing and not self._failed
+
+    def failed(self, now_s: float, asked_s: float | None) -> bool:
+        """Take note that what was taken did not get there; return whether that is news.
+
+        Args:
+            now_s: A monotonic clock.
+            asked_s: So long the receiver asks to be left alone.
+        """
+        is_news = not self._failed
+        for key, message in self.sending.items():
+            if key in self._outdated:
+                continue
+            newer = self.waiting.get(key, message)
+            self.waiting[key] = replace(newer, loud=newer.loud or message.loud)
+            self._failed.add(key)
+        self._outdated.clear()
+        self.sending, self.failures, self.asked = {}, self.failures + 1, bool(asked_s)
+        self._paused_until_s = now_s + self.pace.pause_s(self.failures, asked_s)
+        self._renew_later(now_s)
+        return is_news
+
+    def _stands(self, key: str, message: Message) -> None:
+        if self.manner.renew_s is not None:
+            self._standing[key] = replace(message, loud=False)
+
+    def _renew_later(self, now_s: float) -> None:
+        if self.manner.renew_s is None or not self._standing:
+            self._renews_at_s = None
+        elif self._renews_at_s is None:
+            self._renews_at_s = now_s + self.manner.renew_s
+
+    def has(self, key: str) -> bool:
+        """Whether a message of an incident waits, or is on its way."""
+        return key in self.waiting or key in self.sending
+
+    def known(self) -> Known:
+        """Return what has to be kept over a restart. What is on its way may not get there."""
+        waiting = {**self.sending, **self.waiting}
+        return Known(dict(self.told), {key: message.loud for key, message in waiting.items()})

@@ -1,0 +1,192 @@
+"""Sends messages: each receiver on a thread of its own, so that a slow or dead one delays nobody.
+
+Whoever has something to tell only puts it into memory. It waits there until its receiver takes it, also over
+a restart: see `fencer.notify.told`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from fencer.core.text import count
+from fencer.errors import ReceiverError
+from fencer.notify.lane import Lane, Pace
+from fencer.notify.message import Message
+from fencer.notify.past import Past
+from fencer.notify.receiver import Receiver
+from fencer.notify.told import Told
+from fencer.wording.occasions import Occasion
+
+log = logging.getLogger(__name__)
+
+MOST = 1000
+"""So many incidents are kept at a time. Of more the oldest go, first those of which only details are new."""
+LAST_S = 0.5
+"""Of the patience at the end, what is left for keeping what was told."""
+
+
+class Outbox:
+    """Keeps what is to be told until each receiver was told.
+
+    Args:
+        receivers: Each with what it is told of.
+        told: Keeps what was told over restarts; None: nobody does.
+        now_s: A monotonic clock, of real time.
+        pace: How fast.
+    """
+
+    def __init__(
+        self,
+        receivers: Sequence[tuple[Receiver, frozenset[Occasion]]],
+        told: Told | None,
+        now_s: Callable[[], float],
+        pace: Pace | None = None,
+    ) -> None:
+        self._told, self._now_s = told, now_s
+        self._lock = threading.Lock()
+        self._closed = False
+        past = told.past if told is not None else Past()
+        self._incidents = OrderedDict(past.incidents)
+        self._quiet = OrderedDict((key, None) for key, one in past.incidents.items() if not one.loud)
+        """Of which only details are new."""
+        self._lanes = [
+            _Serving(receiver, Lane(receiver.manner, on, pace or Pace()), threading.Condition(self._lock))
+            for receiver, on in receivers
+        ]
+        for one in self._lanes:
+            one.lane.remember(self._incidents, past.receivers.get(one.receiver.name), now_s())
+        if told is not None:
+            told.keeps(self._snapshot)
+        for one in self._lanes:
+            one.thread = threading.Thread(
+                target=self._serve, args=(one,), name=f"fencer-notify-{one.receiver.name}", daemon=True
+            )
+            one.thread.start()
+
+    def put(self, message: Message) -> None:
+        """Have a message sent to everybody who is told of such. Comes back at once."""
+        with self._lock:
+            self._incidents[message.key] = message
+            self._quiet.pop(message.key, None)
+            if not message.loud:
+                self._quiet[message.key] = None
+            for one in self._lanes:
+                one.lane.offer(message, self._now_s())
+                one.changed.notify()
+            self._forget_what_is_over(message.key)
+            self._forget_what_is_too_much()
+        self._keep()
+
+    def close(self, patience_s: float) -> None:
+        """Send what waits, and keep what was told; for so long at most.
+
+        What does not get there by then is sent by the next agent, if somebody keeps it.
+
+        Args:
+            patience_s: Seconds.
+        """
+        until_s = self._now_s() + patience_s
+        with self._lock:
+            self._closed = True
+            for one in self._lanes:
+                one.changed.notify()
+        for one in self._lanes:
+            one.thread.join(max(0.0, until_s - LAST_S - self._now_s()))
+        with self._lock:
+            left = {one.receiver.name: len(one.lane.known().waiting) for one in self._lanes}
+        kept = self._told is not None and self._told.close(max(LAST_S, until_s - self._now_s()))
+        for name, number in left.items():
+            if number:
+                then = "the next agent sends them" if kept else "nobody keeps them"
+                log.warning("%s for %s did not get there in time; %s", count(number, "message"), name, then)
+
+    # -- On the threads ------------------------------------------------------------------------------------
+
+    def _serve(self, one: _Serving) -> None:
+        while messages := self._take(one):
+            retry_s, why = None, ""
+            try:
+                one.receiver.send(messages)
+            except ReceiverError as error:
+                retry_s, why = error.retry_s, str(error)
+            except Exception as error:
+                log.exception("%s: messages could not be sent: a bug in fencer", one.receiver.name)
+                why = f"a bug in fencer: {type(error).__name__}"
+            self._conclude(one, why, retry_s)
+
+    def _take(self, one: _Serving) -> tuple[Message, ...]:
+        """Wait until something is to be sent, and return it; empty: closed, and nothing is left to try."""
+        lane = one.lane
+        with one.changed:
+            while not self._closed:
+                due_s = lane.due_s(self._now_s())
+                if due_s == 0.0 and (messages := lane.take(self._now_s())):
+                    return messages
+                if due_s != 0.0:
+                    one.changed.wait(due_s)
+            if one.tried_last or lane.asked or not lane.waiting:
+                return ()
+            return lane.take(self._now_s())
+
+    def _conclude(self, one: _Serving, why: str, retry_s: float | None) -> None:
+        """Take note of what came of it; where it is news, log it, outside of the lock."""
+        name, lane = one.receiver.name, one.lane
+        with self._lock:
+            keys = [*lane.sending]
+            is_news = lane.failed(self._now_s(), retry_s) if why else lane.sent(self._now_s())
+            one.tried_last = self._closed and bool(why)
+            late, lost, waiting = lane.late, lane.lost, len(lane.waiting)
+            if is_news and not why:
+                lane.late = lane.lost = 0
+            for key in keys:
+                self._forget_what_is_over(key)
+        self._keep()
+        if why and is_news:
+            waits = f"{count(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}"
+            log.warning("%s is not told: %s; tried again until it is, %s. Fencing goes on", name, why, waits)
+        elif is_news:
+            gone = f", {count(lost, 'message')} lost: there were too many" if lost else ""
+            log.info("%s is told again; %s late%s", name, _were(late), gone)
+
+    def _keep(self) -> None:
+        if self._told is not None:
+            self._told.changed()
+
+    # -- Under the lock ------------------------------------------------------------------------------------
+
+    def _forget_what_is_over(self, key: str) -> None:
+        """Forget an incident once everybody knows of its end."""
+        message = self._incidents.get(key)
+        if message is not None and message.over and not any(one.lane.has(key) for one in self._lanes):
+            self._forget(key)
+
+    def _forget_what_is_too_much(self) -> None:
+        while len(self._incidents) > MOST:
+            self._forget(next(iter(self._quiet or self._incidents)))
+
+    def _forget(self, key: str) -> None:
+        del self._incidents[key]
+        self._quiet.pop(key, None)
+        for one in self._lanes:
+            one.lane.forget(key)
+
+    def _snapshot(self) -> Past:
+        with self._lock:
+            return Past(dict(self._incidents), {one.receiver.name: one.lane.known() for one in self._lanes})
+
+
+class _Serving:
+    """A receiver, with its messages and its thread."""
+
+    def __init__(self, receiver: Receiver, lane: Lane, changed: threading.Condition) -> None:
+        self.receiver, self.lane, self.changed = receiver, lane, changed
+        self.thread = threading.Thread()
+        self.tried_last = False
+        """It was closed, and failed after that."""
+
+
+def _were(number: int) -> str:
+    return f"{count(number, 'message')} {'was' if number == 1 else 'were'}"

@@ -1,0 +1,165 @@
+"""Anything that apprise knows, by a process of its own, which may hang, crash and fill its memory alone.
+
+Source: github.com/caronc/apprise, the wiki's Development_API.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fencer.bounded import Bounds, Unbounded, bounded_lines
+from fencer.errors import ReceiverError
+from fencer.notify.hidden import parts_of, read_secrets, without
+from fencer.notify.message import Message
+from fencer.notify.receiver import DEADLINE_S, Manner
+from fencer.notify.settings import AppriseSettings
+from fencer.notify.texts import line, plain, subject
+from fencer.wording.occasions import Occasion
+
+_CHILD = Path(__file__).parent.parent / "apprise_child.py"
+_ENVIRONMENT = ("LANG", "LC_ALL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
+"""All that it gets of ours, and a PATH. It needs no more, and would take proxies and plug-ins from others."""
+_NOT_INSTALLED = 3  # as the child says it
+_REAP_S = 2.0
+_ANSWER_BYTES = 64 << 10
+
+_TYPE = {
+    Occasion.FENCED: "warning",
+    Occasion.REFUSED: "failure",
+    Occasion.ALARM: "failure",
+    Occasion.BLIND: "failure",
+    Occasion.BACK: "success",
+}
+_TITLE_BYTES = 250
+_TEXT_BYTES = 16 << 10
+_SHOWN_BYTES = 300
+
+
+class Apprise:
+    """Sends to each URL of a file.
+
+    Args:
+        settings: Which file.
+        source: Which fencer.
+        page_url: Named at the end of a message; empty: is not.
+        deadline_s: Seconds for all of it.
+    """
+
+    def __init__(
+        self, settings: AppriseSettings, source: str, page_url: str, deadline_s: float = DEADLINE_S
+    ) -> None:
+        self.name = settings.name
+        self.manner = Manner()
+        self._settings, self._source, self._page_url = settings, source, page_url
+        self._deadline_s = deadline_s
+        self._told: set[tuple[str, int, str]] = set()
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """See `Receiver.send`. If one of several URLs fails, the others are not told a second time."""
+        for message in messages:
+            self._send(message, read_secrets(self._settings.urls_file))
+        self._told.clear()
+
+    def _send(self, message: Message, urls: tuple[str, ...]) -> None:
+        untold = [url for url in urls if (message.key, message.number, url) not in self._told]
+        text = plain(message.text, _TEXT_BYTES)
+        order = {
+            "title": subject(self._source, message.title, _TITLE_BYTES),
+            "text": f"{text}\n\n{self._page_url}" if self._page_url else text,
+            "type": _TYPE[message.told_as],
+            "urls": untold,
+        }
+        hide = tuple(part for url in urls for part in (url, *parts_of(url)))
+        errors = []
+        for url, (told, why) in zip(untold, self._ask(order, hide), strict=True):
+            if told:
+                self._told.add((message.key, message.number, url))
+            else:
+                reason = line(without(why, hide), _SHOWN_BYTES) or "it was not told"
+                errors.append(f"URL {urls.index(url) + 1}{_kind(url)}: {reason}")
+        if errors:
+            raise ReceiverError("; ".join(errors))
+
+    def _ask(self, order: dict[str, Any], hide: tuple[str, ...]) -> list[tuple[bool, str]]:
+        """Run the child, and return what it says of each URL."""
+        code, said = _run(json.dumps(order).encode(), self._deadline_s)
+        if code == _NOT_INSTALLED:
+            raise ReceiverError("apprise is not installed: pip install 'fencer[apprise]'")
+        try:
+            answer = [(told is True, str(why)) for told, why in json.loads(said)]
+            if len(answer) == len(order["urls"]):
+                return answer
+        except (ValueError, TypeError, RecursionError):
+            pass
+        last = (said.decode(errors="replace").strip().splitlines() or [""])[-1]
+        shown = line(without(last, hide), _SHOWN_BYTES)
+        raise ReceiverError(f"apprise ended with {code}" + (f": {shown}" if shown else ""))
+
+
+def _kind(url: str) -> str:
+    found = re.match(r"[a-z][a-z0-9]{0,19}://", url)
+    return f" ({found[0]}…)" if found else ""
+
+
+def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
+    """Run the child until it ends, or its time does; what it started ends with it."""
+    bounds = Bounds(deadline_s, _ANSWER_BYTES)
+    ours, theirs = socket.socketpair()  # unlike pipes, a socket has a time limit for each byte, both ways
+    with ours:
+        process = _started(theirs)
+        try:
+            said = _answer(ours, order, bounds)
+            return process.wait(bounds.left_s()), said
+        except (TimeoutError, subprocess.TimeoutExpired) as error:
+            text = f"apprise did not end within {deadline_s:.3g} s; whether anybody was told is not known"
+            raise ReceiverError(text) from error
+        except (Unbounded, OSError) as error:
+            raise ReceiverError(f"apprise: {error}") from error
+        finally:
+            _end(process)
+
+
+def _answer(ours: socket.socket, order: bytes, bounds: Bounds) -> bytes:
+    try:
+        ours.settimeout(bounds.left_s())
+        ours.sendall(order)
+        ours.shutdown(socket.SHUT_WR)
+        return bounded_lines(ours, bounds).read()
+    except ConnectionError:  # it ended before it had read everything: its exit status says more
+        return b""
+
+
+def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    with theirs:
+        try:
+            return subprocess.Popen(  # noqa: S603 - this Python, and a file of ours
+                [sys.executable, "-I", str(_CHILD)],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=theirs.fileno(),
+                cwd="/",
+                env={"PATH": os.defpath, **environment},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ReceiverError(f"cannot run {sys.executable}: {error.strerror}") from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the group of a process that was not reaped yet: afterwards its number may be used again."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_REAP_S)

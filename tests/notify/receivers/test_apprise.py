@@ -1,0 +1,166 @@
+"""apprise, in its own process: what it is told, and that nothing it does holds fencer up or leaks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencer.errors import ReceiverError
+from fencer.notify.settings import ALL, AppriseSettings
+from fencer.wording.occasions import Occasion
+from tests.cluster.standin import StandIn, answer, in_turn, silent
+from tests.notify.receivers.labs import built, message, written
+from tests.support import wait_until
+
+
+@pytest.fixture
+def standing():
+    with contextlib.ExitStack() as stack:
+        yield lambda behave: stack.enter_context(StandIn(behave, key=None))
+
+
+def at(server: StandIn, path: str = "") -> str:
+    return f"{server.url.replace('http://', 'json://')}{path}"
+
+
+def telling(folder: Path, *urls: str, deadline_s: float = 60.0):
+    return built(AppriseSettings("p", ALL, written(folder / "urls", "\n".join(urls))), deadline_s)
+
+
+def test_what_it_is_told(standing, tmp_path):
+    server = standing(answer({}))
+    receiver = telling(tmp_path, at(server))
+    receiver.send([message()])
+    receiver.send([message(number=2, occasion=Occasion.ALARM, over=True)])
+    first, second = (json.loads(request.body) for request in server.requests)
+    assert first["title"] == "[lab] k8s-2 is fenced"
+    assert first["message"] == "home/102: stopped, confirmed twice\n3 pods cleared\n\nhttps://fencer.lab/"
+    assert (first["type"], second["type"]) == ("warning", "success")
+
+
+def test_each_url_is_told_and_one_that_fails_is_told_again_alone(standing, tmp_path):
+    good, bad = standing(answer({})), standing(in_turn(answer("no", status=500), answer({})))
+    receiver = telling(tmp_path, "# chats", at(good), "", at(bad))
+    with pytest.raises(ReceiverError, match=r"^URL 2 \(json://…\): .*500"):
+        receiver.send([message()])
+    receiver.send([message()])
+    assert (len(good.requests), len(bad.requests)) == (1, 2)
+    receiver.send([message(number=2)])
+    assert (len(good.requests), len(bad.requests)) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "json://us3rname:p4ssw0rd@127.0.0.1:1/T0PS3CRETPATH?k=v4lu3s",
+        "nosuch://T0PS3CRETPATH",
+        "T0PS3CRETPATH",
+    ],
+)
+def test_no_part_of_an_url_is_shown(tmp_path, url):
+    with pytest.raises(ReceiverError, match="URL 1") as caught:
+        telling(tmp_path, url).send([message()])
+    for secret in ("us3rname", "p4ssw0rd", "T0PS3CRETPATH", "v4lu3s"):
+        assert secret not in str(caught.value)
+
+
+def test_one_that_hangs_is_ended_with_all_that_it_started(standing, tmp_path):
+    server = standing(silent)
+    with pytest.raises(ReceiverError, match=r"apprise did not end within 3 s"):
+        telling(tmp_path, at(server), deadline_s=3.0).send([message()])
+    wait_until(lambda: not children(), "end of apprise")
+
+
+def children() -> list[str]:
+    return [
+        one
+        for one in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        if "apprise_child" in Path(f"/proc/{one}/cmdline").read_text()
+    ]
+
+
+def test_it_has_nothing_of_our_environment_and_no_message_on_its_command_line(
+    standing, tmp_path, monkeypatch
+):
+    seen = {}
+
+    def behave(request, connection, end):
+        [child] = children()
+        seen["command"] = Path(f"/proc/{child}/cmdline").read_text()
+        seen["environment"] = Path(f"/proc/{child}/environ").read_text()
+        answer({})(request, connection, end)
+
+    server = standing(behave)
+    for name in ("KUBECONFIG", "http_proxy", "PYTHONPATH", "APPRISE_URLS", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://t0psecret:1")
+    telling(tmp_path, at(server, "/T0PS3CRETPATH")).send([message()])
+    assert len(server.requests) == 1
+    assert not any(word in seen["command"] for word in ("T0PS3CRETPATH", "k8s-2"))
+    assert "t0psecret" not in seen["environment"]
+
+
+def without_apprise(folder: Path) -> Path:
+    """Return a Python that has no apprise."""
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -I -S "$@"\n')
+    python.chmod(0o700)
+    return python
+
+
+def child_that(folder: Path, script: str) -> Path:
+    """Return a program that does something else than apprise."""
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o700)
+    return python
+
+
+def test_if_it_is_not_installed_it_is_said_how(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(without_apprise(tmp_path)))
+    with pytest.raises(ReceiverError, match=r"^apprise is not installed: pip install 'fencer\[apprise\]'$"):
+        telling(tmp_path, "json://127.0.0.1:1").send([message()])
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exit 1", "apprise ended with 1"),
+        (
+            "cat >/dev/null; echo Traceback; echo ImportError: T0PS3CRETPATH; exit 1",
+            r"ended with 1: ImportError: \*\*\*$",
+        ),
+        ("cat >/dev/null; echo '[]'", "ended with 0: "),
+        ("cat >/dev/null; echo '[[true]]'", "ended with 0: "),
+        ("cat >/dev/null; echo nonsense", "ended with 0: nonsense"),
+        ("kill -SEGV $$", "ended with -11"),
+        ("cat >/dev/null; exec yes", "more than 64 KiB"),
+        ("sleep 60 & exec sleep 60", "did not end within 1 s"),
+        ("exec >&- 2>&- <&-; exec sleep 60", "did not end within 1 s|ended with"),
+    ],
+)
+def test_a_child_that_goes_wrong(tmp_path, monkeypatch, script, why):
+    monkeypatch.setattr(sys, "executable", str(child_that(tmp_path, script)))
+    with pytest.raises(ReceiverError, match=why):
+        telling(tmp_path, "json://127.0.0.1:1/T0PS3CRETPATH", deadline_s=1.0).send([message()])
+
+
+def test_a_python_that_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    with pytest.raises(ReceiverError, match="cannot run .*/gone: No such file"):
+        telling(tmp_path, "json://127.0.0.1:1").send([message()])
+
+
+def test_an_urls_file_that_is_none(tmp_path):
+    receiver = telling(tmp_path, "# nothing")
+    with pytest.raises(ReceiverError, match="is empty"):
+        receiver.send([message()])
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(tmp_path / "socket"))
+        with pytest.raises(ReceiverError, match="cannot be read"):
+            built(AppriseSettings("p", ALL, tmp_path / "socket")).send([message()])
