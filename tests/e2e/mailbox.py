@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.support import wait_until
+
 
 class Mailbox:
     """What came.
@@ -32,6 +34,12 @@ class Mailbox:
         """Return state and occasion of each message about a node."""
         return [(one["state"], one["occasion"]) for one in self.messages if one["about"] == about]
 
+    def wait_for(self, about: str, state: str, *, after: int) -> None:
+        """Wait for a message about a node, later than so many others about it."""
+        wait_until(
+            lambda: state in {one for one, _ in self.told(about)[after:]}, f"a message about {about}: {state}"
+        )
+
     def opens_at(self, port: int) -> None:
         """Write down where it is."""
         self._url_file.touch(mode=0o600)
@@ -44,7 +52,7 @@ def running_mailbox(folder: Path) -> Iterator[Mailbox]:
     box = Mailbox(folder)
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             box.messages.append(json.loads(body))
             self.send_response(204)

@@ -75,12 +75,12 @@ def test_a_paused_node_and_then_another(lab: Lab, operator: Operator, mailbox: M
         lose(lab, operator, name, Guest.pause)
         story = operator.story(name)[began:]
         assert told_of_a_fence(story, "stop_first/guest_paused", "StopGuest"), story
-        wait_until(lambda: ("open", "fenced") in mailbox.told(name)[told:], f"a message about {name}")
+        mailbox.wait_for(name, "open", after=told)
         assert f'fencer_node_fenced{{node="{name}"}} 1.0' in served(site, "/metrics")
         assert f"{name} is fenced" in served(site, "/")
         assert served(site, "/readyz")
         come_back(lab, operator, name)
-        wait_until(lambda: mailbox.told(name)[-1][0] == "over", f"the last message about {name}")
+        mailbox.wait_for(name, "over", after=told)
         assert [state for state, _ in mailbox.told(name)[told:]].count("open") == 1
         look_back(operator, name)
 
