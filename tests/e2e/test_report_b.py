@@ -87,7 +87,7 @@ def test_a_paused_node_and_then_another(lab: Lab, operator: Operator, mailbox: M
 
 def served(site: str, path: str) -> str:
     """Return what fencer shows there."""
-    with urlopen(f"http://{site}{path}", timeout=10) as answer:  # noqa: S310 - fencer's own
+    with urlopen(f"http://{site}{path}", timeout=10) as answer:
         return str(answer.read().decode())
 
 
