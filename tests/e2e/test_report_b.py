@@ -138,8 +138,8 @@ def look_back(operator: Operator, name: str) -> None:
     says = rf"\d\d:\d\d {name} paused → fenced in .*, \d+ pods? cleared, .*, lifted \d\d:\d\d \((\S+)\)"
     found = re.search(says, line)
     assert found, line
-    told = operator.run("history", found[1], *config).stdout
-    assert told.index("did   stopped lab/") < told.index("did   tainted ") < told.index("taint taken off")
+    told = " ".join(operator.run("history", found[1], *config).stdout.split())
+    assert told.index("did stopped lab/") < told.index("did tainted ") < told.index("taint taken off")
     again = operator.run("replay", found[1], *config)
     assert again.returncode == 0, again.stdout
     assert operator.run("journal", "verify", *config).returncode == 0
