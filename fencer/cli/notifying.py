@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from fencer.cli.wire import Parts, Wiring
 from fencer.config.settings import usual_source
 from fencer.ports import Viewer
+
+log = logging.getLogger(__name__)
 
 CLOSING_S = 2.0
 """How long the end of an agent may wait for its last messages."""
@@ -36,6 +39,7 @@ def notified(wiring: Wiring, parts: Parts) -> Iterator[tuple[Viewer, ...]]:
     outbox = Outbox(receivers, told, time.monotonic)
     standing = told.past.standing if told is not None else ()
     teller = Teller(outbox.put, str(parts.path), parts.clock.now_s, wiring.wall, standing, settings.remind_s)
+    log.info("told without asking: %s", ", ".join(one.name for one in settings.receivers))
     try:
         yield (teller,)
     finally:

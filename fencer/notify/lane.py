@@ -148,7 +148,8 @@ class Lane:
             if key in self.sending:
                 self._outdated.add(key)
             return
-        self._outdated.discard(key)
+        if not message.over:
+            self._outdated.discard(key)
         if message.loud or self._takes_details or self.has(key):
             if not self.waiting and not self.sending:
                 self._gathers_until_s = now_s + self.pace.gather_s
@@ -234,6 +235,8 @@ class Lane:
         is_news = not self._failed
         for key, message in self.sending.items():
             if key in self._outdated:
+                if key not in self.told:  # it heard of no beginning, so of no end either
+                    self._knows_enough(key)
                 continue
             newer = self.waiting.get(key, message)
             self.waiting[key] = replace(newer, loud=newer.loud or message.loud)
@@ -261,4 +264,6 @@ class Lane:
     def known(self) -> Known:
         """Return what has to be kept over a restart. What is on its way may not get there."""
         waiting = {**self.sending, **self.waiting}
+        for key in self._outdated - self.told.keys():
+            waiting.pop(key, None)
         return Known(dict(self.told), {key: message.loud for key, message in waiting.items()})

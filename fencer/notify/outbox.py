@@ -1,7 +1,7 @@
 """Sends messages: each receiver on a thread of its own, so that a slow or dead one delays nobody.
 
-Whoever has something to tell only puts it into memory. It waits there until its receiver takes it, also over
-a restart: see `fencer.notify.told`.
+Whoever has something to tell only puts it into memory, and waits for no lock. A thread sorts it, and there it
+stays until its receiver takes it, also over a restart: see `fencer.notify.told`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 
 from fencer.core.text import count
 from fencer.errors import ReceiverError
@@ -46,6 +47,8 @@ class Outbox:
         pace: Pace | None = None,
     ) -> None:
         self._told, self._now_s = told, now_s
+        self._arrived: SimpleQueue[Message | None] = SimpleQueue()
+        """What nobody has sorted yet; None: nothing follows."""
         self._lock = threading.Lock()
         self._closed = False
         past = told.past if told is not None else Past()
@@ -65,20 +68,12 @@ class Outbox:
                 target=self._serve, args=(one,), name=f"fencer-notify-{one.receiver.name}", daemon=True
             )
             one.thread.start()
+        self._sorter = threading.Thread(target=self._sort, name="fencer-notify", daemon=True)
+        self._sorter.start()
 
     def put(self, message: Message) -> None:
-        """Have a message sent to everybody who is told of such. Comes back at once."""
-        with self._lock:
-            self._incidents[message.key] = message
-            self._quiet.pop(message.key, None)
-            if not message.loud:
-                self._quiet[message.key] = None
-            for one in self._lanes:
-                one.lane.offer(message, self._now_s())
-                one.changed.notify()
-            self._forget_what_is_over(message.key)
-            self._forget_what_is_too_much()
-        self._keep()
+        """Have a message sent to everybody who is told of such. Comes back at once: it takes no lock."""
+        self._arrived.put(message)
 
     def close(self, patience_s: float) -> None:
         """Send what waits, and keep what was told; for so long at most.
@@ -89,6 +84,8 @@ class Outbox:
             patience_s: Seconds.
         """
         until_s = self._now_s() + patience_s
+        self._arrived.put(None)
+        self._sorter.join(max(0.0, patience_s - LAST_S))
         with self._lock:
             self._closed = True
             for one in self._lanes:
@@ -104,6 +101,20 @@ class Outbox:
                 log.warning("%s for %s did not get there in time; %s", count(number, "message"), name, then)
 
     # -- On the threads ------------------------------------------------------------------------------------
+
+    def _sort(self) -> None:
+        while (message := self._arrived.get()) is not None:
+            with self._lock:
+                self._incidents[message.key] = message
+                self._quiet.pop(message.key, None)
+                if not message.loud:
+                    self._quiet[message.key] = None
+                for one in self._lanes:
+                    one.lane.offer(message, self._now_s())
+                    one.changed.notify()
+                self._forget_what_is_over(message.key)
+                self._forget_what_is_too_much()
+            self._keep()
 
     def _serve(self, one: _Serving) -> None:
         while messages := self._take(one):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 from fencer.core.model import Judged, Reason
+from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing, printable
 from fencer.ports.runtime import Sight
 from fencer.web.board import Snapshot
@@ -18,7 +19,7 @@ from fencer.wording.ways_out import WAYS
 
 STALE_S = 30.0
 """Passes follow each other every 2 s; one over thousands of nodes that wait for slow endpoints takes a few.
-From here on nobody should believe that what was seen last is so now."""
+From here on nobody should believe that what was seen last is so now; see `stale_after_s`."""
 NAMED = 2
 """So many incidents are told in the first line; on a phone that fills half of the screen."""
 
@@ -94,6 +95,11 @@ class Answer:
         return self.lines[0].tone
 
 
+def stale_after_s(policy: Policy) -> float:
+    """Return from which age on what was seen last is told as old: three passes have not come, at least."""
+    return max(STALE_S, 3 * policy.poll_s + policy.call_deadline_s)
+
+
 def answer(seen: Snapshot) -> Answer:
     """Return whether all is well, as far as the agent knows.
 
@@ -123,7 +129,8 @@ def tone_of(item: Judged) -> Tone:
 
 def _of_agent(seen: Snapshot) -> Iterator[Line]:
     """Say what is wrong with the agent, or between it and the API server: then all below it is old."""
-    if seen.alive_age_s > STALE_S:
+    stale_s = stale_after_s(seen.policy)
+    if seen.alive_age_s > stale_s:
         yield Line(
             Tone.BAD,
             "NO NEWS",
@@ -140,7 +147,7 @@ def _of_agent(seen: Snapshot) -> Iterator[Line]:
         )
     elif seen.sight is None:
         yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
-    elif seen.pass_age_s is not None and seen.alive_age_s <= STALE_S < seen.pass_age_s:
+    elif seen.pass_age_s is not None and seen.alive_age_s <= stale_s < seen.pass_age_s:
         yield Line(
             Tone.DOUBTFUL,
             "OLD",

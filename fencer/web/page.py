@@ -108,6 +108,7 @@ def page(
         .render(
             seen=seen,
             answer=told,
+            lines=[replace(line, text=in_zone(line.text, now.tzinfo)) for line in told.lines],
             title=f"{told.lines[0].word} \N{EN DASH} fencer",
             tally=tally_text(judged),
             running=list(_running(told, seen, path, now.tzinfo)),
@@ -137,18 +138,18 @@ def _running(told: Answer, seen: Snapshot, path: str, zone: tzinfo | None) -> It
             headline=sentence,
             tone=tone_of(item),
             facts=tuple(_facts(item)),
-            seen="" if words in sentence else f"{in_zone(words, zone)}.",
+            seen="" if words in sentence else in_zone(f"{words[:1].upper()}{words[1:]}.", zone),
             failed=item.failed,
-            steps=tuple(map(_short, seen.steps.get(node.name, ())))[-LAST_STEPS:],
+            steps=tuple(_short(step, zone) for step in seen.steps.get(node.name, ())[-LAST_STEPS:]),
             passed=tuple(check.name for check in decision.checks if check.outcome is Outcome.PASSED),
             objection=objection.name if objection is not None else "",
             helps=tuple(in_zone(text, zone) for text in what_helps(item, path)),
         )
 
 
-def _short(step: Step) -> Step:
+def _short(step: Step, zone: tzinfo | None) -> Step:
     """Leave out what would change it: that is told once."""
-    return replace(step, text=step.text.partition("; what would change this: ")[0])
+    return replace(step, text=in_zone(step.text.partition("; what would change this: ")[0], zone))
 
 
 def _facts(item: Judged) -> Iterator[tuple[str, str]]:

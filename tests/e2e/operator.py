@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +177,7 @@ class Operator:
         gate: Gate | None = None,
         web: str | None = None,
         further: Mapping[str, Mapping[str, Any]] | None = None,
+        receivers: Sequence[Mapping[str, Any]] = (),
         **policy: Any,
     ) -> Path:
         """Write the configuration file.
@@ -187,6 +188,7 @@ class Operator:
             gate: Through which it has to go to the API server; None: straight there.
             web: Where it listens; None: nowhere, as many agents run at the same time.
             further: More libvirt endpoints: name → what else the configuration says of it.
+            receivers: Who is told, as the configuration says it.
             policy: What is to differ from the lab's usual policy.
         """
         endpoint = self.endpoint()
@@ -201,6 +203,7 @@ class Operator:
             "policy": {**self._policy, **policy},
             "journal": {"file": str(self.journal_file)},
             "web": {"enabled": False} if web is None else {"listen": web},
+            "notify": {"receivers": list(map(dict, receivers))},
         }
         path = self.config_file
         path.write_text(yaml.safe_dump(content))

@@ -6,15 +6,19 @@ server, controllers, scheduler, an account with the rights of the manifest, and 
 
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
 from tests.e2e.lab import OUT_OF_SERVICE, UNREACHABLE, WORKERS, Lab
+from tests.e2e.mailbox import Mailbox, running_mailbox
 from tests.e2e.operator import Operator
 from tests.e2e.workloads import AGENT, BATCH, DATABASE, DATABASE_PODS
 from tests.support import wait_until
+from tests.support.bad_receivers import bad_receivers
 from tests.support.guest import Guest
 
 OWN_TAINT = ("example.org/lent-out", "PreferNoSchedule")
@@ -25,11 +29,31 @@ OVER = ("fenced/pods_cleared",)
 RETURN_STORY = ["unfence/booted_anew", "UntaintNode", "recovering/settling", "Uncordon"]
 
 
+@pytest.fixture(scope="module")
+def mailbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mailbox]:
+    """Somebody who is told."""
+    with running_mailbox(tmp_path_factory.mktemp("mailbox")) as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def site() -> str:
+    """Where fencer shows what it sees."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
 @pytest.fixture(scope="module", autouse=True)
-def fencer(operator: Operator) -> Iterator[None]:
-    """One ``fencer watch`` for all of them, by the careful recipe: it outlives every incident."""
-    with operator.watching(operator.configure()):
-        yield
+def fencer(operator: Operator, mailbox: Mailbox, site: str) -> Iterator[None]:
+    """One ``fencer watch`` for all of them, by the careful recipe: it outlives every incident.
+
+    It tells of each, also to five who take no message well.
+    """
+    with bad_receivers() as urls:
+        bad = [{"name": name, "type": "ntfy", "server": url, "topic": "t"} for name, url in urls.items()]
+        config = operator.configure(web=site, receivers=[*bad, mailbox.receiver])
+        with operator.watching(config):
+            yield
 
 
 @pytest.fixture(autouse=True)
@@ -43,16 +67,28 @@ def truth(lab: Lab) -> Iterator[None]:
     assert lab.ledger.writes_count
 
 
-def test_a_paused_node_and_then_another(lab: Lab, operator: Operator) -> None:
+def test_a_paused_node_and_then_another(lab: Lab, operator: Operator, mailbox: Mailbox, site: str) -> None:
     """The report, word for word: k8s-2 is paused, then k8s-3. First the power is cut, then it is fenced."""
     lab.spread_out()
     for name in ("k8s-2", "k8s-3"):
-        began = len(operator.journal(name))
+        began, told = len(operator.journal(name)), len(mailbox.told(name))
         lose(lab, operator, name, Guest.pause)
         story = operator.story(name)[began:]
         assert told_of_a_fence(story, "stop_first/guest_paused", "StopGuest"), story
+        mailbox.wait_for(name, "open", after=told)
+        assert f'fencer_node_fenced{{node="{name}"}} 1.0' in served(site, "/metrics")
+        assert f"{name} is fenced" in served(site, "/")
+        assert served(site, "/readyz")
         come_back(lab, operator, name)
+        mailbox.wait_for(name, "over", after=told)
+        assert [state for state, _ in mailbox.told(name)[told:]].count("open") == 1
         look_back(operator, name)
+
+
+def served(site: str, path: str) -> str:
+    """Return what fencer shows there."""
+    with urlopen(f"http://{site}{path}", timeout=10) as answer:
+        return str(answer.read().decode())
 
 
 @pytest.mark.parametrize(
@@ -102,8 +138,8 @@ def look_back(operator: Operator, name: str) -> None:
     says = rf"\d\d:\d\d {name} paused → fenced in .*, \d+ pods? cleared, .*, lifted \d\d:\d\d \((\S+)\)"
     found = re.search(says, line)
     assert found, line
-    told = operator.run("history", found[1], *config).stdout
-    assert told.index("did   stopped lab/") < told.index("did   tainted ") < told.index("taint taken off")
+    told = " ".join(operator.run("history", found[1], *config).stdout.split())
+    assert told.index("did stopped lab/") < told.index("did tainted ") < told.index("taint taken off")
     again = operator.run("replay", found[1], *config)
     assert again.returncode == 0, again.stdout
     assert operator.run("journal", "verify", *config).returncode == 0

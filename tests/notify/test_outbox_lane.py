@@ -264,3 +264,14 @@ def test_details_that_came_while_the_message_was_on_its_way_disturb_nobody():
     one.offer(message(number=2, loud=False), 5.0)
     one.sent(6.0)
     assert told(one) == []
+
+
+def test_who_never_heard_of_the_part_that_it_is_told_of_is_not_told_of_the_end():
+    one = lane(None, REFUSED, BACK)
+    one.offer(message(occasion=REFUSED), 0.0)
+    one.take(5.0)
+    one.offer(message(number=2), 5.0)
+    one.offer(over(number=3), 5.0)
+    assert not one.known().waiting
+    one.failed(6.0, None)
+    assert told(one) == []

@@ -31,7 +31,13 @@ LANES: Sequence[Sequence[str]] = (
     ),
     ("test_proxmox", "test_virtualbox"),
     ("test_report_b", "test_other_hands", "test_by_hand", "test_liveness", "test_failover_benchmark"),
-    ("test_guests_that_vanish", "test_refusals", "test_interruptions", "test_controlplane"),
+    (
+        "test_guests_that_vanish",
+        "test_refusals",
+        "test_interruptions",
+        "test_seen_from_outside",
+        "test_controlplane",
+    ),
     (
         "test_drain",
         "test_random_faults",

@@ -180,6 +180,20 @@ def test_a_screen_reader_finds_its_way(shown):
     assert browser.value("document.documentElement.lang") == "en"
 
 
+def test_on_paper_everything_is_unfolded_and_nothing_is_cut_off(shown):
+    browser, _ = shown
+    browser.value("document.querySelectorAll('details').forEach(one => one.open = false)")
+    browser.shows(width_px=703, printed=True, dark=True)
+    assert browser.value(
+        "[...document.querySelectorAll('details > summary')].every(one => one.checkVisibility())"
+    )
+    heights = browser.value("[...document.querySelectorAll('details')].map(one => one.offsetHeight)")
+    assert browser.value(WIDER) == []
+    browser.shows(width_px=703)
+    folded = browser.value("[...document.querySelectorAll('details')].map(one => one.offsetHeight)")
+    assert all(printed > one for printed, one in zip(heights, folded, strict=True))
+
+
 def test_a_page_that_nobody_loads_again_says_that_it_is_old(browser, pages, tmp_path):
     opened(browser, tmp_path, pages["well"])
     browser.shows(width_px=360)

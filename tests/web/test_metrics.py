@@ -9,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fencer.core.model import Decision, Judged, Reason, Verdict
 from fencer.core.policy import Policy
-from fencer.web.board import BUCKETS_S, Snapshot
+from fencer.ports import Sight
+from fencer.web.board import BUCKETS_S, Board, Snapshot
 from fencer.web.metrics import Metrics
 from tests.core.build import healthy, node, observation
 from tests.support.metrics import NAMES
@@ -191,3 +192,11 @@ def test_ten_thousand_nodes_have_a_line_for_their_verdict_and_one_for_their_fenc
 def test_this_process_is_told_of_too():
     stage = OnStage()
     assert "process_resident_memory_bytes" in Metrics(stage.board.snapshot).text().decode()
+
+
+def test_an_endpoint_that_is_called_as_the_api_server_makes_no_line_twice():
+    board = Board(
+        "1", "fencer@pve1", Policy(), "kubernetes", ("kubernetes", "lab"), lambda: 0.0, OnStage().wall
+    )
+    board.passed(Sight({}, ("kubernetes", "lab")))
+    assert len(read(text_of(board.snapshot()))["fencer_endpoint_up"]) == 2

@@ -180,6 +180,22 @@ def test_a_page_of_which_nobody_brings_news_never_looks_well():
     assert "All well" not in Outline(world.page()).text
 
 
+def test_an_agent_that_is_set_to_pass_rarely_is_not_called_silent_between_two_passes():
+    rare = Policy(mode=Mode.ARMED, poll_s=20, evidence_max_age_s=60, confirm_s=40)
+    world = Watched(HOME, rare).passes(100).stands_still(50)
+    assert [word for word, _ in lines(world)] == ["All well"]
+    assert [word for word, _ in lines(world.stands_still(30))] == ["NO NEWS"]
+
+
+def test_times_are_told_in_the_zone_of_people():
+    world = well()
+    seen = world.board.snapshot()
+    why = "until 2026-11-26T20:00:00Z"
+    text = page(replace(seen, sight=replace(seen.sight, paused_why=why)), Lately(), world.now())
+    assert "until 2026-11-26 21:00:00 CET" in text
+    assert why not in text
+
+
 def test_a_pass_that_takes_long_is_told_while_the_agent_lives():
     world = well().stands_still(31)
     world.board.alive()
