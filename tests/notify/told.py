@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from fencer.cli.demo import world_of
 from fencer.errors import ClusterError
@@ -72,10 +73,10 @@ class _TellingAgent(Agent):
         super().__init__(self._ports_world, ports.policy, ports.rules)
         self._teller = teller
 
-    def tick(self, *args: object, **options: object) -> Pass:
+    def tick(self, *args: Any, **options: Any) -> Pass:
         """Make a pass, and show it."""
         try:
-            done = super().tick(*args, **options)  # type: ignore[arg-type] # passed on as they are
+            done = super().tick(*args, **options)
         except ClusterError as error:
             self._teller.failed(str(error))
             raise
