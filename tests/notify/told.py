@@ -26,12 +26,10 @@ class Told:
     Args:
         scenario: The story.
         seed: Of all chance.
-        forgetful: An agent that begins again knows nothing of what was told before it.
     """
 
-    def __init__(self, scenario: Scenario, seed: int = 0, *, forgetful: bool = False) -> None:
+    def __init__(self, scenario: Scenario, seed: int = 0) -> None:
         self.messages: list[Message] = []
-        self._forgetful = forgetful
         self.stage = Stage(scenario, self._agent, seed=seed)
         for _ in self.stage.play():
             pass
@@ -60,7 +58,7 @@ class Told:
             PATH,
             clock.now_s,
             lambda: EPOCH + timedelta(seconds=clock.now_s()),
-            () if self._forgetful else self.standing,
+            self.standing,
         )
         return _TellingAgent(ports, teller)
 
