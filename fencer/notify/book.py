@@ -161,7 +161,7 @@ class Book:
             return None
         del self._open[ident]
         took_s = max(0.0, (at - one.began).total_seconds() - (now_s - one.well_s))
-        title, text = notices.over(occasion, about, took_s, gone=about not in found.known)
+        title, text = notices.over(occasion, about, took_s, ident, gone=about not in found.known)
         return replace(
             one.told, title=title, text=text, at=at, number=one.told.number + 1, over=True, loud=True
         )

@@ -117,17 +117,19 @@ def still(title: str, for_s: float) -> str:
     return f"{title} (for {age(for_s)} now)"
 
 
-def over(occasion: Occasion, about: str, took_s: float, *, gone: bool) -> tuple[str, str]:
+def over(occasion: Occasion, about: str, took_s: float, incident: str, *, gone: bool) -> tuple[str, str]:
     """Return title and text of what is over.
 
     Args:
         occasion: What it was.
         about: The node, or who did not answer.
         took_s: How long, in seconds.
+        incident: Its id.
         gone: There is no such node any more.
     """
-    title = GONE if gone else BACK[occasion]
-    return title.format(about=printable(about)), PAST[occasion].format(took=age(took_s))
+    title, text = GONE if gone else BACK[occasion], PAST[occasion].format(took=age(took_s))
+    more = "" if occasion is Occasion.BLIND else f" `fencer history {incident}` tells all of it."
+    return title.format(about=printable(about)), f"{text}{more}"
 
 
 def guest_name(judged: Judged) -> str:

@@ -53,7 +53,7 @@ def message(**changed: Any) -> Message:
     """Return a message: k8s-2 is fenced."""
     return Message(
         **{
-            "key": "k8s-2-7f3a",
+            "key": "f133044e-69b8f0c1",
             "occasion": Occasion.FENCED,
             "about": "k8s-2",
             "title": "k8s-2 is fenced, its pods are cleared",

@@ -46,7 +46,7 @@ class TestNtfy:
             lab.receiver.send([message(number=3, occasion=Occasion.ALARM)])
             lab.receiver.send([message(number=4, occasion=Occasion.ALARM, over=True)])
             sent = [told.raw for told in lab.told()]
-        assert {one["sequence_id"] for one in sent} == {"k8s-2-7f3a"}
+        assert {one["sequence_id"] for one in sent} == {"f133044e-69b8f0c1"}
         assert [one["priority"] for one in sent] == [4, 2, 5, 3]
         assert [one["tags"][1] for one in sent] == ["fenced", "fenced", "alarm", "back"]
         assert {one["click"] for one in sent} == {"https://fencer.lab/"}
@@ -95,7 +95,7 @@ class TestWebhook:
         assert first == {
             "version": 1,
             "source": "lab",
-            "key": "k8s-2-7f3a",
+            "key": "f133044e-69b8f0c1",
             "number": 1,
             "state": "open",
             "occasion": "fenced",

@@ -62,7 +62,7 @@ def test_all_of_an_incident_is_one_thread(lab):
     lab.receiver.send([message(number=3, over=True)])
     lab.receiver.send([message(key="another")])
     first, second, third, another = lab.mails()
-    assert re.fullmatch(r"<fencer\.k8s-2-7f3a\.1@[A-Za-z0-9.-]+>", first["Message-ID"])
+    assert re.fullmatch(r"<fencer\.f133044e-69b8f0c1\.1@[A-Za-z0-9.-]+>", first["Message-ID"])
     assert {one["Message-ID"] for one in lab.mails()} >= {first["Message-ID"], second["Message-ID"]}
     assert len({one["Message-ID"] for one in lab.mails()}) == 4
     for later in (second, third):
