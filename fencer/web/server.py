@@ -30,6 +30,9 @@ MOST_KINDS = 50
 """So many different things are logged of what waitress has to say."""
 AGAIN_S = 30.0
 """Between two tries to listen."""
+REST_S = 0.03
+"""So long a thread rests after each answer. So there are 100 in a second at most, however many are asked for: each
+takes a little of the one processor that the agent's threads share."""
 REST_S = 0.2
 """After a connection that could not be accepted."""
 END_S = 2.0
@@ -139,7 +142,7 @@ class Server:
         sockets: dict[int, Any] = {}
         info = (sock.family, sock.type, sock.proto, sock.getsockname())
         server = _Server(
-            self._application,
+            self._at_ease,
             sockets,
             _sock=sock,
             dispatcher=dispatcher,
@@ -159,6 +162,12 @@ class Server:
                 self._server = None
             dispatcher.shutdown(timeout=END_S)
             wasyncore.close_all(sockets, ignore_all=True)
+
+    def _at_ease(self, *request: Any) -> Any:
+        """Answer, and rest: whoever asks without a rest waits, and the agent does not."""
+        answer = self._application(*request)
+        time.sleep(REST_S)
+        return answer
 
 
 class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no types

@@ -1,9 +1,9 @@
-"""Many nodes die while nobody takes a message well: does any fence wait for that?
+"""Many nodes die while nobody takes a message well, or while a crowd asks for the page: does a fence wait?
 
     ./dev bench receivers [--rounds 3]
 
-`many_deaths` again and again, in turns: with nobody to be told and nothing served, and with a receiver that
-is dead, one that hangs, one that drips, one that floods and one that sends messages elsewhere, while a crowd
+`many_deaths` again and again, in turns: with nobody to be told and nothing served; with a receiver that is
+dead, one that hangs, one that drips, one that floods and one that sends messages elsewhere; and while a crowd
 asks for the page and the metrics as fast as it gets them. Compares when the last pod is gone.
 """
 
@@ -47,23 +47,31 @@ def run(
         deaths: How many of them die at once.
         how: As `many_deaths.run` takes it.
     """
-    quiet: list[Deaths] = []
-    loud: list[Deaths] = []
-    asked = 0
+    alone: list[Deaths] = []
+    told: list[Deaths] = []
+    watched: list[Deaths] = []
+    pages = 0
+
+    def let_die(sections: Mapping[str, Any]) -> Deaths:
+        return many_deaths.run(api, nodes, deaths, sections=sections, **how).many
+
     for _ in range(rounds):
-        quiet.append(many_deaths.run(api, nodes, deaths, sections={"web": {"enabled": False}}, **how).many)
-        with bad_receivers() as urls, crowd() as (port, answered):
-            loud.append(many_deaths.run(api, nodes, deaths, sections=sections(urls, port), **how).many)
-        asked += sum(answered)
-    return [row("last pod gone", quiet, loud, asked), row("last taint", quiet, loud, asked, tainted=True)]
-
-
-def sections(urls: Mapping[str, str], port: int) -> dict[str, Any]:
-    """Return what the configuration says of receivers that all behave badly, and of the page."""
-    receivers = [
-        {"name": name, "type": "ntfy", "server": url, "topic": "nodes"} for name, url in urls.items()
+        alone.append(let_die({"web": {"enabled": False}}))
+        with bad_receivers() as urls:
+            told.append(let_die(receivers(urls)))
+        with crowd() as (port, answered):
+            watched.append(let_die({"web": {"listen": f"127.0.0.1:{port}"}}))
+        pages += sum(answered)
+    return [
+        row("five bad receivers", alone, told, "dead, hanging, dripping, flooding, redirecting"),
+        row("a crowd on the page", alone, watched, f"{pages:,} pages and metrics served to {CROWD} at once"),
     ]
-    return {"notify": {"receivers": receivers}, "web": {"listen": f"127.0.0.1:{port}"}}
+
+
+def receivers(urls: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the configuration says of receivers that all behave badly."""
+    bad = [{"name": name, "type": "ntfy", "server": url, "topic": "nodes"} for name, url in urls.items()]
+    return {"notify": {"receivers": bad}, "web": {"enabled": False}}
 
 
 @contextmanager
@@ -97,20 +105,19 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def row(
-    what: str, quiet: Sequence[Deaths], loud: Sequence[Deaths], asked: int, *, tainted: bool = False
-) -> Row:
-    """Compare one moment."""
-    alone, beside = (
-        statistics.median(one.tainted_s[-1] if tainted else one.last_gone_s for one in runs)
-        for runs in (quiet, loud)
+def row(beside: str, alone: Sequence[Deaths], runs: Sequence[Deaths], note: str) -> Row:
+    """Compare when the last pod was gone."""
+    gone_s, alone_s = (statistics.median(one.last_gone_s for one in some) for some in (runs, alone))
+    tainted_s, alone_tainted_s = (
+        statistics.median(one.tainted_s[-1] for one in some) for some in (runs, alone)
     )
     return Row(
-        f"{quiet[0].nodes} nodes die at once beside five bad receivers and a crowd: {what}",
+        f"{alone[0].nodes} nodes die at once beside {beside}: last pod gone",
         f"≤ {SLACK_S:g} s more than alone",
-        f"{beside:.2f} s, alone {alone:.2f} s ({beside / alone:.2f} times)",
-        beside <= alone + SLACK_S,
-        f"medians of {len(quiet)} rounds each, in turns; pages served meanwhile: {asked:,}",
+        f"{gone_s:.2f} s, alone {alone_s:.2f} s ({gone_s / alone_s:.2f} times)",
+        gone_s <= alone_s + SLACK_S,
+        f"last taint {tainted_s:.2f} s, alone {alone_tainted_s:.2f} s; medians of {len(alone)} rounds each, "
+        f"in turns; {note}",
     )
 
 

@@ -100,10 +100,10 @@ def test_idle_scale_measures_each_size_and_counts_every_byte(bare_api):
 
 
 def test_bad_receivers_are_compared_with_none(bare_api):
-    gone, tainted = receivers.run(bare_api, rounds=1, nodes=7, deaths=2, singles=0, settled_s=1.0)
-    assert gone.what.endswith("last pod gone")
-    assert tainted.what.endswith("last taint")
-    assert "pages served meanwhile: 0" not in gone.note
+    told, watched = receivers.run(bare_api, rounds=1, nodes=7, deaths=2, singles=0, settled_s=1.0)
+    assert told.what == "2 nodes die at once beside five bad receivers: last pod gone"
+    assert watched.what == "2 nodes die at once beside a crowd on the page: last pod gone"
+    assert "; 0 pages" not in watched.note
 
 
 def test_many_deaths_are_seen_and_counted_to_the_last_pod(bare_api):

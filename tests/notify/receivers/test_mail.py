@@ -48,10 +48,11 @@ def test_what_a_mail_looks_like():
         "fencer:  lab",
         "page:    https://fencer.lab/",
     ]
-    assert [one for one in server.commands if one.startswith(("mail", "rcpt", "QUIT", "quit"))] == [
-        "mail FROM:<fencer@pve1.example>",
-        "rcpt TO:<root>",
-        "rcpt TO:<admin@example.com>",
+    # Since Python 3.12 some of these are in small letters.
+    assert [one for one in map(str.lower, server.commands) if one.startswith(("mail", "rcpt", "quit"))] == [
+        "mail from:<fencer@pve1.example>",
+        "rcpt to:<root>",
+        "rcpt to:<admin@example.com>",
         "quit",
     ]
 
