@@ -31,10 +31,10 @@ MOST_KINDS = 50
 AGAIN_S = 30.0
 """Between two tries to listen."""
 REST_S = 0.03
-"""So long a thread rests after each answer. So there are 100 in a second at most, however many are asked for: each
-takes a little of the one processor that the agent's threads share."""
-REST_S = 0.2
-"""After a connection that could not be accepted."""
+"""So long a thread rests with each answer. So there are 100 in a second at most, however many are asked for:
+each takes a little of the one processor that all threads of the agent share."""
+FULL_S = 0.2
+"""The same after a connection that could not be accepted."""
 END_S = 2.0
 """How long answers may still take once the server is closed."""
 
@@ -164,7 +164,7 @@ class Server:
             wasyncore.close_all(sockets, ignore_all=True)
 
     def _at_ease(self, *request: Any) -> Any:
-        """Answer, and rest: whoever asks without a rest waits, and the agent does not."""
+        """Answer with a rest: whoever asks without one waits, and the agent does not."""
         answer = self._application(*request)
         time.sleep(REST_S)
         return answer
@@ -188,7 +188,7 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no typ
         try:
             return super().accept()
         except OSError:
-            time.sleep(REST_S)  # it would be tried again at once, and take a processor
+            time.sleep(FULL_S)  # it would be tried again at once, and take a processor
             raise
 
     def maintenance(self, now: float) -> None:
