@@ -30,11 +30,11 @@ MOST_KINDS = 50
 """So many different things are logged of what waitress has to say."""
 AGAIN_S = 30.0
 """Between two tries to listen."""
-REST_S = 0.03
-"""So long a thread rests with each answer. So there are 100 in a second at most, however many are asked for:
-each takes a little of the one processor that all threads of the agent share."""
+EACH_S, AT_ONCE = 0.05, 20
+"""So far apart answers are, once so many were given in a row: each takes a little of the one processor that all
+threads of the agent share."""
 FULL_S = 0.2
-"""The same after a connection that could not be accepted."""
+"""The rest after a connection that could not be accepted."""
 END_S = 2.0
 """How long answers may still take once the server is closed."""
 
@@ -62,6 +62,8 @@ class Server:
         self._settings, self._application, self._again_s = settings, application, again_s
         self._idle_s, self._longest_s = idle_s, longest_s
         self._lock = threading.Lock()
+        self._next_s = 0.0
+        """When the next answer may be given, with what is left of those at once."""
         self._closing = threading.Event()
         self._listening = threading.Event()
         self._server: TcpWSGIServer | None = None
@@ -164,10 +166,14 @@ class Server:
             wasyncore.close_all(sockets, ignore_all=True)
 
     def _at_ease(self, *request: Any) -> Any:
-        """Answer with a rest: whoever asks without one waits, and the agent does not."""
-        answer = self._application(*request)
-        time.sleep(REST_S)
-        return answer
+        """Answer; whoever asks without a rest waits, so that the agent does not."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._next_s = max(self._next_s + EACH_S, now_s - AT_ONCE * EACH_S)
+            rest_s = self._next_s - now_s
+        if rest_s > 0:
+            time.sleep(rest_s)
+        return self._application(*request)
 
 
 class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no types
