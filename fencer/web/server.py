@@ -31,8 +31,8 @@ MOST_KINDS = 50
 AGAIN_S = 30.0
 """Between two tries to listen."""
 EACH_S, AT_ONCE = 0.05, 20
-"""So far apart answers are, once so many were given in a row: each takes a little of the one processor that all
-threads of the agent share."""
+"""So far apart answers are, once so many were given in a row: each takes a little of the one processor that
+all threads of the agent share."""
 FULL_S = 0.2
 """The rest after a connection that could not be accepted."""
 END_S = 2.0
