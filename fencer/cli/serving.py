@@ -84,13 +84,15 @@ def _listening(
     """Answer on the port, until this ends."""
     from fencer.web.lately import LatelyReader  # noqa: PLC0415 - a server and its libraries: no other command needs them
     from fencer.web.names import Names  # noqa: PLC0415 - as above
-    from fencer.web.page import STYLE_HASH, page  # noqa: PLC0415 - as above
     from fencer.web.server import Server  # noqa: PLC0415 - as above
     from fencer.web.site import Site  # noqa: PLC0415 - as above
+    from fencer.web.style import STYLE_HASH  # noqa: PLC0415 - as above
 
     lately = LatelyReader(board.snapshot().journal, wiring.looking_back, time.monotonic)
 
     def made(shown: Snapshot, *, every: bool) -> bytes:
+        from fencer.web.page import page  # noqa: PLC0415 - six MiB, where anybody looks
+
         now = wiring.looking_back()
         return page(shown, lately.look(), now, every=every, path=str(configuration)).encode()
 

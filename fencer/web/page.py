@@ -5,8 +5,6 @@ What others have named is text: escaped by the template, and made visible as on 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -20,6 +18,7 @@ from fencer.core.times import in_zone, zone_of
 from fencer.web.answer import Answer, Tone, answer, tone_of
 from fencer.web.board import Snapshot, Step
 from fencer.web.lately import Lately
+from fencer.web.style import OLD_S, STYLE
 from fencer.web.tree import SMALL, tree
 from fencer.wording.conditions import tally_text
 from fencer.wording.headlines import headline
@@ -28,8 +27,6 @@ from fencer.wording.ways_out import what_helps
 
 QUICK_S, SLOW_S = 5, 15
 """The page loads itself again after so long: while something goes on, and otherwise."""
-OLD_S = 45
-"""If it could not, it says that it is old: after a reload or two came to nothing."""
 MOST_INCIDENTS = 5
 """So many incidents that go on are told in full; the others are in the tree."""
 LAST_STEPS = 6
@@ -193,21 +190,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _file(name: str) -> str:
-    return str(PackageLoader("fencer.web").get_source(Environment(autoescape=True), name)[0])
-
-
-STYLE = _file("style.css").replace("OLD_S", f"{OLD_S}s")
-STYLE_HASH = f"sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}"
-"""Of all there is between ``<style>`` and ``</style>``, as a Content-Security-Policy names it.
-
-Source: https://www.w3.org/TR/CSP3/#grammardef-hash-source.
-"""
-CSP = (
-    f"default-src 'none'; style-src '{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-"""What a browser has to be allowed for the page: its one style, and its one icon."""
 SIGNS: dict[Tone, str] = {
     Tone.BAD: "!",
     Tone.DOUBTFUL: "?",

@@ -151,14 +151,19 @@ class Kept:
             return self._body
 
 
+def policy(styles: Sequence[str]) -> str:
+    """Return what browsers are told: to load nothing, run nothing, and be framed by nobody.
+
+    Args:
+        styles: As `Site` has them. A page that has one may have an icon, too.
+    """
+    style = f"; style-src {' '.join(map(repr, styles))}; img-src data:" if styles else ""
+    return f"default-src 'none'{style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
 def _headers(styles: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return what tells browsers to load nothing, run nothing, keep nothing, and be framed by nobody."""
-    style = (
-        f"; style-src {' '.join(map(repr, styles))}; img-src data:" if styles else ""
-    )  # a page has an icon
-    policy = f"default-src 'none'{style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return (
-        ("Content-Security-Policy", policy),
+        ("Content-Security-Policy", policy(styles)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Frame-Options", "DENY"),
         ("Referrer-Policy", "no-referrer"),

@@ -12,7 +12,9 @@ from itertools import pairwise
 import pytest
 
 from fencer.web.lately import Lately
-from fencer.web.page import CSP, page
+from fencer.web.page import page
+from fencer.web.site import policy
+from fencer.web.style import STYLE_HASH
 from tests.support import wait_until
 from tests.support.chromium import chromium
 from tests.web.picture import PICTURES, taken
@@ -31,7 +33,7 @@ from tests.web.worlds import (
 )
 
 WIDTHS_PX = (360, 760, 1280)
-POLICY = CSP.replace("; frame-ancestors 'none'", "")
+POLICY = policy((STYLE_HASH,)).replace("; frame-ancestors 'none'", "")
 """Without what only a header can say."""
 
 WIDER = """[...document.querySelectorAll("body *:not(.old)")]

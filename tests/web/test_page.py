@@ -13,7 +13,9 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.web.answer import TONES, Tone, answer
 from fencer.web.lately import Lately
-from fencer.web.page import CSP, OLD_S, SIGNS, STYLE, STYLE_HASH, page
+from fencer.web.page import SIGNS, page
+from fencer.web.site import policy
+from fencer.web.style import OLD_S, STYLE, STYLE_HASH
 from fencer.web.tree import MOST_NAMES, SMALL
 from fencer.wording.conditions import Condition
 from tests.web.worlds import (
@@ -235,7 +237,7 @@ def test_the_policy_names_the_one_style_of_the_page_and_nothing_else_is_in_it(in
     assert style == STYLE
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"sha256-{digest}" == STYLE_HASH
-    assert f"style-src '{STYLE_HASH}'" in CSP
+    assert f"style-src '{STYLE_HASH}'" in policy((STYLE_HASH,))
     seen = Outline(text)
     assert not {"script", "img", "iframe", "form", "object", "input", "button"} & set(seen.tags)
     assert {tag for tag, name, _ in seen.attributes if name == "style"} == set()
